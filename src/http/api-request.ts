@@ -1,0 +1,84 @@
+/** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
+import type { UserInfo } from "#meta/user-info.ts";
+
+/** What the path and method mean. Source: upstream's request info. */
+export interface RequestInfo {
+  /** False for health, metrics, discovery and OpenAPI paths. */
+  readonly isResourceRequest: boolean;
+  readonly path: string;
+  /** get, list, watch, create, update, patch, delete, deletecollection; for other paths the lower-case method. */
+  readonly verb: string;
+  readonly apiPrefix: string;
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+  /** Path segments from the resource on. */
+  readonly parts: readonly string[];
+}
+
+/** Header values as the client sent them; names in lower case. Values that repeat are joined with `, `. */
+export type Headers = Readonly<Record<string, string | undefined>>;
+
+export interface ApiRequest {
+  readonly method: string;
+  /** Raw path and query as sent. */
+  readonly url: string;
+  /** Decoded once; never contains dot segments. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly remoteAddress: string;
+  readonly protocol: "HTTP/1.1" | "HTTP/2.0";
+  /** Subject of a verified client certificate: common name and organizations. */
+  readonly clientCertificate: ClientCertificate | undefined;
+  /** Aborted when the client goes away or the deadline passes. */
+  readonly signal: AbortSignal;
+  /** Reads the whole body; throws `requestTooLarge` beyond the limit. */
+  body(limitBytes: number): Promise<Buffer>;
+  /** Filled in by filters, in the order of `http/chain.ts`. */
+  info: RequestInfo;
+  user: UserInfo;
+  readonly receivedMs: number;
+  deadlineMs: number;
+  readonly warnings: string[];
+  readonly auditId: string;
+}
+
+export interface ClientCertificate {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** DER of the leaf, for checks the TLS layer did not make. */
+  readonly raw: Buffer;
+}
+
+/** One answer. Exactly one of the body forms is set; headers are lower-case. */
+export interface Reply {
+  readonly code: number;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** Ready bytes, sent as they are (in pieces when an array). */
+  readonly bytes?: Buffer | readonly Buffer[];
+  readonly contentType?: string;
+  /** Bytes that may be gzip-compressed when the client asks and they are long enough. */
+  readonly compressible?: boolean;
+  /** A stream: the writer calls `open` once headers are out; the stream ends when it closes the sink. */
+  readonly stream?: ReplyStream;
+}
+
+/** Where a streaming reply writes. */
+export interface StreamSink {
+  /** Queues bytes. Returns false when the peer reads too slowly; `onDrain` is called when it caught up. */
+  write(bytes: Buffer): boolean;
+  /** Whether earlier bytes still wait for the peer. */
+  readonly blocked: boolean;
+  onDrain: (() => void) | undefined;
+  /** The peer is gone or the server ends the connection. Called once. */
+  onClose: (() => void) | undefined;
+  end(): void;
+}
+
+export interface ReplyStream {
+  open(sink: StreamSink): void;
+}

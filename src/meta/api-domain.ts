@@ -1,0 +1,33 @@
+/**
+ * The vendor part of API names. Tables and code hold Kubernetes' names; the domain is applied once, when tables are
+ * read and when a kind's strategy is built. Nothing is rewritten while a request runs.
+ */
+
+export interface ApiDomain {
+  /** `k8s.io` for Kubernetes' own names, otherwise a DNS name such as `platform.io`. */
+  readonly name: string;
+  /** First part of the system namespaces: `kube` or, for `platform.io`, `platform`. */
+  readonly prefix: string;
+  /** Turns Kubernetes' names inside `text` into this domain's: groups, label and annotation prefixes, schema names. */
+  rename(text: string): string;
+}
+
+/** Kubernetes' exact names. */
+export const kubernetesDomain: ApiDomain = { name: "k8s.io", prefix: "kube", rename: (text) => text };
+
+/** The domain called `name`. Its first label names the system namespaces (`platform.io` gives `platform-system`). */
+export function apiDomain(name: string): ApiDomain {
+  if (name === "k8s.io") return kubernetesDomain;
+  const prefix = name.split(".")[0] ?? name;
+  const reversed = name.split(".").reverse().join(".");
+  return {
+    name,
+    prefix,
+    rename: (text) =>
+      text
+        .replaceAll("kubernetes.io", name)
+        .replaceAll("k8s.io", name)
+        .replaceAll("io.k8s.", `${reversed}.`)
+        .replace(/\bkube-(system|public|node-lease)\b/g, `${prefix}-$1`),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Validation findings about single fields, and their text. Source: upstream's `util/validation/field`.
+ * The printed form is `<path>: <label>[: <value>][: <detail>]`; clients match on it.
+ */
+
+export type FieldErrorType =
+  | "FieldValueNotFound"
+  | "FieldValueRequired"
+  | "FieldValueDuplicate"
+  | "FieldValueInvalid"
+  | "FieldValueNotSupported"
+  | "FieldValueForbidden"
+  | "FieldValueTooLong"
+  | "FieldValueTooMany"
+  | "InternalError"
+  | "FieldValueTypeInvalid";
+
+export interface FieldError {
+  readonly type: FieldErrorType;
+  /** `spec.ports[0].name`, `metadata.labels[a]`; empty prints as `<nil>`. */
+  readonly field: string;
+  /** Text after path and colon: what a cause's `message` holds. */
+  readonly message: string;
+}
+
+/** Text of a value as Go prints it in field errors: quoted strings, bare scalars, JSON for the rest. */
+export function printValue(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (typeof value === "string") return goQuote(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** A Go double-quoted string literal. */
+export function goQuote(text: string): string {
+  let out = '"';
+  for (const char of text) {
+    const code = char.codePointAt(0)!;
+    if (char === '"' || char === "\\") out += `\\${char}`;
+    else if (code === 0x07) out += "\\a";
+    else if (code === 0x08) out += "\\b";
+    else if (code === 0x0c) out += "\\f";
+    else if (code === 0x0a) out += "\\n";
+    else if (code === 0x0d) out += "\\r";
+    else if (code === 0x09) out += "\\t";
+    else if (code === 0x0b) out += "\\v";
+    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, "0")}`;
+    else if (code === 0xfeff || (code >= 0xd800 && code <= 0xdfff)) out += `\\u${code.toString(16).padStart(4, "0")}`;
+    else if (code >= 0x80 && code < 0xa1) out += `\\u${code.toString(16).padStart(4, "0")}`;
+    else out += char;
+  }
+  return `${out}"`;
+}
+
+const withDetail = (head: string, detail: string): string => (detail === "" ? head : `${head}: ${detail}`);
+
+export const fieldNotFound = (field: string, value: unknown): FieldError => ({
+  type: "FieldValueNotFound",
+  field,
+  message: `Not found: ${printValue(value)}`,
+});
+
+export const required = (field: string, detail = ""): FieldError => ({
+  type: "FieldValueRequired",
+  field,
+  message: withDetail("Required value", detail),
+});
+
+export const duplicate = (field: string, value: unknown): FieldError => ({
+  type: "FieldValueDuplicate",
+  field,
+  message: `Duplicate value: ${printValue(value)}`,
+});
+
+export const invalidField = (field: string, value: unknown, detail: string): FieldError => ({
+  type: "FieldValueInvalid",
+  field,
+  message: withDetail(`Invalid value: ${printValue(value)}`, detail),
+});
+
+/** `supported` is printed in the order given. */
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  type: "FieldValueNotSupported",
+  field,
+  message: withDetail(
+    `Unsupported value: ${printValue(value)}`,
+    supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`,
+  ),
+});
+
+export const forbiddenField = (field: string, detail: string): FieldError => ({
+  type: "FieldValueForbidden",
+  field,
+  message: withDetail("Forbidden", detail),
+});
+
+export const tooLong = (field: string, maxBytes: number): FieldError => ({
+  type: "FieldValueTooLong",
+  field,
+  message: `Too long: may not be more than ${maxBytes} bytes`,
+});
+
+export const tooMany = (field: string, count: number, max: number): FieldError => ({
+  type: "FieldValueTooMany",
+  field,
+  message: `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`,
+});
+
+export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: "FieldValueTypeInvalid",
+  field,
+  message: withDetail(`Invalid value: ${printValue(value)}`, detail),
+});
+
+/** One line of an aggregated message. */
+export function printFieldError(error: FieldError): string {
+  return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;
+}

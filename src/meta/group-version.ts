@@ -1,0 +1,34 @@
+/** Identity of types and endpoints: group, version, kind, resource. */
+
+export interface GroupVersion {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+}
+
+export interface GroupVersionKind extends GroupVersion {
+  readonly kind: string;
+}
+
+export interface GroupVersionResource extends GroupVersion {
+  /** Plural, lower case, as in paths. */
+  readonly resource: string;
+}
+
+/** The value of `apiVersion`: `v1` for the core group, `group/version` otherwise. */
+export function apiVersionOf(gv: GroupVersion): string {
+  return gv.group === "" ? gv.version : `${gv.group}/${gv.version}`;
+}
+
+/** Reads an `apiVersion`; `undefined` when it has more than one slash. The empty text is the empty version. */
+export function parseApiVersion(text: string): GroupVersion | undefined {
+  const parts = text.split("/");
+  if (parts.length === 1) return { group: "", version: parts[0]! };
+  if (parts.length === 2) return { group: parts[0]!, version: parts[1]! };
+  return undefined;
+}
+
+/** `resource` or `resource.group`, the form of resource names in messages. */
+export function qualifiedResource(of: { readonly group: string; readonly resource: string }): string {
+  return of.group === "" ? of.resource : `${of.resource}.${of.group}`;
+}

@@ -1,0 +1,16 @@
+/** What travels with a request. First parameter of everything that acts for a client; nothing travels invisibly. */
+import type { UserInfo } from "./user-info.ts";
+
+export interface RequestContext {
+  readonly user: UserInfo;
+  /** Value of `User-Agent`, empty when absent; names the field manager of plain writes. */
+  readonly userAgent: string;
+  /** Aborted when the client went away or the deadline passed. */
+  readonly signal: AbortSignal | undefined;
+  /** Milliseconds since the epoch at which the request gives up. */
+  readonly deadlineMs: number;
+  /** Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event of the request. */
+  annotate(key: string, value: string): void;
+}

@@ -1,0 +1,183 @@
+/**
+ * The one error that reaches clients: a `metav1.Status`. One constructor per reason, with upstream's wording, since
+ * clients match on it. Source: upstream's `api/errors`.
+ */
+import { type FieldError, printFieldError } from "./field-error.ts";
+import { qualifiedResource } from "./group-version.ts";
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+export interface Status {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: { readonly continue?: string; readonly resourceVersion?: string };
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+export class StatusError extends Error {
+  readonly status: Status;
+
+  constructor(status: Status, options?: ErrorOptions) {
+    super(status.message, options);
+    this.name = "StatusError";
+    this.status = status;
+  }
+}
+
+/** A resource as messages name it. */
+export interface ResourceName {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** A kind as messages name it. */
+export interface KindName {
+  readonly group: string;
+  readonly kind: string;
+}
+
+function failure(code: number, reason: string, message: string, details?: StatusDetails, cause?: unknown): StatusError {
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    ...(reason === "" ? {} : { reason }),
+    ...(details === undefined ? {} : { details: compact(details) }),
+    code,
+  };
+  return new StatusError(status, cause === undefined ? undefined : { cause });
+}
+
+/** Empty texts are not sent. */
+function compact(details: StatusDetails): StatusDetails {
+  return Object.fromEntries(
+    Object.entries(details).filter(([, value]) => value !== "" && value !== undefined),
+  ) as StatusDetails; // the same keys, some left out; all are optional
+}
+
+const named = (of: ResourceName, name: string): StatusDetails => ({ name, group: of.group, kind: of.resource });
+
+export const badRequest = (message: string, cause?: unknown): StatusError =>
+  failure(400, "BadRequest", message, undefined, cause);
+
+export const unauthorized = (message = "Unauthorized"): StatusError => failure(401, "Unauthorized", message);
+
+/** `reason` is the authorizer's or plugin's sentence. */
+export function forbidden(of: ResourceName, name: string, reason: string): StatusError {
+  const subject = of.resource === "" ? "" : name === "" ? qualifiedResource(of) : `${qualifiedResource(of)} "${name}"`;
+  const message = subject === "" ? `forbidden: ${reason}` : `${subject} is forbidden: ${reason}`;
+  return failure(403, "Forbidden", message, named(of, name));
+}
+
+export const notFound = (of: ResourceName, name: string): StatusError =>
+  failure(404, "NotFound", `${qualifiedResource(of)} "${name}" not found`, named(of, name));
+
+/** A path nobody serves. Upstream's answer of a client-facing handler, with empty details. */
+export const resourceNotFound = (): StatusError =>
+  failure(404, "NotFound", "the server could not find the requested resource", {});
+
+export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
+  failure(405, "MethodNotAllowed", `${verb} is not supported on resources of kind "${qualifiedResource(of)}"`, {
+    group: of.group,
+    kind: of.resource,
+  });
+
+/** A method no verb answers to, such as TRACE. */
+export const methodUnknown = (): StatusError =>
+  failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
+
+export const notAcceptable = (accepted: readonly string[]): StatusError =>
+  failure(
+    406,
+    "NotAcceptable",
+    `only the following media types are accepted: ${accepted.join(", ")}`,
+  );
+
+export const alreadyExists = (of: ResourceName, name: string): StatusError =>
+  failure(409, "AlreadyExists", `${qualifiedResource(of)} "${name}" already exists`, named(of, name));
+
+export const conflict = (of: ResourceName, name: string, reason: string, causes?: readonly StatusCause[]): StatusError =>
+  failure(409, "Conflict", `Operation cannot be fulfilled on ${qualifiedResource(of)} "${name}": ${reason}`, {
+    ...named(of, name),
+    ...(causes === undefined ? {} : { causes }),
+  });
+
+/** A server-side apply that would take fields of other managers. */
+export const applyConflict = (message: string, causes: readonly StatusCause[]): StatusError =>
+  failure(409, "Conflict", message, { causes });
+
+/** A version or continue token that has left the history. */
+export const expired = (message: string): StatusError => failure(410, "Expired", message);
+
+/** An expired continue token; `continueToken` lets a client go on without consistency. */
+export function expiredContinue(message: string, continueToken: string): StatusError {
+  const { status } = expired(message);
+  return new StatusError({ ...status, metadata: { continue: continueToken } });
+}
+
+/** Always 422. `details.kind` is a kind here, unlike most other reasons. */
+export function invalid(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
+  const lines = [...new Set(errors.map(printFieldError))];
+  const list = lines.length === 1 ? lines[0]! : `[${lines.join(", ")}]`;
+  const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
+  return failure(422, "Invalid", `${kind} "${name}" is invalid: ${list}`, {
+    name,
+    group: of.group,
+    kind: of.kind,
+    causes: errors.map((error) => ({
+      reason: error.type,
+      message: error.message,
+      field: error.field === "" ? "<nil>" : error.field,
+    })),
+  });
+}
+
+export const requestTooLarge = (message: string): StatusError =>
+  failure(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
+
+export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
+  failure(
+    415,
+    "UnsupportedMediaType",
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
+  );
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number): StatusError =>
+  failure(429, "TooManyRequests", message, { retryAfterSeconds });
+
+/** The private story goes into `cause` and the log. */
+export const internalError = (message: string, cause?: unknown): StatusError =>
+  failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
+
+export const serviceUnavailable = (message: string): StatusError => failure(503, "ServiceUnavailable", message);
+
+export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>
+  failure(504, "Timeout", `Timeout: ${message}`, {
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+
+/** A version the store has not reached yet. */
+export const tooLargeResourceVersion = (wanted: string, current: string): StatusError =>
+  failure(504, "Timeout", `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
+    causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+    retryAfterSeconds: 1,
+  });

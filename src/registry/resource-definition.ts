@@ -1,0 +1,120 @@
+/**
+ * What a served resource is: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds take the data from the
+ * generated tables and the hooks from `kinds/`; a custom resource definition becomes the same thing at run time.
+ */
+import type { FieldError } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import type { Schema } from "#schema/schema.ts";
+
+export interface SubresourceDefinition {
+  /** `status`, `scale`, `log`, … */
+  readonly name: string;
+  /** Kind of the bodies, when it is not the parent's. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+}
+
+/** One column of a Table. */
+export interface Column {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly format: string;
+  readonly description: string;
+  /** 0 is always shown; 1 only with wide output. */
+  readonly priority: number;
+  /** Cell of one object. `nowMs` is the time of the request, for ages. */
+  readonly cell: (object: ApiObject, nowMs: number) => unknown;
+}
+
+/** What a write does, told to hooks. */
+export interface WriteAttributes {
+  readonly context: RequestContext;
+  /** Empty for the main resource. */
+  readonly subresource: string;
+  readonly dryRun: boolean;
+}
+
+/**
+ * Hooks of a kind; each left out does nothing. Objects handed in are shared: a hook that changes one returns a changed
+ * copy. All objects are in the definition's own version.
+ */
+export interface Strategy {
+  /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
+  defaults?(object: ApiObject): ApiObject;
+  /** Before validation of a create: reset status, drop disabled fields. */
+  prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
+  /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */
+  prepareForUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): ApiObject;
+  /** Findings beyond metadata (which the store checks itself). */
+  validate?(object: ApiObject, attributes: WriteAttributes): readonly FieldError[];
+  validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];
+  warningsOnCreate?(object: ApiObject): readonly string[];
+  warningsOnUpdate?(object: ApiObject, old: ApiObject): readonly string[];
+  /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
+  fields?(object: ApiObject): Readonly<Record<string, string>>;
+  /** Seconds until an object of this kind is dropped by itself; 0 for never. */
+  ttlSeconds?(object: ApiObject): number;
+  /** Makes the stored form presentable (fields computed on read). */
+  decorate?(object: ApiObject): ApiObject;
+}
+
+/** Between a version that is served and the one that is stored (the hub). */
+export interface Conversion {
+  /** From this definition's version to the stored one; group, version and kind are set by the caller. */
+  toHub(object: ApiObject): ApiObject;
+  fromHub(object: ApiObject): ApiObject;
+}
+
+export interface ResourceDefinition {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Plural, lower case: the path segment. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly SubresourceDefinition[];
+  readonly schema: Schema;
+  /** Where and as what it is stored: several versions, and both event groups, share one place. */
+  readonly storage: {
+    readonly group: string;
+    readonly version: string;
+    readonly kind: string;
+    readonly resource: string;
+  };
+  /** As discovery shows it; empty when it shows none. */
+  readonly storageVersionHash: string;
+  /** Absent when the stored form differs only in `apiVersion` and `kind`. */
+  readonly conversion?: Conversion;
+  /** Whether objects are stored at all (reviews and bindings are not). */
+  readonly stored: boolean;
+  /** Name of a check in `meta/names.ts`. */
+  readonly nameRule: string;
+  /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
+  readonly generation: boolean;
+  /** Deletion may be graceful (pods only). */
+  readonly gracefulDeletion: boolean;
+  /** What a delete without a policy means; `Unsupported` sets no orphan or foreground finalizer. */
+  readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
+  /** PUT of a missing object creates it. */
+  readonly createOnUpdate: boolean;
+  /** PUT without a `resourceVersion` is allowed. */
+  readonly unconditionalUpdate: boolean;
+  /** Fields selectors may name beside `metadata.name` and `metadata.namespace`; aliases map to their field. */
+  readonly selectableFields: readonly string[];
+  readonly fieldAliases: Readonly<Record<string, string>>;
+  /** Empty: the default Table. */
+  readonly columns: readonly Column[];
+  readonly strategy: Strategy;
+  /** Warning sent with every answer of a deprecated version. */
+  readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
+  /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */
+  readonly origin: "builtin" | "custom";
+}

@@ -1,0 +1,63 @@
+/**
+ * Structural schemas as data: one tree of `Schema` nodes per type drives decoding, defaulting, validation, apply,
+ * strategic merge patch and OpenAPI, for built-in kinds and, later, custom resources.
+ */
+
+/** Types whose JSON form is not what their structure suggests. Built-in kinds only. */
+export type SpecialType =
+  | "time"
+  | "microTime"
+  | "duration"
+  | "quantity"
+  | "intOrString"
+  | "rawExtension"
+  | "fieldsV1"
+  | "json";
+
+export interface Schema {
+  /**
+   * `object` is a struct with `fields`; `map` has string keys and `items` as values; `any` is unchecked JSON.
+   */
+  readonly type: "object" | "map" | "array" | "string" | "integer" | "number" | "boolean" | "any";
+  /** OpenAPI format: int32, int64, double, byte, date-time, … */
+  readonly format?: string;
+  readonly special?: SpecialType;
+  /** Definition name for a named built-in type, the domain applied (`io.k8s.api.core.v1.PodSpec`). */
+  readonly name?: string;
+  /** Of `object`, in Go struct order, which is the order of JSON output. */
+  readonly fields?: ReadonlyMap<string, Field>;
+  /** Of `array` (members) and `map` (values). */
+  readonly items?: Schema;
+  readonly enum?: readonly string[];
+  readonly nullable?: boolean;
+  /** Lists: how apply merges them. Absent means atomic. */
+  readonly listType?: "atomic" | "set" | "map";
+  readonly listMapKeys?: readonly string[];
+  /** Maps and structs: absent means granular. */
+  readonly mapType?: "atomic" | "granular";
+  /** Strategic merge patch. */
+  readonly patchStrategy?: readonly ("merge" | "replace" | "retainKeys")[];
+  readonly patchMergeKey?: string;
+  /** Default of a list or map member. */
+  readonly default?: unknown;
+  /** `x-kubernetes-unions` and other marks only OpenAPI shows. */
+  readonly unions?: unknown;
+  readonly oneOf?: readonly { readonly type: string }[];
+}
+
+export interface Field {
+  readonly schema: Schema;
+  readonly required?: boolean;
+  /** As OpenAPI shows it, zero values included. Applied on decode only when it is no zero value. */
+  readonly default?: unknown;
+  /** A Go pointer: absent and zero differ. */
+  readonly ptr?: boolean;
+  /** Left out of JSON output when zero. */
+  readonly omitempty?: boolean;
+  /** Always in JSON output, even when zero (`metadata`, `status`, a null `creationTimestamp`). */
+  readonly keep?: boolean;
+  /** Protobuf: `[number, type]`, name when it differs, and messages to go through first. */
+  readonly proto?: readonly [number, string];
+  readonly protoName?: string;
+  readonly protoIn?: readonly (readonly [number, string, string])[];
+}

@@ -1,0 +1,21 @@
+/** Time as a parameter: code below `server/` asks a `Clock`, so that one seed can replay a whole cluster. */
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Milliseconds of a clock that never goes back; only differences mean something. */
+  monotonic(): number;
+  /** Calls `callback` once after `delayMs`; the returned function cancels it. Never keeps the process alive. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,45 @@
+/** A `Clock` that stands still until a test advances it. */
+import type { Clock } from "./clock.ts";
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+export class FakeClock implements Clock {
+  #now: number;
+  #timers: Timer[] = [];
+
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#now = startMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { at: this.#now + delayMs, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Moves time forward, calling what falls due in order. */
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const next = this.#timers.filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+    }
+    this.#now = end;
+  }
+}

@@ -1,0 +1,50 @@
+/** Randomness as a parameter, with the two identifiers the API makes from it. */
+import { randomBytes, randomUUID } from "node:crypto";
+
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number;
+  /** `count` random bytes. */
+  bytes(count: number): Buffer;
+  /** An RFC 4122 version 4 UUID. */
+  uuid(): string;
+}
+
+/** Cryptographically strong randomness of the machine (`next` excepted). */
+export const systemRandom: Random = {
+  next: () => Math.random(),
+  bytes: (count) => randomBytes(count),
+  uuid: () => randomUUID(),
+};
+
+/** A reproducible generator (mulberry32) for tests and fuzz runs. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const bytes = (count: number): Buffer => Buffer.from(Array.from({ length: count }, () => Math.floor(next() * 256)));
+  const uuid = (): string => {
+    const raw = bytes(16);
+    raw[6] = (raw[6]! & 0x0f) | 0x40;
+    raw[8] = (raw[8]! & 0x3f) | 0x80;
+    const hex = raw.toString("hex");
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  };
+  return { next, bytes, uuid };
+}
+
+/** Letters upstream uses for generated names: no vowels and no look-alikes, so that no words come out. */
+const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+
+/** `length` random characters that may end an object name. Source: upstream's `util/rand`. */
+export function nameSuffix(random: Random, length: number): string {
+  const raw = random.bytes(length);
+  let text = "";
+  for (let i = 0; i < length; i++) text += nameAlphabet[raw[i]! % nameAlphabet.length]!;
+  return text;
+}

@@ -1,0 +1,155 @@
+/**
+ * The only face of storage: versioned bytes under keys. It knows no kind and throws no `StatusError`.
+ *
+ * Revisions are one strictly rising sequence over the whole store; a write becomes visible to reads and watches only
+ * after it is durable, and revisions become visible strictly in order. Implementations: `memory.ts`, `sqlite.ts`.
+ */
+
+/** A position in the store's history. 0 means "nothing yet" or, as an expectation, "no such key". */
+export type Revision = number;
+
+/**
+ * One version of one key. Shared and immutable, `view` excepted: the layer above keeps there what it derived from
+ * the bytes (labels, a decoded object); storage never looks at it.
+ */
+export interface Entry {
+  readonly key: string;
+  readonly value: Buffer;
+  /** Revision that wrote this version; of a deletion event's entry, the revision of the deletion. */
+  readonly revision: Revision;
+  /** Revision that created the key. */
+  readonly created: Revision;
+  /** Milliseconds since the epoch at which the key expires, 0 for never. */
+  readonly expiresAt: number;
+  view: unknown;
+}
+
+export type EventType = "ADDED" | "MODIFIED" | "DELETED";
+
+/**
+ * One change. `entry` is the new version; of a deletion, the last state as its writer encoded it for the event
+ * (so its bytes may carry the deletion's revision). `previous` is what the key held before.
+ */
+export interface StoreEvent {
+  readonly type: EventType;
+  readonly revision: Revision;
+  readonly entry: Entry;
+  readonly previous: Entry | undefined;
+  /** Encodings shared by all watchers, filled in by the layer above. */
+  frames: Map<string, Buffer> | undefined;
+}
+
+/** What a writer stores: the bytes, made for the revision they will get, and the view that belongs to them. */
+export interface Encoded {
+  readonly value: Buffer;
+  readonly view: unknown;
+}
+
+/** Called synchronously, once, with the revision the write gets. */
+export type Encode = (revision: Revision) => Encoded;
+
+/** A failed comparison is an answer, not an error: it returns the entry found (`undefined`: no such key). */
+export type WriteResult =
+  | { readonly ok: true; readonly entry: Entry }
+  | { readonly ok: false; readonly current: Entry | undefined };
+
+export interface RangeOptions {
+  /** First key wanted (inclusive); default: the prefix itself. */
+  readonly from?: string;
+  /** Most entries wanted; default: all. */
+  readonly limit?: number;
+  /** Read the state at this revision instead of the present. */
+  readonly at?: Revision;
+}
+
+export interface Range {
+  readonly entries: readonly Entry[];
+  /** Revision the result shows. */
+  readonly revision: Revision;
+  /** Whether keys of the prefix follow after the last entry. */
+  readonly more: boolean;
+  /** How many keys of the prefix follow after the last entry. */
+  readonly remaining: number;
+}
+
+/** A revision asked for that is no longer kept. */
+export interface Compacted {
+  readonly compacted: Revision;
+}
+
+export interface WatchOptions {
+  /** Keys watched start with this; `/registry/<group>/<resource>/` or with a namespace and slash after it. */
+  readonly prefix: string;
+  /** Watch exactly one key instead (the prefix is then that key). */
+  readonly exact?: boolean;
+  /** Only events after this revision. */
+  readonly after: Revision;
+  /** Most events that may wait undelivered; beyond it the watch ends with reason `slow`. */
+  readonly queueLengthMax?: number;
+  /**
+   * Called with events in revision order, never twice for one event, at most once a turn. The array is shared between
+   * watchers of one prefix whenever they have received the same events so far: use its identity as a cache key.
+   * Return false to stop being called until `resume()`.
+   */
+  deliver(events: readonly StoreEvent[]): boolean;
+  /** The watch is over: by `close`, because its queue was full, because history was lost, or the store closed. */
+  ended(reason: "slow" | "compacted" | "closed"): void;
+}
+
+export interface Watch {
+  /** After `deliver` returned false: go on. */
+  resume(): void;
+  /** Everything up to this revision has been handed to `deliver`: what a bookmark may say. */
+  readonly position: Revision;
+  close(): void;
+}
+
+export interface Backend {
+  /** Revision that reads see now. */
+  readonly revision: Revision;
+  /** Oldest revision that can still be read. */
+  readonly compactedRevision: Revision;
+  /** Resolves when reads see every write acknowledged anywhere before the call. */
+  fresh(): Promise<void>;
+  /** Resolves with true once reads see `revision`, with false after `timeoutMs`. */
+  waitFor(revision: Revision, timeoutMs: number): Promise<boolean>;
+  /** Present state, from memory. */
+  get(key: string): Entry | undefined;
+  /** State at an old revision; may ask the log. */
+  getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted>;
+  /** Entries whose keys start with `prefix`, in key order. Present state from memory; an old one may ask the log. */
+  range(prefix: string, options?: RangeOptions): Range;
+  rangeAt(prefix: string, options: RangeOptions & { readonly at: Revision }): Promise<Range | Compacted>;
+  /** Number of keys under the prefix at present. */
+  count(prefix: string): number;
+  /**
+   * Writes if the key's latest version, acknowledged or not, has revision `expected` (0: absent). Rejects with
+   * `StorageFailure` when durability can no longer be promised.
+   */
+  put(key: string, expected: Revision, encode: Encode, ttlSeconds?: number): Promise<WriteResult>;
+  /** Deletes under the same comparison. `encodeLast` makes the bytes of the deletion event. */
+  remove(key: string, expected: Revision, encodeLast: Encode): Promise<WriteResult>;
+  /** `Compacted` when events after `after` are no longer complete. */
+  watch(options: WatchOptions): Promise<Watch | Compacted>;
+  /** Forgets history before `revision`; reads before it then answer `Compacted`. */
+  compact(revision: Revision): Promise<void>;
+  /** Writes a consistent copy to a file while writes go on. */
+  backup(file: string): Promise<void>;
+  /** Why the store stopped accepting writes (disk full, sync failure); undefined while it is healthy. */
+  readonly failure: Error | undefined;
+  /** Flushes, ends watches with `closed`, and lets go of the data folder. */
+  close(): Promise<void>;
+}
+
+/** The store can no longer promise durability. */
+export class StorageFailure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StorageFailure";
+  }
+}
+
+/** Whether an answer says that the revision is gone. */
+export function isCompacted<T extends object>(answer: T | Compacted | undefined): answer is Compacted {
+  return answer !== undefined && "compacted" in answer;
+}
