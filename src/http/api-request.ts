@@ -54,12 +54,20 @@ export interface ClientCertificate {
   readonly raw: Buffer;
 }
 
+/** Bytes made piece by piece while the peer reads, so that a large list is never in memory twice. */
+export interface Pieces extends Iterable<Buffer> {
+  /** Sum of all pieces, known before the first is made. */
+  readonly length: number;
+}
+
 /** One answer. Exactly one of the body forms is set; headers are lower-case. */
 export interface Reply {
   readonly code: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** Ready bytes, sent as they are (in pieces when an array). */
   readonly bytes?: Buffer | readonly Buffer[];
+  /** Pulled one at a time, the next when the peer has taken the last. */
+  readonly pieces?: Pieces;
   readonly contentType?: string;
   /** Bytes that may be gzip-compressed when the client asks and they are long enough. */
   readonly compressible?: boolean;

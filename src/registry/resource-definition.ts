@@ -53,12 +53,16 @@ export interface Strategy {
   validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];
   warningsOnCreate?(object: ApiObject): readonly string[];
   warningsOnUpdate?(object: ApiObject, old: ApiObject): readonly string[];
+  /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
+  pendingFinalizers?(object: ApiObject): readonly string[];
+  /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). */
+  terminate?(object: ApiObject): ApiObject;
+  /** Of kinds that delete gracefully: seconds to wait, given what the request asked for. */
+  graceSeconds?(object: ApiObject, requested: number | undefined): number;
   /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
   fields?(object: ApiObject): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: ApiObject): number;
-  /** Makes the stored form presentable (fields computed on read). */
-  decorate?(object: ApiObject): ApiObject;
 }
 
 /** Between a version that is served and the one that is stored (the hub). */
@@ -103,6 +107,8 @@ export interface ResourceDefinition {
   readonly gracefulDeletion: boolean;
   /** What a delete without a policy means; `Unsupported` sets no orphan or foreground finalizer. */
   readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
+  /** DELETE answers with the object that was removed instead of a Status. */
+  readonly returnDeletedObject: boolean;
   /** PUT of a missing object creates it. */
   readonly createOnUpdate: boolean;
   /** PUT without a `resourceVersion` is allowed. */

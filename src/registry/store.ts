@@ -1,0 +1,645 @@
+/**
+ * The generic behaviour of a resource: create, get, list, update, delete over a backend, with a kind's `Strategy` at
+ * the places where kinds differ. Knows keys and revisions, no HTTP. Source of the rules: upstream's generic registry.
+ *
+ * Hot path: a create or update decodes nothing that is already decoded and encodes the object once.
+ */
+import { apiVersionOf } from "#meta/group-version.ts";
+import { nameSuffix, type Random } from "#std/random.ts";
+import type { Clock } from "#std/clock.ts";
+import { type FieldError, invalidField, printValue } from "#meta/field-error.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import {
+  alreadyExists,
+  conflict,
+  expired,
+  expiredContinue,
+  internalError,
+  invalid,
+  notFound,
+  StatusError,
+  tooLargeResourceVersion,
+} from "#meta/status-error.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
+import type { Backend, Entry, Range, Revision } from "#storage/backend.ts";
+import { isCompacted } from "#storage/backend.ts";
+import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import { deepEqual } from "./deep-equal.ts";
+import type { ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
+import type { StoredObjects } from "./stored-object.ts";
+
+/** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
+export interface Stored {
+  readonly object: ApiObject;
+  /** Absent after a dry run. */
+  readonly entry: Entry | undefined;
+}
+
+export interface Preconditions {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+export interface DeleteRequest {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
+  readonly preconditions?: Preconditions | undefined;
+  readonly dryRun: boolean;
+  /** Refuses by throwing; sees the object that is about to go. */
+  readonly admit?: ((old: ApiObject) => Promise<void> | void) | undefined;
+}
+
+export interface Deleted {
+  /** The object as the answer shows it: after the deletion mark, or as it was when removed. */
+  readonly object: ApiObject;
+  readonly entry: Entry | undefined;
+  /** False when the object is still there, waiting for finalizers or its grace period. */
+  readonly removed: boolean;
+}
+
+/** A selector over stored entries; `undefined` keeps everything. */
+export type EntryFilter = ((entry: Entry) => boolean) | undefined;
+
+export interface ListRequest {
+  readonly namespace: string;
+  /** Reads at most this one object (a field selector on the name). */
+  readonly name?: string | undefined;
+  /** 0 for no limit. */
+  readonly limit: number;
+  readonly continue: string;
+  /** Empty for unset. */
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: string;
+  readonly filter: EntryFilter;
+}
+
+export interface Listed {
+  readonly entries: readonly Entry[];
+  readonly revision: Revision;
+  /** Empty when nothing follows. */
+  readonly continue: string;
+  readonly remainingItemCount: number | undefined;
+}
+
+export interface StoreOptions {
+  readonly definition: ResourceDefinition;
+  readonly backend: Backend;
+  readonly objects: StoredObjects;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** How long a read waits for a revision the store has not reached. */
+const freshWaitMs = 3000;
+const generatedNameTries = 8;
+const modified = "the object has been modified; please apply your changes to the latest version and try again";
+
+export class Store {
+  readonly definition: ResourceDefinition;
+  /** `/registry/<group>/<resource>/` */
+  readonly prefix: string;
+  readonly #backend: Backend;
+  readonly #objects: StoredObjects;
+  readonly #clock: Clock;
+  readonly #random: Random;
+
+  constructor(options: StoreOptions) {
+    this.definition = options.definition;
+    this.#backend = options.backend;
+    this.#objects = options.objects;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    const { storage } = options.definition;
+    this.prefix = `/registry/${storage.group === "" ? "core" : storage.group}/${storage.resource}/`;
+  }
+
+  /** Key of one object. */
+  key(namespace: string, name: string): string {
+    return this.definition.namespaced ? `${this.prefix}${namespace}/${name}` : `${this.prefix}${name}`;
+  }
+
+  /** Prefix of a collection: one namespace's, or all. */
+  collection(namespace: string): string {
+    return this.definition.namespaced && namespace !== "" ? `${this.prefix}${namespace}/` : this.prefix;
+  }
+
+  /** Present entry, without waiting. */
+  peek(namespace: string, name: string): Entry | undefined {
+    return this.#backend.get(this.key(namespace, name));
+  }
+
+  /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
+  async get(namespace: string, name: string, resourceVersion: string): Promise<Entry> {
+    if (resourceVersion !== "" && resourceVersion !== "0") await this.#reach(resourceVersion);
+    else if (resourceVersion === "") await this.#backend.fresh();
+    const entry = this.#backend.get(this.key(namespace, name));
+    if (entry === undefined) throw notFound(this.definition, name);
+    return entry;
+  }
+
+  /** Waits until reads see `resourceVersion`. */
+  async #reach(resourceVersion: string): Promise<Revision> {
+    const revision = this.parseVersion(resourceVersion);
+    if (revision > this.#backend.revision && !(await this.#backend.waitFor(revision, freshWaitMs))) {
+      throw tooLargeResourceVersion(resourceVersion, String(this.#backend.revision));
+    }
+    return revision;
+  }
+
+  /** Reads a client's `resourceVersion`; throws for what is no unsigned 64-bit integer. */
+  parseVersion(text: string): Revision {
+    if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
+      const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
+      throw invalid({ group: "", kind: "resourceVersion" }, "", [
+        invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`),
+      ]);
+    }
+    return Number(text);
+  }
+
+  /** One chunk of a collection at one revision. The caller has checked the combination of options. */
+  async list(request: ListRequest): Promise<Listed> {
+    const prefix = this.collection(request.namespace);
+    if (request.continue !== "") return this.#listContinued(prefix, request);
+    const { resourceVersion, resourceVersionMatch, limit } = request;
+    const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
+    if (resourceVersion !== "" && resourceVersion !== "0") {
+      const revision = await this.#reach(resourceVersion);
+      if (exact && revision !== this.#backend.revision) return this.#listAt(prefix, request, revision, "");
+    } else if (resourceVersion === "") {
+      await this.#backend.fresh();
+    }
+    return this.#collect(prefix, request, "", (from, count) =>
+      this.#backend.range(prefix, { from, ...(count === undefined ? {} : { limit: count }) }),
+    );
+  }
+
+  async #listContinued(prefix: string, request: ListRequest): Promise<Listed> {
+    const token = decodeContinue(request.continue);
+    if (token.revision === -1) {
+      return this.#collect(prefix, request, token.start, (from, count) =>
+        this.#backend.range(prefix, { from, ...(count === undefined ? {} : { limit: count }) }),
+      );
+    }
+    if (token.revision > this.#backend.revision) {
+      throw tooLargeResourceVersion(String(token.revision), String(this.#backend.revision));
+    }
+    return this.#listAt(prefix, request, token.revision, token.start);
+  }
+
+  #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
+    return this.#collect(prefix, request, start, async (from, count) => {
+      const range = await this.#backend.rangeAt(prefix, { at, from, ...(count === undefined ? {} : { limit: count }) });
+      if (!isCompacted(range)) return range;
+      if (start === "") throw expired("The resourceVersion for the provided list is too old.");
+      throw expiredContinue(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        encodeContinue({ revision: -1, start }),
+      );
+    });
+  }
+
+  /** Reads ranges until `limit` entries pass the filter, the one that may match was seen, or nothing is left. */
+  async #collect(
+    prefix: string,
+    request: ListRequest,
+    start: string,
+    read: (from: string, count: number | undefined) => Range | Promise<Range>,
+  ): Promise<Listed> {
+    const { limit, filter, name } = request;
+    if (name !== undefined && (request.namespace !== "" || !this.definition.namespaced)) {
+      const key = `${prefix}${name}`;
+      const range = await read(key, 1);
+      const entry = range.entries[0];
+      const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
+      return { entries: found ? [entry] : [], revision: range.revision, continue: "", remainingItemCount: undefined };
+    }
+    let from = prefix + start;
+    if (filter === undefined) {
+      const range = await read(from, limit === 0 ? undefined : limit);
+      const last = range.entries.at(-1);
+      return {
+        entries: range.entries,
+        revision: range.revision,
+        continue: range.more && last !== undefined ? this.#next(prefix, last, range.revision) : "",
+        remainingItemCount: range.more ? range.remaining : undefined,
+      };
+    }
+    const entries: Entry[] = [];
+    for (;;) {
+      const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
+      for (let i = 0; i < range.entries.length; i++) {
+        const entry = range.entries[i]!;
+        if (!filter(entry)) continue;
+        entries.push(entry);
+        if (limit > 0 && entries.length === limit) {
+          const more = range.more || i + 1 < range.entries.length;
+          return {
+            entries,
+            revision: range.revision,
+            continue: more ? this.#next(prefix, entry, range.revision) : "",
+            remainingItemCount: undefined,
+          };
+        }
+      }
+      const last = range.entries.at(-1);
+      if (!range.more || last === undefined) {
+        return { entries, revision: range.revision, continue: "", remainingItemCount: undefined };
+      }
+      from = `${last.key}\0`;
+    }
+  }
+
+  #next(prefix: string, last: Entry, revision: Revision): string {
+    return encodeContinue({ revision, start: `${last.key.slice(prefix.length)}\0` });
+  }
+
+  /** Decoded object of an entry. */
+  object(entry: Entry): ApiObject {
+    return this.#objects.object(this.definition, entry);
+  }
+
+  /**
+   * Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and what hooks throw.
+   */
+  async create(
+    object: ApiObject,
+    attributes: WriteAttributes,
+    validate?: (object: ApiObject) => Promise<void> | void,
+  ): Promise<Stored> {
+    const { definition } = this;
+    const { strategy } = definition;
+    let created = this.#fillSystemFields(object);
+    if (strategy.prepareForCreate !== undefined) created = strategy.prepareForCreate(created, attributes);
+    if (definition.generation) created = withMeta(created, { generation: 1 });
+    const { generateName } = created.metadata;
+    const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
+    for (let attempt = 1; ; attempt++) {
+      const candidate = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
+      this.#check(candidate, [
+        ...validateObjectMeta(candidate.metadata, {
+          namespaced: definition.namespaced,
+          nameRule: definition.nameRule,
+          field: "metadata",
+        }),
+        ...(strategy.validate?.(candidate, attributes) ?? []),
+      ]);
+      if (attempt === 1) {
+        for (const text of strategy.warningsOnCreate?.(candidate) ?? []) attributes.context.warn(text);
+      }
+      await validate?.(candidate);
+      const stored = await this.#insert(candidate, attributes.dryRun);
+      if (stored !== undefined) return stored;
+      if (!generates || attempt === generatedNameTries) throw this.#exists(candidate);
+    }
+  }
+
+  /** Writes a new key; `undefined` when it exists. */
+  async #insert(object: ApiObject, dryRun: boolean): Promise<Stored | undefined> {
+    const { definition } = this;
+    const key = this.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
+    if (dryRun) {
+      await this.#backend.fresh();
+      return this.#backend.get(key) === undefined ? { object, entry: undefined } : undefined;
+    }
+    const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
+    const result = await this.#backend.put(
+      key,
+      0,
+      (revision) => this.#objects.encode(definition, object, revision),
+      ttl === 0 ? undefined : ttl,
+    );
+    return result.ok ? { object: this.object(result.entry), entry: result.entry } : undefined;
+  }
+
+  #exists(object: ApiObject): StatusError {
+    const name = object.metadata.name ?? "";
+    const error = alreadyExists(this.definition, name);
+    const entry = this.peek(object.metadata.namespace ?? "", name);
+    if (entry === undefined || this.object(entry).metadata.deletionTimestamp === undefined) return error;
+    return new StatusError({ ...error.status, message: `object is being deleted: ${error.status.message}` });
+  }
+
+  #generateName(prefix: string): string {
+    // Invariant: five characters of suffix always fit into the 63 a name may have.
+    return prefix.slice(0, 58) + nameSuffix(this.#random, 5);
+  }
+
+  #fillSystemFields(object: ApiObject): ApiObject {
+    const {
+      deletionTimestamp: _deletion,
+      deletionGracePeriodSeconds: _grace,
+      generation: _generation,
+      resourceVersion: _version,
+      ...meta
+    } = object.metadata;
+    return {
+      ...object,
+      metadata: { ...meta, uid: this.#random.uuid(), creationTimestamp: timestamp(this.#clock.now()) },
+    };
+  }
+
+  #check(object: ApiObject, errors: readonly FieldError[]): void {
+    if (errors.length > 0) throw invalid(this.definition, object.metadata.name ?? "", errors);
+  }
+
+  /**
+   * Replaces an object by what `transform` makes of the present one, retrying when somebody else was faster and the
+   * new object does not insist on a version. `transform` sees `undefined` when there is none and the definition allows
+   * to create by update (then `created` is true); otherwise a missing object throws `notFound`.
+   */
+  async update(
+    namespace: string,
+    name: string,
+    attributes: WriteAttributes,
+    options: {
+      transform(current: ApiObject | undefined): Promise<ApiObject> | ApiObject;
+      /** The version the client insists on is that of the new object (PUT) or the one it put there (PATCH). */
+      validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
+      /** Creating is permitted and meant. */
+      allowCreate: boolean;
+      /** Called before creating: a create must be allowed like one. */
+      admitCreate?: (object: ApiObject) => Promise<ApiObject> | ApiObject;
+    },
+  ): Promise<Stored & { readonly created: boolean }> {
+    const { definition } = this;
+    const { strategy } = definition;
+    const key = this.key(namespace, name);
+    await this.#backend.fresh();
+    let entry = this.#backend.get(key);
+    for (;;) {
+      if (entry === undefined) {
+        if (!options.allowCreate) throw notFound(definition, name);
+        const fresh = await options.transform(undefined);
+        if ((fresh.metadata.uid ?? "") !== "") {
+          throw conflict(
+            definition,
+            name,
+            `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `,
+          );
+        }
+        if (!["", "0"].includes(fresh.metadata.resourceVersion ?? "")) throw notFound(definition, name);
+        const admitted = options.admitCreate === undefined ? fresh : await options.admitCreate(fresh);
+        const { validate } = options;
+        const stored = await this.create(
+          admitted,
+          attributes,
+          validate === undefined ? undefined : (object) => validate(object, undefined),
+        );
+        return { ...stored, created: true };
+      }
+      const old = this.object(entry);
+      const wanted = await options.transform(old);
+      const insists = this.#checkVersion(wanted, old, entry, name);
+      let next = this.#keepSystemFields(wanted, old);
+      if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
+      this.#check(next, [
+        ...validateObjectMetaUpdate(next.metadata, old.metadata, {
+          namespaced: definition.namespaced,
+          nameRule: definition.nameRule,
+          field: "metadata",
+        }),
+        ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
+      ]);
+      for (const text of strategy.warningsOnUpdate?.(next, old) ?? []) attributes.context.warn(text);
+      await options.validate?.(next, old);
+      if (this.#isFinished(next)) {
+        if (attributes.dryRun) return { object: next, entry: undefined, created: false };
+        const result = await this.#backend.remove(key, entry.revision, (revision) =>
+          this.#objects.encode(definition, next, revision),
+        );
+        if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
+        entry = this.#retry(result.current, insists, name);
+        continue;
+      }
+      if (deepEqual(next, old)) return { object: old, entry, created: false };
+      if (attributes.dryRun) return { object: next, entry: undefined, created: false };
+      const ttl = strategy.ttlSeconds?.(next) ?? 0;
+      const result = await this.#backend.put(
+        key,
+        entry.revision,
+        (revision) => this.#objects.encode(definition, next, revision),
+        ttl === 0 ? undefined : ttl,
+      );
+      if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
+      entry = this.#retry(result.current, insists, name);
+    }
+  }
+
+  /** What to try next after somebody else wrote first. */
+  #retry(current: Entry | undefined, insists: boolean, name: string): Entry | undefined {
+    if (insists) {
+      if (current === undefined) throw notFound(this.definition, name);
+      throw conflict(this.definition, name, modified);
+    }
+    return current;
+  }
+
+  /** Whether the new object insists on a version; throws when it is not the present one. */
+  #checkVersion(wanted: ApiObject, old: ApiObject, entry: Entry, name: string): boolean {
+    const { definition } = this;
+    const { uid, resourceVersion = "" } = wanted.metadata;
+    if (uid !== undefined && uid !== "" && uid !== old.metadata.uid && definition.unconditionalUpdate) {
+      throw conflict(
+        definition,
+        name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      );
+    }
+    if (resourceVersion === "" || resourceVersion === "0") {
+      if (definition.unconditionalUpdate) return false;
+      throw invalid({ group: definition.group, kind: definition.resource }, name, [
+        { type: "FieldValueInvalid", field: "metadata.resourceVersion", message: "Invalid value: 0x0: must be specified for an update" },
+      ]);
+    }
+    if (resourceVersion !== String(entry.revision)) {
+      if (!/^[0-9]+$/.test(resourceVersion)) this.parseVersion(resourceVersion);
+      throw conflict(definition, name, modified);
+    }
+    return true;
+  }
+
+  /** Metadata a write cannot change comes from the old object. */
+  #keepSystemFields(wanted: ApiObject, old: ApiObject): ApiObject {
+    const { metadata } = wanted;
+    const before = old.metadata;
+    const meta: Record<string, unknown> = { ...metadata };
+    if ((metadata.uid ?? "") === "") meta["uid"] = before.uid;
+    meta["creationTimestamp"] = before.creationTimestamp;
+    meta["resourceVersion"] = before.resourceVersion;
+    if (before.generation === undefined) delete meta["generation"];
+    else meta["generation"] = before.generation;
+    if (before.deletionTimestamp !== undefined) meta["deletionTimestamp"] = before.deletionTimestamp;
+    if (before.deletionGracePeriodSeconds !== undefined && metadata.deletionGracePeriodSeconds === undefined) {
+      meta["deletionGracePeriodSeconds"] = before.deletionGracePeriodSeconds;
+    }
+    return { ...wanted, kind: this.definition.kind, apiVersion: apiVersionOf(this.definition), metadata: meta };
+  }
+
+  /** Whether nothing holds a deleted object any more. */
+  #isFinished(object: ApiObject): boolean {
+    const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = object.metadata;
+    if (deletionTimestamp === undefined) return false;
+    return (
+      (finalizers?.length ?? 0) === 0 &&
+      (deletionGracePeriodSeconds ?? 0) === 0 &&
+      (this.definition.strategy.pendingFinalizers?.(object).length ?? 0) === 0
+    );
+  }
+
+  /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and what `admit` throws. */
+  async delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
+    const key = this.key(namespace, name);
+    await this.#backend.fresh();
+    let entry = this.#backend.get(key);
+    for (;;) {
+      if (entry === undefined) throw notFound(this.definition, name);
+      const old = this.object(entry);
+      this.#checkPreconditions(old, name, request.preconditions);
+      await request.admit?.(old);
+      const next = this.#marked(old, request);
+      if (next === undefined) {
+        if (request.dryRun) return { object: old, entry: undefined, removed: true };
+        const result = await this.#backend.remove(key, entry.revision, (revision) =>
+          this.#objects.encode(this.definition, old, revision),
+        );
+        if (result.ok) return { object: old, entry: result.entry, removed: true };
+        entry = result.current;
+        continue;
+      }
+      if (next === old) return { object: old, entry, removed: false };
+      if (request.dryRun) return { object: next, entry: undefined, removed: false };
+      const result = await this.#backend.put(key, entry.revision, (revision) =>
+        this.#objects.encode(this.definition, next, revision),
+      );
+      if (result.ok) return { object: this.object(result.entry), entry: result.entry, removed: false };
+      entry = result.current;
+    }
+  }
+
+  #checkPreconditions(old: ApiObject, name: string, wanted: Preconditions | undefined): void {
+    if (wanted === undefined) return;
+    const of = { group: this.definition.group, resource: this.definition.kind };
+    const { uid, resourceVersion } = old.metadata;
+    if (wanted.uid !== undefined && wanted.uid !== uid) {
+      throw conflict(
+        of,
+        name,
+        `the UID in the precondition (${wanted.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+      );
+    }
+    if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
+      throw conflict(
+        of,
+        name,
+        `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
+      );
+    }
+  }
+
+  /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
+  #marked(old: ApiObject, request: DeleteRequest): ApiObject | undefined {
+    const { definition } = this;
+    const { strategy } = definition;
+    const meta = old.metadata;
+    const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
+    const grace = strategy.graceSeconds?.(old, request.gracePeriodSeconds) ?? 0;
+    const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
+    const graceLeft = meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
+    if (pending === 0 && graceLeft === 0) return undefined;
+    const isMarked = meta.deletionTimestamp !== undefined && meta.deletionGracePeriodSeconds === graceLeft;
+    if (isMarked && deepEqual(finalizers, meta.finalizers ?? [])) return old;
+    const { finalizers: _finalizers, ...rest } = meta;
+    const marked: ApiObject = {
+      ...old,
+      metadata: {
+        ...rest,
+        ...(finalizers.length === 0 ? {} : { finalizers }),
+        ...(isMarked
+          ? {}
+          : {
+              deletionTimestamp:
+                meta.deletionTimestamp !== undefined && graceLeft === (meta.deletionGracePeriodSeconds ?? 0)
+                  ? meta.deletionTimestamp
+                  : timestamp(this.#clock.now() + graceLeft * 1000),
+              deletionGracePeriodSeconds: graceLeft,
+              ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
+                ? { generation: meta.generation + 1 }
+                : {}),
+            }),
+      },
+    };
+    return strategy.terminate === undefined ? marked : strategy.terminate(marked);
+  }
+
+  /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */
+  #deletionFinalizers(before: readonly string[], request: DeleteRequest): readonly string[] {
+    const { defaultPropagation } = this.definition;
+    if (defaultPropagation === "Unsupported") return before;
+    const { orphanDependents, propagationPolicy } = request;
+    let orphan: boolean;
+    let foreground: boolean;
+    if (orphanDependents !== undefined) {
+      orphan = orphanDependents;
+      foreground = false;
+    } else if (propagationPolicy !== undefined) {
+      orphan = propagationPolicy === "Orphan";
+      foreground = propagationPolicy === "Foreground";
+    } else {
+      orphan = before.includes("orphan") || (!before.includes("foregroundDeletion") && defaultPropagation === "Orphan");
+      foreground = before.includes("foregroundDeletion");
+    }
+    const kept = before.filter((text) => text !== "orphan" && text !== "foregroundDeletion");
+    if (orphan) return before.includes("orphan") && kept.length + 1 === before.length ? before : [...kept, "orphan"];
+    if (foreground) {
+      return before.includes("foregroundDeletion") && kept.length + 1 === before.length
+        ? before
+        : [...kept, "foregroundDeletion"];
+    }
+    return kept.length === before.length ? before : kept;
+  }
+
+  /** Deletes everything a list request finds, many at a time. Answers how many were there. */
+  async deleteCollection(
+    request: ListRequest,
+    remove: (object: ApiObject, entry: Entry) => Promise<unknown>,
+  ): Promise<number> {
+    const listed = await this.list(request);
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        const entry = listed.entries[next++];
+        if (entry === undefined) return;
+        try {
+          await remove(this.object(entry), entry);
+        } catch (error) {
+          if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(deleteWorkers, listed.entries.length) }, worker));
+    return listed.entries.length;
+  }
+}
+
+/** Deletes of one collection that are under way together: enough to fill group commits, too few to starve others. */
+const deleteWorkers = 256;
+
+function withMeta(object: ApiObject, more: Partial<ObjectMeta>): ApiObject {
+  return { ...object, metadata: { ...object.metadata, ...more } };
+}
+
+/** RFC 3339, UTC, whole seconds. */
+export function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** For code that cannot go on without an entry. */
+export function present(entry: Entry | undefined): Entry {
+  if (entry === undefined) throw internalError("an entry was expected");
+  return entry;
+}
+
+export type { RequestContext };
