@@ -12,7 +12,10 @@ export type SpecialType =
   | "intOrString"
   | "rawExtension"
   | "fieldsV1"
-  | "json";
+  | "json"
+  | "schemaOrArray"
+  | "schemaOrBool"
+  | "schemaOrStringArray";
 
 export interface Schema {
   /**
@@ -26,7 +29,7 @@ export interface Schema {
   readonly name?: string;
   /** Of `object`, in Go struct order, which is the order of JSON output. */
   readonly fields?: ReadonlyMap<string, Field>;
-  /** Of `array` (members) and `map` (values). */
+  /** Of `array` (members) and `map` (values); of the special `schemaOr…` types the schema of that schema. */
   readonly items?: Schema;
   readonly enum?: readonly string[];
   readonly nullable?: boolean;

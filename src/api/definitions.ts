@@ -1,0 +1,498 @@
+/**
+ * The built-in kinds of release 1.32 as data: facts of every kind and a `Schema` tree of every type, built when first
+ * asked for and shared from then on. The vendor domain is applied here and nowhere else.
+ *
+ * `tables/` is generated. A type's row is `{fields, mapType?, unions?, hidden?}`, a field's is a text or a text with
+ * more: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b boolean, a any,
+ * `.Name` of the same package, a full name, with `[]` (list of) or `{}` (map of text to) before. Marks: r required,
+ * p pointer, o omitempty, k kept when zero, z default is the zero value.
+ * Loading costs about 1 ms; the trees of all kinds that are served by default about 10 ms and 2 MB.
+ */
+import { createHash } from "node:crypto";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { Field, Schema, SpecialType } from "#schema/schema.ts";
+import { gates as gatesText } from "./tables/gates.ts";
+import { kinds as kindsText } from "./tables/kinds.ts";
+import { selectors as selectorsText } from "./tables/selectors.ts";
+import { typeIndex as typeIndexText, types as typeTexts } from "./tables/types.ts";
+
+export type Stage = "alpha" | "beta" | "ga";
+
+export interface SubresourceFacts {
+  readonly name: string;
+  /** Group, version and kind of the bodies; often not the parent's. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+  /** Streamed or proxied. */
+  readonly connect: boolean;
+  /** Also served with a path after the subresource's name. */
+  readonly proxyPath: boolean;
+  /** Feature gate without which it is not there. */
+  readonly gate: string | undefined;
+}
+
+/** Releases as `major.minor`. */
+export interface Lifecycle {
+  readonly introduced?: string;
+  readonly deprecated?: string;
+  readonly removed?: string;
+  /** `group/version/kind` that takes its place. */
+  readonly replacement?: string;
+}
+
+/** One kind in one version of its group. Names have the domain applied, `kubernetesGroup` excepted. */
+export interface KindFacts {
+  readonly group: string;
+  /** The group as upstream calls it: what code compares with. */
+  readonly kubernetesGroup: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly resource: string;
+  readonly singular: string;
+  /** Empty when the kind has no list. */
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  /** Sorted, as discovery shows them. */
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly SubresourceFacts[];
+  readonly statusSubresource: boolean;
+  readonly stage: Stage;
+  readonly servedByDefault: boolean;
+  /** Feature gate that must be on for the kind to be served. */
+  readonly gate: string | undefined;
+  readonly lifecycle: Lifecycle;
+  /** Whether objects are stored at all. */
+  readonly stored: boolean;
+  /** As which group and version upstream stores it. Absent for kinds without objects. */
+  readonly storage: { readonly group: string; readonly version: string } | undefined;
+  /** As discovery shows it, of the group as named in this domain; empty for kinds without objects. */
+  readonly storageVersionHash: string;
+  /** Names of format checks, as upstream's tables call them. */
+  readonly nameRule: string;
+  readonly generation: boolean;
+  readonly gracefulDeletion: boolean;
+  readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
+  readonly createOnUpdate: boolean;
+  readonly unconditionalUpdate: boolean;
+  /** Fields beside `metadata.name` and `metadata.namespace`; `undefined` when the kind has no list of its own. */
+  readonly selectableFields: readonly string[] | undefined;
+  /** Other names of selectable fields. */
+  readonly fieldAliases: Readonly<Record<string, string>>;
+  /** Definition name of the type (`io.k8s.api.core.v1.ConfigMap`). */
+  readonly typeName: string;
+}
+
+export interface GateFacts {
+  readonly name: string;
+  readonly default: boolean;
+  readonly stage: Stage | "deprecated";
+  /** Cannot be set to anything but its default. */
+  readonly locked: boolean;
+  /** Whether it means something to an API server; the others are only accepted. */
+  readonly apiserver: boolean;
+}
+
+export interface TypeFacts {
+  readonly name: string;
+  /** Kinds this type is the schema of; option types belong to many groups. */
+  readonly kinds: readonly GroupVersionKind[];
+  /** Whether OpenAPI documents show it. */
+  readonly published: boolean;
+}
+
+export interface ApiTables {
+  readonly domain: ApiDomain;
+  /** Sorted by group, version, resource. */
+  readonly kinds: readonly KindFacts[];
+  readonly gates: readonly GateFacts[];
+  /** All definition names, sorted. Decodes every package: not for start-up. */
+  typeNames(): readonly string[];
+  /** The type with this definition name. The same node at every call, and wherever another type refers to it. */
+  schema(name: string): Schema | undefined;
+  /** The type of a kind, option types and lists included. */
+  schemaOf(gvk: GroupVersionKind): Schema | undefined;
+  type(name: string): TypeFacts | undefined;
+}
+
+/** Reads the tables for one domain. Cheap: types are decoded when asked for. */
+export function loadDefinitions(domain: ApiDomain): ApiTables {
+  return new Tables(domain);
+}
+
+interface TypeRow {
+  readonly hidden?: 1;
+  readonly mapType?: "atomic" | "granular";
+  readonly unions?: unknown;
+  readonly fields: Readonly<Record<string, string | readonly [string, FieldExtras]>>;
+}
+
+interface FieldExtras {
+  readonly enum?: readonly string[];
+  readonly itemEnum?: readonly string[];
+  readonly listType?: "atomic" | "set" | "map";
+  readonly listMapKeys?: readonly string[];
+  readonly mapType?: "atomic" | "granular";
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
+  readonly protoName?: string;
+  readonly protoIn?: readonly (readonly [number, string, string])[];
+  readonly proto?: string;
+  readonly default?: unknown;
+}
+
+type TypeIndex = Readonly<Record<string, Readonly<Record<string, readonly (readonly [string, string, string])[]>>>>;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+class Tables implements ApiTables {
+  readonly domain: ApiDomain;
+  readonly kinds: readonly KindFacts[];
+  readonly gates: readonly GateFacts[];
+  /** Definition name of a package, the domain applied, to its name in the tables. */
+  readonly #folders = new Map<string, string>();
+  readonly #rows = new Map<string, Readonly<Record<string, TypeRow>>>();
+  /** By the name in the tables. */
+  readonly #schemas = new Map<string, Schema>();
+  readonly #index: TypeIndex;
+  /** `group/version/kind` to the name in the tables. */
+  readonly #kindTypes = new Map<string, string>();
+  /** `group/version` to packages in which types of that version are. */
+  readonly #versionFolders = new Map<string, Set<string>>();
+
+  constructor(domain: ApiDomain) {
+    this.domain = domain;
+    for (const folder of Object.keys(typeTexts)) this.#folders.set(domain.rename(folder), folder);
+    this.#index = JSON.parse(typeIndexText) as TypeIndex; // our own generated table
+    for (const [folder, kinds] of Object.entries(this.#index)) {
+      for (const [short, gvks] of Object.entries(kinds)) {
+        for (const [group, version, kind] of gvks) {
+          const at = `${domain.rename(group)}/${version}`;
+          this.#kindTypes.set(`${at}/${kind}`, `${folder}.${short}`);
+          if (gvks.length > 1) continue; // an option type: says nothing about where the version lives
+          const folders = this.#versionFolders.get(at) ?? new Set();
+          this.#versionFolders.set(at, folders.add(folder));
+        }
+      }
+    }
+    this.#versionFolders.set(`${domain.rename("meta.k8s.io")}/v1`, new Set([metaFolder]));
+    this.kinds = readKinds(domain, (gvk) => {
+      const name = this.#typeNameOf(gvk);
+      return name === undefined ? "" : domain.rename(name);
+    });
+    this.gates = (JSON.parse(gatesText) as (Partial<GateFacts> & Pick<GateFacts, "name" | "default" | "stage">)[]).map(
+      (row) => ({ ...row, locked: row.locked ?? false, apiserver: row.apiserver ?? false }),
+    );
+  }
+
+  typeNames(): readonly string[] {
+    const names: string[] = [];
+    for (const [renamed, folder] of this.#folders) {
+      for (const short of Object.keys(this.#package(folder))) names.push(`${renamed}.${short}`);
+    }
+    return names.sort();
+  }
+
+  schema(name: string): Schema | undefined {
+    const own = this.#ownName(name);
+    return own === undefined ? undefined : this.#schema(own);
+  }
+
+  schemaOf(gvk: GroupVersionKind): Schema | undefined {
+    const own = this.#typeNameOf(gvk);
+    return own === undefined ? undefined : this.#schema(own);
+  }
+
+  type(name: string): TypeFacts | undefined {
+    const own = this.#ownName(name);
+    if (own === undefined) return undefined;
+    const [folder, short] = split(own);
+    const gvks = this.#index[folder]?.[short] ?? [];
+    return {
+      name,
+      kinds: gvks.map(([group, version, kind]) => ({ group: this.domain.rename(group), version, kind })),
+      published: this.#package(folder)[short]?.hidden !== 1,
+    };
+  }
+
+  #typeNameOf(gvk: GroupVersionKind): string | undefined {
+    const at = `${gvk.group}/${gvk.version}`;
+    const known = this.#kindTypes.get(`${at}/${gvk.kind}`);
+    if (known !== undefined) return known;
+    for (const folder of this.#versionFolders.get(at) ?? []) {
+      if (Object.hasOwn(this.#package(folder), gvk.kind)) return `${folder}.${gvk.kind}`;
+    }
+    return undefined;
+  }
+
+  /** Name in the tables of a type called `name` in this domain. */
+  #ownName(name: string): string | undefined {
+    const [renamed, short] = split(name);
+    const folder = this.#folders.get(renamed);
+    if (folder === undefined || !Object.hasOwn(this.#package(folder), short)) return undefined;
+    return `${folder}.${short}`;
+  }
+
+  #package(folder: string): Readonly<Record<string, TypeRow>> {
+    let rows = this.#rows.get(folder);
+    if (rows === undefined) {
+      rows = JSON.parse(typeTexts[folder] ?? "{}") as Readonly<Record<string, TypeRow>>; // our own generated table
+      this.#rows.set(folder, rows);
+    }
+    return rows;
+  }
+
+  /** `name` as the tables write it. */
+  #schema(name: string): Schema | undefined {
+    const built = this.#schemas.get(name);
+    if (built !== undefined) return built;
+    const [folder, short] = split(name);
+    const row = Object.hasOwn(this.#package(folder), short) ? this.#package(folder)[short] : undefined;
+    if (row === undefined) return undefined;
+    const special = specialTypes[name];
+    const renamed = this.domain.rename(name);
+    if (special !== undefined) {
+      const node: Mutable<Schema> = { ...special, name: renamed };
+      this.#schemas.set(name, node);
+      if (special.special?.startsWith("schemaOr") === true) node.items = this.#reference(`${folder}.JSONSchemaProps`);
+      return node;
+    }
+    const fields = new Map<string, Field>();
+    const node: Schema = {
+      type: "object",
+      name: renamed,
+      fields,
+      ...(row.mapType === undefined ? {} : { mapType: row.mapType }),
+      ...(row.unions === undefined ? {} : { unions: row.unions }),
+    };
+    // Known before its fields are, since a type may contain itself.
+    this.#schemas.set(name, node);
+    for (const [field, value] of Object.entries(row.fields)) {
+      fields.set(
+        field,
+        typeof value === "string" ? this.#field(value, {}, folder) : this.#field(value[0], value[1], folder),
+      );
+    }
+    return node;
+  }
+
+  #field(text: string, extras: FieldExtras, folder: string): Field {
+    const [type = "", marks = "", number] = text.split(" ");
+    const schema = this.#typed(type, extras, folder);
+    const field: Mutable<Field> = { schema };
+    if (marks.includes("r")) field.required = true;
+    if (marks.includes("z")) field.default = zeroDefault(schema);
+    else if (extras.default !== undefined) field.default = extras.default;
+    if (marks.includes("p")) field.ptr = true;
+    if (marks.includes("o")) field.omitempty = true;
+    if (marks.includes("k")) field.keep = true;
+    if (number !== undefined)
+      field.proto = [Number(number), this.domain.rename(extras.proto ?? protoType(type, folder))];
+    if (extras.protoName !== undefined) field.protoName = extras.protoName;
+    if (extras.protoIn !== undefined) {
+      field.protoIn = extras.protoIn.map(([at, name, message]) => [at, name, this.domain.rename(message)] as const);
+    }
+    return field;
+  }
+
+  #typed(type: string, extras: FieldExtras, folder: string): Schema {
+    const marks: Mutable<Partial<Schema>> = {};
+    if (extras.listType !== undefined) marks.listType = extras.listType;
+    if (extras.listMapKeys !== undefined) marks.listMapKeys = extras.listMapKeys;
+    if (extras.mapType !== undefined) marks.mapType = extras.mapType;
+    if (extras.patchStrategy !== undefined) marks.patchStrategy = extras.patchStrategy.split(",") as Strategies;
+    if (extras.patchMergeKey !== undefined) marks.patchMergeKey = extras.patchMergeKey;
+    if (extras.enum !== undefined) marks.enum = extras.enum;
+    const shape = type.startsWith("[]") ? "array" : type.startsWith("{}") ? "map" : undefined;
+    if (shape !== undefined) {
+      const items = this.#typed(type.slice(2), extras.itemEnum === undefined ? {} : { enum: extras.itemEnum }, folder);
+      return { type: shape, items, ...marks };
+    }
+    const base = scalarSchemas[type] ?? this.#reference(type.startsWith(".") ? folder + type : type);
+    return Object.keys(marks).length === 0 ? base : { ...base, ...marks };
+  }
+
+  #reference(name: string): Schema {
+    // A type the facts do not have is internal and never on the wire.
+    return this.#schema(name) ?? scalarSchemas["a"]!;
+  }
+}
+
+type Strategies = ("merge" | "replace" | "retainKeys")[];
+
+const metaFolder = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const crdFolder = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+
+const scalarSchemas: Readonly<Record<string, Schema>> = {
+  s: { type: "string" },
+  y: { type: "string", format: "byte" },
+  i: { type: "integer", format: "int32" },
+  l: { type: "integer", format: "int64" },
+  d: { type: "number", format: "double" },
+  b: { type: "boolean" },
+  a: { type: "any" },
+};
+
+const special = (type: Schema["type"], kind: SpecialType, more: Partial<Schema> = {}): Schema => ({
+  type,
+  special: kind,
+  ...more,
+});
+
+/** Types whose JSON form does not follow from their fields. */
+const specialTypes: Readonly<Record<string, Schema>> = {
+  [`${metaFolder}.Time`]: special("string", "time", { format: "date-time" }),
+  [`${metaFolder}.MicroTime`]: special("string", "microTime", { format: "date-time" }),
+  [`${metaFolder}.Duration`]: special("string", "duration"),
+  [`${metaFolder}.FieldsV1`]: special("any", "fieldsV1"),
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": special("string", "quantity", {
+    oneOf: [{ type: "string" }, { type: "number" }],
+  }),
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": special("string", "intOrString", {
+    format: "int-or-string",
+    oneOf: [{ type: "integer" }, { type: "string" }],
+  }),
+  "io.k8s.apimachinery.pkg.runtime.RawExtension": special("any", "rawExtension"),
+  [`${crdFolder}.JSON`]: special("any", "json"),
+  [`${crdFolder}.JSONSchemaPropsOrArray`]: special("any", "schemaOrArray"),
+  [`${crdFolder}.JSONSchemaPropsOrBool`]: special("any", "schemaOrBool"),
+  [`${crdFolder}.JSONSchemaPropsOrStringArray`]: special("any", "schemaOrStringArray"),
+};
+
+function split(name: string): [folder: string, short: string] {
+  const dot = name.lastIndexOf(".");
+  return [name.slice(0, dot), name.slice(dot + 1)];
+}
+
+function zeroDefault(schema: Schema): unknown {
+  if (schema.special !== undefined || schema.type === "object" || schema.type === "map") return emptyObject;
+  if (schema.type === "string") return "";
+  return schema.type === "boolean" ? false : 0;
+}
+
+const emptyObject: Readonly<Record<string, never>> = Object.freeze({});
+
+const protoScalars: Readonly<Record<string, string>> = {
+  s: "string",
+  y: "bytes",
+  i: "int32",
+  l: "int64",
+  d: "double",
+  b: "bool",
+};
+
+/** Protobuf type of a field by its type in the tables: upstream's message names follow from its package names. */
+function protoType(type: string, folder: string): string {
+  if (type.startsWith("[]")) return `repeated ${protoType(type.slice(2), folder)}`;
+  if (type.startsWith("{}")) return `map<string,${protoType(type.slice(2), folder)}>`;
+  const scalar = protoScalars[type];
+  if (scalar !== undefined) return scalar;
+  return (type.startsWith(".") ? folder + type : type).replace(/^io\.k8s\./, "k8s.io.").replaceAll("-", "_");
+}
+
+/** A row of the kinds' table; what it leaves out has the default given in `readKinds`. */
+interface KindRow {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly listKind?: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources?: readonly (Partial<SubresourceFacts> & Pick<SubresourceFacts, "name" | "kind" | "verbs">)[];
+  readonly statusSubresource: boolean;
+  readonly stage: Stage;
+  readonly servedByDefault: boolean;
+  readonly gate?: string;
+  readonly lifecycle?: Lifecycle;
+  readonly stored: boolean;
+  readonly storageGroup?: string;
+  readonly storageVersion?: string;
+  readonly storageVersionHash?: string;
+  readonly nameRule: string;
+  readonly generation: boolean;
+  readonly gracefulDeletion: boolean;
+  readonly defaultPropagation?: KindFacts["defaultPropagation"];
+  readonly createOnUpdate?: boolean;
+  readonly unconditionalUpdate?: boolean;
+}
+
+interface SelectorRow {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly fields: readonly string[];
+  readonly aliases?: Readonly<Record<string, string>>;
+}
+
+function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => string): KindFacts[] {
+  const selectors = new Map(
+    (JSON.parse(selectorsText) as readonly SelectorRow[]).map((row) => [
+      `${row.group}/${row.version}/${row.kind}`,
+      row,
+    ]),
+  );
+  return (JSON.parse(kindsText) as readonly KindRow[]).map((row) => {
+    const group = domain.rename(row.group);
+    const selector = selectors.get(`${row.group}/${row.version}/${row.kind}`);
+    const storage =
+      row.storageVersion === undefined
+        ? undefined
+        : { group: domain.rename(row.storageGroup ?? row.group), version: row.storageVersion };
+    return {
+      group,
+      kubernetesGroup: row.group,
+      version: row.version,
+      kind: row.kind,
+      resource: row.resource,
+      singular: row.singular,
+      listKind: row.listKind ?? "",
+      namespaced: row.namespaced,
+      verbs: row.verbs,
+      shortNames: row.shortNames ?? [],
+      categories: row.categories ?? [],
+      subresources: (row.subresources ?? []).map((sub) => ({
+        name: sub.name,
+        group: sub.group === undefined ? group : domain.rename(sub.group),
+        version: sub.version ?? row.version,
+        kind: sub.kind,
+        verbs: sub.verbs,
+        connect: sub.connect ?? false,
+        proxyPath: sub.proxyPath ?? false,
+        gate: sub.gate,
+      })),
+      statusSubresource: row.statusSubresource,
+      stage: row.stage,
+      servedByDefault: row.servedByDefault,
+      gate: row.gate,
+      lifecycle: row.lifecycle ?? {},
+      stored: row.stored,
+      storage,
+      storageVersionHash: storageHash(row, storage),
+      nameRule: row.nameRule,
+      generation: row.generation,
+      gracefulDeletion: row.gracefulDeletion,
+      defaultPropagation: row.defaultPropagation ?? "Background",
+      createOnUpdate: row.createOnUpdate ?? false,
+      unconditionalUpdate: row.unconditionalUpdate ?? false,
+      selectableFields: selector?.fields.filter((field) => field !== "metadata.name" && field !== "metadata.namespace"),
+      fieldAliases: selector?.aliases ?? {},
+      typeName: typeName({ group, version: row.version, kind: row.kind }),
+    };
+  });
+}
+
+/** First 8 bytes of the hash of the stored form's name; of Kubernetes' own groups the recorded one. */
+function storageHash(row: KindRow, storage: KindFacts["storage"]): string {
+  if (storage === undefined) return "";
+  if (storage.group === (row.storageGroup ?? row.group)) return row.storageVersionHash ?? "";
+  const name = `${storage.group}/${storage.version}/${row.kind}`;
+  return createHash("sha256").update(name).digest().subarray(0, 8).toString("base64");
+}
