@@ -549,7 +549,7 @@ export class Store {
     const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
     const graceLeft = meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
     if (pending === 0 && graceLeft === 0) return undefined;
-    const isMarked = meta.deletionTimestamp !== undefined && meta.deletionGracePeriodSeconds === graceLeft;
+    const isMarked = meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === graceLeft;
     if (isMarked && deepEqual(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
     const marked: ApiObject = {
@@ -564,7 +564,8 @@ export class Store {
                 meta.deletionTimestamp !== undefined && graceLeft === (meta.deletionGracePeriodSeconds ?? 0)
                   ? meta.deletionTimestamp
                   : timestamp(this.#clock.now() + graceLeft * 1000),
-              deletionGracePeriodSeconds: graceLeft,
+              // A kind with a termination of its own (a namespace) has no grace period.
+              ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: graceLeft } : {}),
               ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
                 ? { generation: meta.generation + 1 }
                 : {}),

@@ -1,0 +1,70 @@
+/**
+ * Keeps a caller up to date with a collection: lists it, then watches, and starts over when the history is lost or the
+ * connection ends. A small informer: it hands over changes and keeps nothing itself.
+ */
+import type { Clock } from "#std/clock.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RestClient } from "./rest-client.ts";
+
+export interface ReflectorOptions {
+  readonly client: RestClient;
+  /** Path of the collection, without query. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Everything there is, after a list. */
+  replaced(objects: readonly ApiObject[]): void;
+  /** One later change. */
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: ApiObject): void;
+  /** Why a round ended early; the next one starts after a pause. */
+  failed?(error: unknown): void;
+}
+
+const pauseMinMs = 100;
+const pauseMaxMs = 10_000;
+
+/** Runs until `signal` is aborted. Never rejects. */
+export async function reflect(options: ReflectorOptions): Promise<void> {
+  const { client, path, signal, clock } = options;
+  let pauseMs = pauseMinMs;
+  while (!signal.aborted) {
+    try {
+      const list = await client.list(path);
+      options.replaced(list.items);
+      pauseMs = pauseMinMs;
+      let version = list.metadata.resourceVersion;
+      for (let isCurrent = true; isCurrent && !signal.aborted; ) {
+        const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
+        await client.watch(path + query, signal, (event) => {
+          if (event.type === "ERROR") {
+            isCurrent = false;
+            return;
+          }
+          version = event.object.metadata.resourceVersion ?? version;
+          if (event.type !== "BOOKMARK") options.changed(event.type, event.object);
+        });
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      options.failed?.(error);
+      await pause(clock, pauseMs, signal);
+      pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
+    }
+  }
+}
+
+/** Resolves after `ms`, or at once when aborted. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    });
+    const aborted = (): void => {
+      cancel();
+      resolve();
+    };
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

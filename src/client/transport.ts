@@ -1,0 +1,27 @@
+/**
+ * How a client reaches a server: over a socket or, for controllers in the server's process, by a call that skips the
+ * socket and nothing else.
+ */
+
+export interface ClientRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path with query. */
+  readonly path: string;
+  readonly contentType?: string;
+  readonly body?: Buffer;
+  readonly signal?: AbortSignal;
+}
+
+export interface ClientResponse {
+  readonly code: number;
+  readonly body: Buffer;
+}
+
+export interface Transport {
+  request(request: ClientRequest): Promise<ClientResponse>;
+  /**
+   * A watch: calls `onLine` with each line of the body, and resolves when the stream ends. The answer's body is filled
+   * only when the code is not 200.
+   */
+  stream(request: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse>;
+}

@@ -1,0 +1,24 @@
+/** What a built-in controller is and gets. Controllers act through a client only, as users of their own. */
+import type { Clock } from "#std/clock.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+
+/** A resource as a controller finds it in discovery. */
+export interface ServedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+}
+
+export interface ControllerEnvironment {
+  readonly client: RestClient;
+  readonly clock: Clock;
+  readonly domain: ApiDomain;
+  readonly signal: AbortSignal;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** Starts a controller; it works until the environment's signal is aborted. Resolves then. */
+export type Controller = (environment: ControllerEnvironment) => Promise<void>;

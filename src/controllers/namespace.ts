@@ -1,0 +1,236 @@
+/**
+ * Empties namespaces that are being deleted and then lets them go: deletes every object of every namespaced resource
+ * that discovery shows, reports what is left as conditions, and takes its finalizer off when nothing is.
+ * Source: upstream's namespace controller (condition types, reasons and messages).
+ */
+import { reflect } from "#client/reflector.ts";
+import type { ObjectList } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
+
+/** The finalizer that is this controller's to remove. */
+const finalizer = "kubernetes";
+const retryMs = 500;
+const workers = 8;
+
+interface NamespaceObject extends ApiObject {
+  readonly spec?: { readonly finalizers?: readonly string[] };
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What emptying found. */
+interface Findings {
+  /** Objects left, by resource. */
+  readonly left: ReadonlyMap<string, number>;
+  /** Left objects by the finalizer that holds them. */
+  readonly held: ReadonlyMap<string, number>;
+  readonly failures: readonly string[];
+}
+
+export const namespaceController: Controller = async (environment) => {
+  const { client, clock, signal, log } = environment;
+  const queue = new WorkQueue({
+    clock,
+    workersMax: workers,
+    work: (name) => finalize(environment, name, (ms) => queue.addAfter(name, ms)),
+    failed: (name, error) => log.warn({ namespace: name, err: error }, "could not finish a namespace; trying again"),
+  });
+  signal.addEventListener("abort", () => queue.close(), { once: true });
+  const look = (object: ApiObject): void => {
+    if (object.metadata.deletionTimestamp !== undefined) queue.add(object.metadata.name ?? "");
+  };
+  await reflect({
+    client,
+    clock,
+    signal,
+    path: "/api/v1/namespaces",
+    replaced: (objects) => objects.forEach(look),
+    changed: (type, object) => {
+      if (type !== "DELETED") look(object);
+    },
+    failed: (error) => log.warn({ err: error }, "could not follow namespaces; starting over"),
+  });
+};
+
+async function finalize(
+  environment: ControllerEnvironment,
+  name: string,
+  again: (ms: number) => void,
+): Promise<void> {
+  const { client } = environment;
+  const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
+  const namespace = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
+  if (namespace?.metadata.deletionTimestamp === undefined) return;
+  const finalizers = namespace.spec?.finalizers ?? [];
+  if (!finalizers.includes(finalizer)) return;
+  const findings = await empty(environment, name);
+  await report(environment, path, namespace, findings);
+  if (findings.left.size > 0 || findings.failures.length > 0) {
+    again(retryMs);
+    return;
+  }
+  const current = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
+  if (current === undefined) return;
+  const rest = (current.spec?.finalizers ?? []).filter((text) => text !== finalizer);
+  await found(client.update(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }));
+}
+
+/** `undefined` instead of a rejection when the object is gone. */
+async function found<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 404) return undefined;
+    throw error;
+  }
+}
+
+async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {
+  const left = new Map<string, number>();
+  const held = new Map<string, number>();
+  const failures: string[] = [];
+  for (const resource of await deletable(environment)) {
+    const prefix = resource.group === "" ? "/api" : `/apis/${resource.group}`;
+    const path = `${prefix}/${resource.version}/namespaces/${encodeURIComponent(namespace)}/${resource.resource}`;
+    try {
+      const before = await environment.client.list(`${path}?limit=1`);
+      if (before.items.length === 0) continue;
+      await environment.client.delete(path);
+      const after = await environment.client.list(path);
+      if (after.items.length > 0) count(after, resource, left, held);
+    } catch (error) {
+      failures.push(`${qualified(resource)}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return { left, held, failures };
+}
+
+function count(list: ObjectList, resource: ServedResource, left: Map<string, number>, held: Map<string, number>): void {
+  left.set(qualified(resource), list.items.length);
+  for (const item of list.items) {
+    for (const text of item.metadata.finalizers ?? []) held.set(text, (held.get(text) ?? 0) + 1);
+  }
+}
+
+const qualified = (of: ServedResource): string => `${of.resource}.${of.group}`;
+
+/** One version of every namespaced resource whose objects can be listed and deleted. */
+async function deletable(environment: ControllerEnvironment): Promise<ServedResource[]> {
+  const { client } = environment;
+  interface Groups {
+    readonly groups: readonly {
+      readonly name: string;
+      readonly preferredVersion: { readonly version: string };
+      readonly versions: readonly { readonly version: string }[];
+    }[];
+  }
+  interface Resources {
+    readonly resources: readonly { readonly name: string; readonly namespaced: boolean; readonly verbs: readonly string[] }[];
+  }
+  const { groups } = await client.call<Groups>({ method: "GET", path: "/apis" });
+  const versions = [
+    { group: "", version: "v1" },
+    ...groups.flatMap(({ name, preferredVersion, versions }) => [
+      { group: name, version: preferredVersion.version },
+      ...versions
+        .filter(({ version }) => version !== preferredVersion.version)
+        .map(({ version }) => ({ group: name, version })),
+    ]),
+  ];
+  const seen = new Set<string>();
+  const served: ServedResource[] = [];
+  for (const { group, version } of versions) {
+    const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const { resources } = await client.call<Resources>({ method: "GET", path });
+    for (const { name, namespaced, verbs } of resources) {
+      const id = `${group}/${name}`;
+      if (!namespaced || seen.has(id) || !verbs.includes("list") || !verbs.includes("deletecollection")) continue;
+      seen.add(id);
+      served.push({ group, version, resource: name, namespaced, verbs });
+    }
+  }
+  return served;
+}
+
+/** Writes the conditions when they differ from what the namespace shows. */
+async function report(
+  environment: ControllerEnvironment,
+  path: string,
+  namespace: NamespaceObject,
+  findings: Findings,
+): Promise<void> {
+  const before = namespace.status?.conditions ?? [];
+  const now = `${new Date(environment.clock.now()).toISOString().slice(0, 19)}Z`;
+  const next = conditionsOf(findings).map((condition) => {
+    const old = before.find(({ type }) => type === condition.type);
+    const lastTransitionTime = old?.status === condition.status ? old.lastTransitionTime : now;
+    return { ...condition, lastTransitionTime };
+  });
+  const isSame =
+    next.length === before.length &&
+    next.every((condition) => before.some((old) => old.type === condition.type && old.message === condition.message && old.status === condition.status));
+  if (isSame || (findings.left.size === 0 && findings.failures.length === 0)) return;
+  await found(environment.client.patch(`${path}/status`, { status: { conditions: next } }));
+}
+
+function conditionsOf(findings: Findings): Omit<Condition, "lastTransitionTime">[] {
+  const { left, held, failures } = findings;
+  const list = (counts: ReadonlyMap<string, number>, unit: string): string =>
+    [...counts]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([text, number]) => `${text} ${unit} ${number} resource instances`)
+      .join(", ");
+  const condition = (
+    type: string,
+    problem: string | undefined,
+    reasons: readonly [bad: string, good: string],
+    good: string,
+  ): Omit<Condition, "lastTransitionTime"> => ({
+    type,
+    status: problem === undefined ? "False" : "True",
+    reason: problem === undefined ? reasons[1] : reasons[0],
+    message: problem ?? good,
+  });
+  return [
+    condition(
+      "NamespaceDeletionDiscoveryFailure",
+      undefined,
+      ["DiscoveryFailed", "ResourcesDiscovered"],
+      "All resources successfully discovered",
+    ),
+    condition(
+      "NamespaceDeletionGroupVersionParsingFailure",
+      undefined,
+      ["GroupVersionParsingFailed", "ParsedGroupVersions"],
+      "All legacy kube types successfully parsed",
+    ),
+    condition(
+      "NamespaceDeletionContentFailure",
+      failures.length === 0 ? undefined : failures.join(", "),
+      ["ContentDeletionFailed", "ContentDeleted"],
+      "All content successfully deleted, may be waiting on finalization",
+    ),
+    condition(
+      "NamespaceContentRemaining",
+      left.size === 0 ? undefined : `Some resources are remaining: ${list(left, "has")}`,
+      ["SomeResourcesRemain", "ContentRemoved"],
+      "All content successfully removed",
+    ),
+    condition(
+      "NamespaceFinalizersRemaining",
+      held.size === 0 ? undefined : `Some content in the namespace has finalizers remaining: ${list(held, "in")}`,
+      ["SomeFinalizersRemain", "ContentHasNoFinalizers"],
+      "All content-preserving finalizers finished",
+    ),
+  ];
+}

@@ -1,0 +1,235 @@
+/**
+ * The body of a watch: initial objects, then events, bookmarks, and an ERROR event when history is lost.
+ *
+ * Hot path: an event is encoded once per form (JSON of a version, Table, …) and the frames a flush carries are joined
+ * once for all watchers that receive the same events; `storage` hands such watchers the identical array.
+ */
+import type { Clock } from "#std/clock.ts";
+import { expired, type Status } from "#meta/status-error.ts";
+import type { EntryFilter } from "#registry/store.ts";
+import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
+import { isCompacted } from "#storage/backend.ts";
+import type { ReplyStream, StreamSink } from "./api-request.ts";
+
+/** How objects become frames of one form. */
+export interface FrameEncoder {
+  /** Names the form; frames of equal names are interchangeable. Empty: frames are not shared. */
+  readonly name: string;
+  /** One event. `revision` is what the object must carry when it differs from that of its own bytes. */
+  event(type: EventType, entry: Entry, revision: Revision): Buffer;
+  bookmark(revision: Revision, initialEventsEnd: boolean): Buffer;
+  error(status: Status): Buffer;
+}
+
+export interface WatchStreamOptions {
+  readonly backend: Backend;
+  readonly prefix: string;
+  readonly exact: boolean;
+  /** Objects to send first, as ADDED; empty for a plain watch. */
+  readonly initial: readonly Entry[];
+  /** Only events after this revision. */
+  readonly after: Revision;
+  readonly filter: EntryFilter;
+  readonly encoder: FrameEncoder;
+  readonly bookmarks: boolean;
+  /** Whether a bookmark that ends the initial events is wanted, and the revision it must have reached. */
+  readonly initialEventsEnd: Revision | undefined;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Counts what is sent. */
+  observe?(events: number, bytes: number): void;
+  /** Called once, when the stream is over. */
+  closed?(): void;
+}
+
+const bookmarkPeriodMs = 60_000;
+/** A last bookmark comes this long before the stream ends by itself. */
+const bookmarkBeforeEndMs = 2_000;
+const initialPieceLength = 64 * 1024;
+
+const joinedFrames = new WeakMap<readonly StoreEvent[], Map<string, Buffer>>();
+
+export class WatchStream implements ReplyStream {
+  readonly #options: WatchStreamOptions;
+  #sink: StreamSink | undefined;
+  #watch: Watch | undefined;
+  #cancels: (() => void)[] = [];
+  #initialNext = 0;
+  #over = false;
+
+  constructor(options: WatchStreamOptions) {
+    this.#options = options;
+  }
+
+  open(sink: StreamSink): void {
+    this.#sink = sink;
+    const { clock, timeoutMs, bookmarks } = this.#options;
+    sink.onClose = () => this.#finish();
+    sink.onDrain = () => this.#drained();
+    this.#cancels.push(clock.after(timeoutMs, () => this.#end()));
+    if (bookmarks && timeoutMs > 2 * bookmarkBeforeEndMs) {
+      this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
+    }
+    if (bookmarks) this.#scheduleBookmark();
+    this.#sendInitial();
+  }
+
+  #scheduleBookmark(): void {
+    const cancel = this.#options.clock.after(bookmarkPeriodMs, () => {
+      this.#bookmark();
+      if (!this.#over) this.#scheduleBookmark();
+    });
+    this.#cancels[2] = cancel;
+  }
+
+  /** Sends what is left of the initial objects; the live part starts when all are out. */
+  #sendInitial(): void {
+    const { initial, encoder } = this.#options;
+    while (!this.#over && this.#initialNext < initial.length) {
+      const frames: Buffer[] = [];
+      let length = 0;
+      let count = 0;
+      while (this.#initialNext < initial.length && length < initialPieceLength) {
+        const entry = initial[this.#initialNext++]!;
+        const frame = encoder.event("ADDED", entry, entry.revision);
+        frames.push(frame);
+        length += frame.length;
+        count++;
+      }
+      this.#write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, length), count);
+      if (this.#sink?.blocked === true) return;
+    }
+    if (!this.#over && this.#watch === undefined) void this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    const { backend, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
+    if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
+    const watch = await backend.watch({
+      prefix,
+      exact,
+      after,
+      deliver: (events) => this.#deliver(events),
+      ended: (reason) => {
+        if (reason === "compacted") this.#expired();
+        else this.#end();
+      },
+    });
+    if (isCompacted(watch)) {
+      this.#expired(watch.compacted);
+    } else if (this.#over) {
+      watch.close();
+    } else {
+      this.#watch = watch;
+      if (this.#sink?.blocked === true) return;
+      watch.resume();
+    }
+  }
+
+  #expired(compacted = this.#options.backend.compactedRevision): void {
+    const { after, encoder } = this.#options;
+    this.#write(encoder.error(expired(`too old resource version: ${after} (${compacted})`).status), 0);
+    this.#end();
+  }
+
+  #deliver(events: readonly StoreEvent[]): boolean {
+    if (this.#over) return false;
+    const { filter, encoder } = this.#options;
+    let bytes: Buffer | undefined;
+    let count = events.length;
+    if (filter === undefined && encoder.name !== "") {
+      bytes = joinShared(events, encoder);
+    } else {
+      const frames: Buffer[] = [];
+      for (const event of events) {
+        const frame = filter === undefined ? frameOf(event, encoder) : filteredFrame(event, filter, encoder);
+        if (frame !== undefined) frames.push(frame);
+      }
+      count = frames.length;
+      bytes = frames.length < 2 ? frames[0] : Buffer.concat(frames);
+    }
+    if (bytes !== undefined) this.#write(bytes, count);
+    return this.#sink?.blocked !== true;
+  }
+
+  #drained(): void {
+    if (this.#over) return;
+    if (this.#initialNext < this.#options.initial.length || this.#watch === undefined) this.#sendInitial();
+    else this.#watch.resume();
+  }
+
+  #bookmark(): void {
+    if (this.#watch === undefined || this.#sink?.blocked === true) return;
+    this.#write(this.#options.encoder.bookmark(this.#watch.position, false), 0);
+  }
+
+  #write(bytes: Buffer, count: number): void {
+    this.#sink?.write(bytes);
+    this.#options.observe?.(count, bytes.length);
+  }
+
+  /** Ends the stream from our side. */
+  #end(): void {
+    const sink = this.#sink;
+    this.#finish();
+    sink?.end();
+  }
+
+  #finish(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#sink = undefined;
+    for (const cancel of this.#cancels) cancel?.();
+    this.#watch?.close();
+    this.#options.closed?.();
+  }
+}
+
+function joinShared(events: readonly StoreEvent[], encoder: FrameEncoder): Buffer {
+  if (events.length === 1) return frameOf(events[0]!, encoder);
+  let byForm = joinedFrames.get(events);
+  if (byForm === undefined) {
+    byForm = new Map();
+    joinedFrames.set(events, byForm);
+  }
+  let joined = byForm.get(encoder.name);
+  if (joined === undefined) {
+    joined = Buffer.concat(events.map((event) => frameOf(event, encoder)));
+    byForm.set(encoder.name, joined);
+  }
+  return joined;
+}
+
+function frameOf(event: StoreEvent, encoder: FrameEncoder): Buffer {
+  return shared(event, encoder.name, () => encoder.event(event.type, event.entry, event.revision));
+}
+
+/** The frame of an event as a selector shows it: coming to match is ADDED, ceasing to is DELETED. */
+function filteredFrame(
+  event: StoreEvent,
+  filter: (entry: Entry) => boolean,
+  encoder: FrameEncoder,
+): Buffer | undefined {
+  const { previous } = event;
+  const before = previous !== undefined && filter(previous);
+  if (event.type === "DELETED") return before || filter(event.entry) ? frameOf(event, encoder) : undefined;
+  const now = filter(event.entry);
+  if (now && before) return frameOf(event, encoder);
+  if (now) {
+    if (event.type === "ADDED") return frameOf(event, encoder);
+    return shared(event, `${encoder.name}+`, () => encoder.event("ADDED", event.entry, event.revision));
+  }
+  if (!before) return undefined;
+  return shared(event, `${encoder.name}-`, () => encoder.event("DELETED", previous, event.revision));
+}
+
+function shared(event: StoreEvent, name: string, encode: () => Buffer): Buffer {
+  if (name === "" || name === "+" || name === "-") return encode();
+  event.frames ??= new Map();
+  let frame = event.frames.get(name);
+  if (frame === undefined) {
+    frame = encode();
+    event.frames.set(name, frame);
+  }
+  return frame;
+}
