@@ -1,0 +1,383 @@
+/**
+ * The syntax of names, keys and values in object metadata, with upstream's messages. Every check takes a text and
+ * returns what is wrong with it, in upstream's order; an empty list means that it is right. Lengths are bytes of UTF-8.
+ * On the path of every write, so the checks are single passes over the text and no regular expressions: hostile
+ * names cost no more than their length. Source: upstream's `apimachinery/pkg/util/validation`.
+ */
+
+export type NameCheck = (text: string) => readonly string[];
+
+const none: readonly string[] = [];
+
+const labelForm = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const subdomainForm = String.raw`${labelForm}(\.${labelForm})*`;
+const qualifiedForm = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+
+/** What a text that does not match a regular expression is told. */
+export function formMessage(text: string, form: string, ...examples: readonly string[]): string {
+  if (examples.length === 0) return `${text} (regex used for validation is '${form}')`;
+  const list = examples.map((example) => `'${example}', `).join(" or ");
+  return `${text} (e.g. ${list}regex used for validation is '${form}')`;
+}
+
+export const lengthMessage = (max: number): string => `must be no more than ${max} characters`;
+export const rangeMessage = (low: number, high: number): string => `must be between ${low} and ${high}, inclusive`;
+export const emptyMessage = "must be non-empty";
+
+const labelMessage = formMessage(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  labelForm,
+  "my-name",
+  "123-abc",
+);
+const subdomainMessage = formMessage(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  subdomainForm,
+  "example.com",
+);
+const dns1035Message = formMessage(
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  "[a-z]([-a-z0-9]*[a-z0-9])?",
+  "my-name",
+  "abc-123",
+);
+const wildcardMessage = formMessage(
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  String.raw`\*\.${subdomainForm}`,
+  "*.example.com",
+);
+const qualifiedText =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const qualifiedPartMessage = formMessage(qualifiedText, qualifiedForm, "MyName", "my.name", "123-abc");
+const labelValueMessage = formMessage(
+  `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`,
+  `(${qualifiedForm})?`,
+  "MyValue",
+  "my_value",
+  "12345",
+);
+const configKeyMessage = formMessage(
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+  "[-._a-zA-Z0-9]+",
+  "key.name",
+  "KEY_NAME",
+  "key-name",
+);
+const cIdentifierMessage = formMessage(
+  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+  "[A-Za-z_][A-Za-z0-9_]*",
+  "my_name",
+  "MY_NAME",
+  "MyName",
+);
+const envVarNameMessage = formMessage(
+  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
+  "[-._a-zA-Z][-._a-zA-Z0-9]*",
+  "my.env-name",
+  "MY_ENV.NAME",
+  "MyEnvName1",
+);
+const headerNameMessage = formMessage(
+  "a valid HTTP header must consist of alphanumeric characters or '-'",
+  "[-A-Za-z0-9]+",
+  "X-Header-Name",
+);
+const percentMessage = formMessage(
+  "a valid percent string must be a numeric string followed by an ending '%'",
+  "[0-9]+%",
+  "1%",
+  "93%",
+);
+
+// Character classes of ASCII codes; anything else is in none.
+const lower = 1;
+const upper = 2;
+const digit = 4;
+const dash = 8;
+const dot = 16;
+const underscore = 32;
+const classes = new Uint8Array(128);
+for (let code = 0x61; code <= 0x7a; code++) classes[code] = lower;
+for (let code = 0x41; code <= 0x5a; code++) classes[code] = upper;
+for (let code = 0x30; code <= 0x39; code++) classes[code] = digit;
+classes[0x2d] = dash;
+classes[0x2e] = dot;
+classes[0x5f] = underscore;
+
+const classAt = (text: string, index: number): number => {
+  const code = text.charCodeAt(index);
+  return code < 128 ? classes[code]! : 0;
+};
+
+/** Whether all of `text` is in the classes of `inside`, and its first and last character in those of `ends`. */
+function hasForm(text: string, inside: number, ends: number): boolean {
+  const last = text.length - 1;
+  if (last < 0 || (classAt(text, 0) & ends) === 0 || (classAt(text, last) & ends) === 0) return false;
+  for (let i = 1; i < last; i++) if ((classAt(text, i) & inside) === 0) return false;
+  return true;
+}
+
+/** Lower-case labels joined by dots, each starting and ending with a letter or digit. */
+function isSubdomain(text: string): boolean {
+  let previous = dot;
+  for (let i = 0; i < text.length; i++) {
+    const current = classAt(text, i);
+    if ((current & (lower | digit)) === 0) {
+      if ((current & (dash | dot)) === 0 || previous === dot || (current === dot && previous === dash)) return false;
+    }
+    previous = current;
+  }
+  return previous !== dot && previous !== dash;
+}
+
+const isTooLong = (text: string, max: number): boolean =>
+  text.length > max || (text.length * 3 > max && Buffer.byteLength(text) > max);
+
+function report(isLong: boolean, max: number, message: string | undefined): readonly string[] {
+  if (!isLong) return message === undefined ? none : [message];
+  return message === undefined ? [lengthMessage(max)] : [lengthMessage(max), message];
+}
+
+export const dns1123Label: NameCheck = (text) => {
+  const isLong = isTooLong(text, 63);
+  if (hasForm(text, lower | digit | dash, lower | digit)) return report(isLong, 63, undefined);
+  return report(isLong, 63, isSubdomain(text) ? "must not contain dots" : labelMessage);
+};
+
+export const dns1123Subdomain: NameCheck = (text) =>
+  report(isTooLong(text, 253), 253, isSubdomain(text) ? undefined : subdomainMessage);
+
+export const dns1035Label: NameCheck = (text) => {
+  const isRight = hasForm(text, lower | digit | dash, lower | digit) && classAt(text, 0) === lower;
+  return report(isTooLong(text, 63), 63, isRight ? undefined : dns1035Message);
+};
+
+/** `*.` and a subdomain. */
+export const wildcardSubdomain: NameCheck = (text) =>
+  report(isTooLong(text, 253), 253, text.startsWith("*.") && isSubdomain(text.slice(2)) ? undefined : wildcardMessage);
+
+/** `[prefix/]name`: keys of labels and annotations, finalizers, resource names. */
+export const qualifiedName: NameCheck = (text) => {
+  const slash = text.indexOf("/");
+  const name = slash < 0 ? text : text.slice(slash + 1);
+  const isRight = hasForm(name, lower | upper | digit | dash | dot | underscore, lower | upper | digit);
+  if (slash < 0 && isRight && name.length <= 63) return none;
+  if (slash >= 0 && name.includes("/")) {
+    const text = `a qualified name ${qualifiedText}`;
+    const detail = formMessage(text, qualifiedForm, "MyName", "my.name", "123-abc");
+    return [`${detail} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+  }
+  const messages: string[] = [];
+  if (slash === 0) messages.push(`prefix part ${emptyMessage}`);
+  if (slash > 0) for (const message of dns1123Subdomain(text.slice(0, slash))) messages.push(`prefix part ${message}`);
+  if (name === "") messages.push(`name part ${emptyMessage}`);
+  else if (isTooLong(name, 63)) messages.push(`name part ${lengthMessage(63)}`);
+  if (!isRight) messages.push(`name part ${qualifiedPartMessage}`);
+  return messages;
+};
+
+export const labelValue: NameCheck = (text) => {
+  if (text === "") return none;
+  const isRight = hasForm(text, lower | upper | digit | dash | dot | underscore, lower | upper | digit);
+  return report(isTooLong(text, 63), 63, isRight ? undefined : labelValueMessage);
+};
+
+/** One segment of a URL path. */
+export const pathSegment: NameCheck = (text) => {
+  if (text === ".") return ["may not be '.'"];
+  if (text === "..") return ["may not be '..'"];
+  return pathSegmentPrefix(text);
+};
+
+const pathSegmentPrefix: NameCheck = (text) => {
+  const messages: string[] = [];
+  if (text.includes("/")) messages.push("may not contain '/'");
+  if (text.includes("%")) messages.push("may not contain '%'");
+  return messages;
+};
+
+const consistsOf = (text: string, allowed: number): boolean => {
+  for (let i = 0; i < text.length; i++) if ((classAt(text, i) & allowed) === 0) return false;
+  return text !== "";
+};
+
+/** A name that would leave its folder when used as a file name. */
+function leavesFolder(text: string): readonly string[] {
+  if (text === ".") return ["must not be '.'"];
+  if (text === "..") return ["must not be '..'"];
+  return text.startsWith("..") ? ["must not start with '..'"] : none;
+}
+
+/** Keys of a config map's or secret's data. */
+export const configKey: NameCheck = (text) => {
+  const isRight = consistsOf(text, lower | upper | digit | dash | dot | underscore);
+  return [...report(isTooLong(text, 253), 253, isRight ? undefined : configKeyMessage), ...leavesFolder(text)];
+};
+
+export const cIdentifier: NameCheck = (text) =>
+  consistsOf(text, lower | upper | digit | underscore) && classAt(text, 0) !== digit ? none : [cIdentifierMessage];
+
+export const envVarName: NameCheck = (text) => {
+  const isRight = consistsOf(text, lower | upper | digit | dash | dot | underscore) && classAt(text, 0) !== digit;
+  return [...(isRight ? none : [envVarNameMessage]), ...leavesFolder(text)];
+};
+
+/** Environment variables since 1.30: printable ASCII without `=`. */
+export const relaxedEnvVarName: NameCheck = (text) => {
+  if (text === "") return [`environment variable name ${emptyMessage}`];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x20 && code <= 0x7e && code !== 0x3d) continue;
+    return [
+      formMessage(
+        "a valid environment variable name must consist only of printable ASCII characters other than '='",
+        "^[ -<>-~]+$",
+      ),
+    ];
+  }
+  return none;
+};
+
+/** Names of container and service ports. */
+export const portName: NameCheck = (text) => {
+  const messages: string[] = [];
+  if (isTooLong(text, 15)) messages.push(lengthMessage(15));
+  if (!consistsOf(text, lower | digit | dash)) {
+    messages.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (!/[a-z]/.test(text)) messages.push("must contain at least one letter (a-z)");
+  if (text.includes("--")) messages.push("must not contain consecutive hyphens");
+  if (text.startsWith("-") || text.endsWith("-")) messages.push("must not begin or end with a hyphen");
+  return messages;
+};
+
+export const portNumber = (value: number): readonly string[] =>
+  value >= 1 && value <= 65535 ? none : [rangeMessage(1, 65535)];
+
+/** User and group numbers. */
+export const idNumber = (value: number): readonly string[] =>
+  value >= 0 && value <= 2147483647 ? none : [rangeMessage(0, 2147483647)];
+
+export const percent: NameCheck = (text) =>
+  text.endsWith("%") && consistsOf(text.slice(0, -1), digit) ? none : [percentMessage];
+
+export const httpHeaderName: NameCheck = (text) =>
+  consistsOf(text, lower | upper | digit | dash) ? none : [headerNameMessage];
+
+/** An IPv4 or IPv6 address. Leading zeros in IPv4 parts are tolerated, as upstream does for stored objects. */
+export const ipAddress: NameCheck = (text) =>
+  parseIp(text) === undefined ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : none;
+
+export const cidr: NameCheck = (text) => {
+  const slash = text.indexOf("/");
+  const bytes = slash < 0 ? undefined : parseIp(text.slice(0, slash));
+  const bits = text.slice(slash + 1);
+  const isRight = bytes !== undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= bytes.length * 8;
+  return isRight ? none : ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"];
+};
+
+/** The 4 or 16 bytes of an address; undefined when it is none. */
+export function parseIp(text: string): readonly number[] | undefined {
+  if (text.length > 45) return undefined;
+  if (!text.includes(":")) return parseIpv4(text);
+  let tail: readonly number[] = [];
+  let head = text;
+  if (text.includes(".")) {
+    const cut = text.lastIndexOf(":") + 1;
+    const v4 = parseIpv4(text.slice(cut));
+    if (v4 === undefined) return undefined;
+    tail = v4;
+    head = `${text.slice(0, cut)}0:0`;
+  }
+  const halves = head.split("::");
+  if (halves.length > 2) return undefined;
+  const [left = "", right] = halves;
+  const before = left === "" ? [] : left.split(":");
+  const after = right === undefined || right === "" ? [] : right.split(":");
+  const missing = 8 - before.length - after.length;
+  if (right === undefined ? missing !== 0 : missing < 1) return undefined;
+  const words = [...before, ...Array<string>(missing).fill("0"), ...after];
+  if (!words.every((word) => /^[0-9a-fA-F]{1,4}$/.test(word))) return undefined;
+  const bytes = words.flatMap((word) => {
+    const value = Number.parseInt(word, 16);
+    return [value >> 8, value & 255];
+  });
+  return [...bytes.slice(0, 16 - tail.length), ...tail];
+}
+
+function parseIpv4(text: string): readonly number[] | undefined {
+  const parts = text.split(".");
+  if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255)) return undefined;
+  return parts.map(Number);
+}
+
+/** Canonical text of an address: no leading zeros, lower case, the longest run of zero words as `::`. */
+export function printIp(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join(".");
+  const words: number[] = [];
+  for (let i = 0; i < 16; i += 2) words.push((bytes[i]! << 8) | bytes[i + 1]!);
+  if (words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff) {
+    return `::ffff:${bytes.slice(12).join(".")}`;
+  }
+  let start = -1;
+  let length = 1;
+  for (let i = 0; i < 8; i++) {
+    let end = i;
+    while (end < 8 && words[end] === 0) end++;
+    if (end - i > length) {
+      start = i;
+      length = end - i;
+    }
+    i = Math.max(i, end - 1);
+  }
+  const print = (from: number, to: number) =>
+    words
+      .slice(from, to)
+      .map((word) => word.toString(16))
+      .join(":");
+  return start < 0 ? print(0, 8) : `${print(0, start)}::${print(start + length, 8)}`;
+}
+
+/** Field managers: at most 128 bytes, printable. Returns the index of the first character that is not, or -1. */
+export function firstUnprintable(text: string): number {
+  const match = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text);
+  return match === null ? -1 : match.index;
+}
+
+/** A check of an object's name. With `prefix` it is a `generateName`, whose last `-` stands for what will follow. */
+export type NameRule = (name: string, prefix: boolean) => readonly string[];
+
+/** Rules by the names that the tables of kinds use. Rules that compare with other fields do that in the kind's file. */
+export const nameRules: Readonly<Record<string, NameRule>> = {
+  any: () => none,
+  none: () => none,
+  dns1123label: prefixed(dns1123Label),
+  dns1123subdomain: prefixed(dns1123Subdomain),
+  dns1035label: prefixed(dns1035Label),
+  "pod name": prefixed(dns1123Subdomain),
+  pathSegment: (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
+  canonicalIP: (name) => {
+    const bytes = parseIp(name);
+    if (bytes === undefined) return ipAddress(name);
+    return printIp(bytes) === name ? none : ["must be a canonical form IP address"];
+  },
+  "dns1123subdomain,max52": prefixed((name) => limited(name, 52)),
+  "dns1123subdomain,max63": prefixed((name) => limited(name, 63)),
+  "group.resource": prefixed(dns1123Subdomain),
+  'dns1123subdomain,equals(spec.names.plural+"."+spec.group)': prefixed(dns1123Subdomain),
+  'equals(spec.version+"."+spec.group)': (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
+  'if spec.signerName: prefix(replace(signerName,"/",":")+":")+dns1123subdomain; else dns1123subdomain without ":"': (
+    name,
+    prefix,
+  ) => prefixed(dns1123Subdomain)(name.slice(name.lastIndexOf(":") + 1), prefix),
+};
+
+function limited(name: string, max: number): readonly string[] {
+  const messages = dns1123Subdomain(name);
+  return isTooLong(name, max) ? [...messages, lengthMessage(max)] : messages;
+}
+
+/** Upstream: the trailing dash of a prefix, and what is before it, count as one letter. */
+function prefixed(check: NameCheck): NameRule {
+  return (name, prefix) => check(prefix && name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
+}

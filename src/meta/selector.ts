@@ -1,0 +1,451 @@
+/**
+ * Label and field selectors: texts of queries, parsed and compiled. Matching runs once per object of a list and per
+ * event and watcher, so a selector of one requirement is one closure (a few nanoseconds an object). A parse is linear
+ * in the text. Sources: upstream's `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
+ */
+import { type FieldError, goQuote, invalidField, notSupported, printFieldError } from "./field-error.ts";
+import { labelValue, qualifiedName } from "./names.ts";
+import type { ApiObject } from "./object-meta.ts";
+import { badRequest } from "./status-error.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" | "gt" | "lt";
+
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: LabelOperator;
+  /** Unique and sorted. */
+  readonly values: readonly string[];
+}
+
+export interface LabelSelector {
+  /** Sorted by key. All must hold. */
+  readonly requirements: readonly LabelRequirement[];
+  /** Whether everything matches. */
+  readonly empty: boolean;
+  /** Canonical text; parses to the same selector. */
+  readonly text: string;
+  matches(labels: Labels | undefined): boolean;
+}
+
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: "=" | "!=";
+  readonly value: string;
+}
+
+export interface FieldSelector {
+  /** Sorted as upstream does, by their text. All must hold. */
+  readonly requirements: readonly FieldRequirement[];
+  readonly empty: boolean;
+  /** Canonical text. */
+  readonly text: string;
+  /** Value that the field must have, if there is one. */
+  exact(field: string): string | undefined;
+  /** `fieldsOf` gives the values beside name and namespace; a field it leaves out has the value "". */
+  matches(object: ApiObject, fieldsOf?: (object: ApiObject) => Labels): boolean;
+}
+
+/** Which fields a selector may name. */
+export interface SelectableFields {
+  /** Beside `metadata.name` and `metadata.namespace`. Empty: only those two. */
+  readonly fields: readonly string[];
+  /** Other names of fields. */
+  readonly aliases?: Readonly<Record<string, string>>;
+  /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
+  readonly namespaced?: boolean;
+}
+
+/** Matches everything. */
+export const everyLabel: LabelSelector = { requirements: [], empty: true, text: "", matches: () => true };
+
+/** Matches everything. */
+export const everyField: FieldSelector = {
+  requirements: [],
+  empty: true,
+  text: "",
+  exact: () => undefined,
+  matches: () => true,
+};
+
+/** Parses the value of `labelSelector=`. Throws `badRequest` with upstream's sentence. */
+export function parseLabelSelector(text: string): LabelSelector {
+  if (text === "") return everyLabel;
+  return compileLabels(new LabelParser(scan(text)).parse());
+}
+
+/**
+ * A selector of requirements that are already known to be right (a LabelSelector object, a set of labels). They are
+ * sorted by key.
+ */
+export function compileLabels(requirements: readonly LabelRequirement[]): LabelSelector {
+  if (requirements.length === 0) return everyLabel;
+  const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  const checks = sorted.map(compileRequirement);
+  const [first, second] = checks;
+  const matches =
+    first !== undefined && second === undefined
+      ? first
+      : (labels: Labels | undefined) => checks.every((c) => c(labels));
+  return { requirements: sorted, empty: false, text: sorted.map(printRequirement).join(","), matches };
+}
+
+/** Findings about one requirement; paths are below `path` (may be empty). */
+export function validateRequirement(requirement: LabelRequirement, path = ""): FieldError[] {
+  const { key, operator, values } = requirement;
+  const errors = checkKey(key, path === "" ? "key" : `${path}.key`);
+  const at = path === "" ? "values" : `${path}.values`;
+  const wrong = (detail: string) => errors.push(invalidField(at, values, detail));
+  if (operator === "in" || operator === "notin") {
+    if (values.length === 0) wrong("for 'in', 'notin' operators, values set can't be empty");
+  } else if (operator === "exists" || operator === "!") {
+    if (values.length !== 0) wrong("values set must be empty for exists and does not exist");
+  } else if (operator === "gt" || operator === "lt") {
+    if (values.length !== 1) wrong("for 'Gt', 'Lt' operators, exactly one value is required");
+    for (const [index, value] of values.entries()) {
+      if (parseInt64(value) !== undefined) continue;
+      errors.push(invalidField(`${at}[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
+    }
+  } else if (operator === "=" || operator === "==" || operator === "!=") {
+    if (values.length !== 1) wrong("exact-match compatibility requires one single value");
+  } else {
+    errors.push(notSupported(path === "" ? "operator" : `${path}.operator`, operator, operators));
+  }
+  for (const [index, value] of values.entries()) {
+    const messages = labelValue(value);
+    if (messages.length > 0) errors.push(invalidField(`${at}[${index}][${key}]`, value, messages.join("; ")));
+  }
+  return errors;
+}
+
+const operators = ["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"];
+
+function checkKey(key: string, path: string): FieldError[] {
+  const messages = qualifiedName(key);
+  return messages.length === 0 ? [] : [invalidField(path, key, messages.join("; "))];
+}
+
+type Check = (labels: Labels | undefined) => boolean;
+
+/** Labels inherited from a prototype are functions or objects, never texts, and so count as absent. */
+function compileRequirement(requirement: LabelRequirement): Check {
+  const { key, values, operator } = requirement;
+  const value = values[0] ?? "";
+  switch (operator) {
+    case "=":
+    case "==":
+      return (labels) => labels !== undefined && labels[key] === value;
+    case "!=":
+      return (labels) => labels === undefined || labels[key] !== value;
+    case "exists":
+      return (labels) => labels !== undefined && typeof labels[key] === "string";
+    case "!":
+      return (labels) => labels === undefined || typeof labels[key] !== "string";
+    case "in": {
+      const set = new Set(values);
+      return (labels) => labels !== undefined && set.has(labels[key]!);
+    }
+    case "notin": {
+      const set = new Set(values);
+      return (labels) => labels === undefined || !set.has(labels[key]!);
+    }
+    default: {
+      const bound = parseInt64(value);
+      return (labels) => {
+        const found: unknown = labels?.[key];
+        const number = typeof found === "string" ? parseInt64(found) : undefined;
+        if (number === undefined || bound === undefined) return false;
+        return operator === "gt" ? number > bound : number < bound;
+      };
+    }
+  }
+}
+
+/** A decimal that fits 64 bits, as Go's `ParseInt` takes it. */
+function parseInt64(text: string): bigint | undefined {
+  if (text.length > 20 || !/^[+-]?[0-9]+$/.test(text)) return parseLongInt64(text);
+  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+/** Leading zeros may make it longer than any 64-bit number; labels have at most 63 characters. */
+function parseLongInt64(text: string): bigint | undefined {
+  if (text.length > 64) return undefined;
+  const match = /^([+-]?)0+([0-9]{1,19})$/.exec(text);
+  return match === null ? undefined : parseInt64(`${match[1]!}${match[2]!}`);
+}
+
+function printRequirement(requirement: LabelRequirement): string {
+  const { key, operator, values } = requirement;
+  switch (operator) {
+    case "exists":
+      return key;
+    case "!":
+      return `!${key}`;
+    case "in":
+    case "notin":
+      return `${key} ${operator} (${values.join(",")})`;
+    case "gt":
+      return `${key}>${values[0]!}`;
+    case "lt":
+      return `${key}<${values[0]!}`;
+    default:
+      return `${key}${operator}${values[0]!}`;
+  }
+}
+
+/** Kinds of tokens are their texts; every other token is an identifier. `in` and `notin` are both. */
+interface Token {
+  readonly kind: string;
+  readonly text: string;
+}
+
+const identifier = "identifier";
+const endOfText: Token = { kind: "end", text: "" };
+const symbols: ReadonlySet<string> = new Set(["=", "==", "!=", "!", "(", ")", ",", ">", "<"]);
+const isSpace = (char: string): boolean => char === " " || char === "\t" || char === "\r" || char === "\n";
+
+function scan(text: string): Token[] {
+  const tokens: Token[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const char = text[at]!;
+    // Upstream: a zero byte ends the text, unless it ended an identifier.
+    if (char === "\0") break;
+    if (isSpace(char)) {
+      at++;
+    } else if (symbols.has(char)) {
+      const two = text.slice(at, at + 2);
+      const symbol = symbols.has(two) ? two : char;
+      tokens.push({ kind: symbol, text: symbol });
+      at += symbol.length;
+    } else {
+      let end = at + 1;
+      while (end < text.length && !symbols.has(text[end]!) && !isSpace(text[end]!) && text[end] !== "\0") end++;
+      tokens.push({ kind: identifier, text: text.slice(at, end) });
+      at = text[end] === "\0" ? end + 1 : end;
+    }
+  }
+  return tokens;
+}
+
+/** Recursive descent over the tokens; the grammar and every sentence of refusal are upstream's. */
+class LabelParser {
+  readonly #tokens: readonly Token[];
+  #at = 0;
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  parse(): LabelRequirement[] {
+    const requirements: LabelRequirement[] = [];
+    for (;;) {
+      const next = this.#peek();
+      if (next === endOfText) return requirements;
+      if (next.kind !== identifier && next.kind !== "!") {
+        throw badRequest(`found '${next.text}', expected: !, identifier, or 'end of string'`);
+      }
+      requirements.push(this.#requirement());
+      const separator = this.#take();
+      if (separator === endOfText) return requirements;
+      if (separator.kind !== ",") throw badRequest(`found '${separator.text}', expected: ',' or 'end of string'`);
+      const after = this.#peek();
+      if (after.kind !== identifier && after.kind !== "!") {
+        throw badRequest(`found '${after.text}', expected: identifier after ','`);
+      }
+    }
+  }
+
+  #peek(): Token {
+    return this.#tokens[this.#at] ?? endOfText;
+  }
+
+  #take(): Token {
+    return this.#tokens[this.#at++] ?? endOfText;
+  }
+
+  #requirement(): LabelRequirement {
+    let token = this.#take();
+    const isAbsent = token.kind === "!";
+    if (isAbsent) token = this.#take();
+    if (token.kind !== identifier) throw refused(`found '${token.text}', expected: identifier`);
+    const key = token.text;
+    const [wrong] = checkKey(key, "");
+    if (wrong !== undefined) throw refused(printFieldError(wrong));
+    if (isAbsent) return { key, operator: "!", values: [] };
+    const next = this.#peek();
+    if (next === endOfText || next.kind === ",") return { key, operator: "exists", values: [] };
+    const operator = this.#operator();
+    const values = operator === "in" || operator === "notin" ? this.#set() : [this.#exactValue()];
+    const requirement: LabelRequirement = { key, operator, values: [...new Set(values)].sort() };
+    const errors = validateRequirement(requirement).map(printFieldError);
+    if (errors.length > 0) throw refused(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);
+    return requirement;
+  }
+
+  #operator(): LabelOperator {
+    const { kind, text } = this.#take();
+    if (kind === "=" || kind === "==" || kind === "!=") return kind;
+    if (kind === ">") return "gt";
+    if (kind === "<") return "lt";
+    if (kind === identifier && (text === "in" || text === "notin")) return text;
+    throw refused(`found '${text}', expected: in, notin, =, ==, !=, gt, lt`);
+  }
+
+  #exactValue(): string {
+    const next = this.#peek();
+    if (next === endOfText || next.kind === ",") return "";
+    const token = this.#take();
+    if (token.kind === identifier) return token.text;
+    throw refused(`found '${token.text}', expected: identifier`);
+  }
+
+  /** `(a,b)`; a missing member is the empty text. */
+  #set(): string[] {
+    const open = this.#take();
+    if (open.kind !== "(") throw refused(`found '${open.text}' expected: '('`);
+    const first = this.#peek();
+    if (first.kind === ")") {
+      this.#take();
+      return [""];
+    }
+    if (first.kind !== identifier && first.kind !== ",") {
+      throw refused(`found '${first.text}', expected: ',', ')' or identifier`);
+    }
+    const values: string[] = [];
+    for (;;) {
+      const token = this.#take();
+      if (token.kind === identifier) {
+        values.push(token.text);
+        const next = this.#peek();
+        if (next.kind === ")") break;
+        if (next.kind !== ",") throw refused(`found '${next.text}', expected: ',' or ')'`);
+      } else if (token.kind === ",") {
+        if (values.length === 0) values.push("");
+        const next = this.#peek();
+        if (next.kind === ")" || next.kind === ",") values.push("");
+        if (next.kind === ")") break;
+        if (next.kind === ",") this.#take();
+      } else {
+        throw refused(`found '${token.text}', expected: ',', or identifier`);
+      }
+    }
+    this.#take();
+    return values;
+  }
+}
+
+const refused = (text: string) => badRequest(`unable to parse requirement: ${text}`);
+
+const nameField = "metadata.name";
+const namespaceField = "metadata.namespace";
+const noValues: Labels = {};
+
+/** Parses the value of `fieldSelector=`. Throws `badRequest` with upstream's sentence. */
+export function parseFieldSelector(text: string, selectable: SelectableFields): FieldSelector {
+  if (text === "") return everyField;
+  const requirements: FieldRequirement[] = [];
+  for (const term of splitTerms(text).sort()) {
+    if (term === "") continue;
+    const requirement = parseTerm(term, text);
+    // Upstream: no field and no value is no requirement.
+    if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
+  }
+  return compileFields(
+    requirements.map((requirement) => {
+      const field = Object.hasOwn(selectable.aliases ?? {}, requirement.field)
+        ? selectable.aliases![requirement.field]!
+        : requirement.field;
+      checkSelectable(field, requirement.field, selectable);
+      return { ...requirement, field };
+    }),
+  );
+}
+
+/** A selector of requirements whose fields are known to the kind. */
+export function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
+  if (requirements.length === 0) return everyField;
+  const needsFields = requirements.some(({ field }) => field !== nameField && field !== namespaceField);
+  return {
+    requirements,
+    empty: false,
+    text: requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(","),
+    exact: (field) =>
+      requirements.find((requirement) => requirement.field === field && requirement.operator === "=")?.value,
+    matches(object, fieldsOf) {
+      const values = needsFields && fieldsOf !== undefined ? fieldsOf(object) : noValues;
+      for (const { field, operator, value } of requirements) {
+        const found =
+          field === nameField
+            ? (object.metadata.name ?? "")
+            : field === namespaceField
+              ? (object.metadata.namespace ?? "")
+              : Object.hasOwn(values, field)
+                ? values[field]!
+                : "";
+        if ((found === value) !== (operator === "=")) return false;
+      }
+      return true;
+    },
+  };
+}
+
+function checkSelectable(field: string, label: string, selectable: SelectableFields): void {
+  if (selectable.fields.length === 0) {
+    if (field === nameField || field === namespaceField) return;
+    throw badRequest(`${goQuote(label)} is not a known field selector: only "${nameField}", "${namespaceField}"`);
+  }
+  if (field === nameField || selectable.fields.includes(field)) return;
+  if (field === namespaceField && selectable.namespaced !== false) return;
+  throw badRequest(`field label not supported: ${label}`);
+}
+
+/** Terms between commas that no backslash escapes. */
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === ",") {
+      terms.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+/** The first operator in the term counts, even after a backslash. */
+function parseTerm(term: string, text: string): FieldRequirement {
+  const equals = term.indexOf("=");
+  if (equals < 0) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
+  const isNot = equals > 0 && term[equals - 1] === "!";
+  const field = term.slice(0, isNot ? equals - 1 : equals);
+  const isDouble = !isNot && term[equals + 1] === "=";
+  const value = unescapeValue(term.slice(equals + (isDouble ? 2 : 1)));
+  return { field, operator: isNot ? "!=" : "=", value };
+}
+
+function unescapeValue(value: string): string {
+  let out = "";
+  for (let i = 0; i < value.length; i++) {
+    const char = value[i]!;
+    if (char === "\\") {
+      const next = value[++i];
+      if (next === undefined) throw badRequest("invalid field selector: invalid escape sequence: \\");
+      if (next !== "\\" && next !== "," && next !== "=") {
+        const whole = String.fromCodePoint(value.codePointAt(i)!);
+        throw badRequest(`invalid field selector: invalid escape sequence: \\${whole}`);
+      }
+      out += next;
+    } else if (char === "," || char === "=") {
+      // Upstream prints the character's number.
+      throw badRequest(`invalid field selector: unescaped character in value: ${char.charCodeAt(0)}`);
+    } else out += char;
+  }
+  return out;
+}
+
+const escapeValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");

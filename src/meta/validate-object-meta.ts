@@ -1,0 +1,256 @@
+/**
+ * Checks of an object's metadata on create and update, for all kinds. Comparing `resourceVersion` and `uid`, and
+ * keeping what the server owns (creation and deletion times, generation), is the store's; names of namespaces that
+ * must exist are admission's. Source: upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
+ */
+import { type FieldError, forbiddenField, goQuote, invalidField, required, tooLong } from "./field-error.ts";
+import { parseApiVersion } from "./group-version.ts";
+import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
+
+export interface ObjectMetaRules {
+  readonly namespaced: boolean;
+  /** A key of `nameRules`. */
+  readonly nameRule: string;
+  /** Path of the metadata, `metadata` as a rule. */
+  readonly field: string;
+  /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
+  readonly standardFinalizers?: boolean;
+}
+
+/** Most bytes of all annotation keys and values together. */
+export const annotationBytesMax = 256 * 1024;
+const fieldManagerBytesMax = 128;
+const subresourceBytesMax = 256;
+
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+const standardFinalizers: ReadonlySet<string> = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
+const immutable = "field is immutable";
+
+/** Findings about the metadata of an object that is to be created. */
+export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
+  const errors: FieldError[] = [];
+  const { field } = rules;
+  const nameRule = nameRules[rules.nameRule];
+  if (nameRule === undefined) throw new Error(`no name rule called ${rules.nameRule}`);
+  if (meta.generateName !== undefined && meta.generateName !== "") {
+    for (const message of nameRule(meta.generateName, true)) {
+      errors.push(invalidField(`${field}.generateName`, meta.generateName, message));
+    }
+  }
+  const name = meta.name ?? "";
+  if (name === "") errors.push(required(`${field}.name`, "name or generateName is required"));
+  else for (const message of nameRule(name, false)) errors.push(invalidField(`${field}.name`, name, message));
+  const namespace = meta.namespace ?? "";
+  if (!rules.namespaced) {
+    if (namespace !== "") errors.push(forbiddenField(`${field}.namespace`, "not allowed on this type"));
+  } else if (namespace === "") errors.push(required(`${field}.namespace`));
+  else
+    for (const message of dns1123Label(namespace)) errors.push(invalidField(`${field}.namespace`, namespace, message));
+  if ((meta.generation ?? 0) < 0) {
+    errors.push(invalidField(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
+  }
+  checkLabels(meta.labels, `${field}.labels`, errors);
+  checkAnnotations(meta.annotations, `${field}.annotations`, errors);
+  checkOwnerReferences(meta.ownerReferences, `${field}.ownerReferences`, errors);
+  checkFinalizers(meta.finalizers, `${field}.finalizers`, errors);
+  checkManagedFields(meta.managedFields, `${field}.managedFields`, errors);
+  if (rules.standardFinalizers === true) checkStandardFinalizers(meta.finalizers, `${field}.finalizers`, errors);
+  return errors;
+}
+
+/**
+ * Findings about the metadata of an update. Names of unchanged finalizers are not checked again; those of new ones are,
+ * as every kind's own update validation does upstream.
+ */
+export function validateObjectMetaUpdate(
+  next: ObjectMeta,
+  old: ObjectMeta,
+  options: { readonly field?: string; readonly standardFinalizers?: boolean } = {},
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const field = options.field ?? "metadata";
+  if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, `${field}.finalizers`, errors);
+  if (next.resourceVersion === undefined || next.resourceVersion === "") {
+    errors.push(invalidField(`${field}.resourceVersion`, "", "must be specified for an update"));
+  }
+  if ((next.generation ?? 0) < (old.generation ?? 0)) {
+    errors.push(invalidField(`${field}.generation`, next.generation ?? 0, "must not be decremented"));
+  }
+  for (const key of unchanging) {
+    // A creation time of null is one that is not set.
+    if ((next[key] ?? undefined) !== (old[key] ?? undefined)) {
+      errors.push(invalidField(`${field}.${key}`, next[key] ?? (isText.has(key) ? "" : undefined), immutable));
+    }
+  }
+  checkLabels(next.labels, `${field}.labels`, errors);
+  checkAnnotations(next.annotations, `${field}.annotations`, errors);
+  checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
+  checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
+  if (next.finalizers !== undefined && next.finalizers !== old.finalizers) {
+    const added = next.finalizers.filter((name) => old.finalizers?.includes(name) !== true);
+    if (added.length > 0) checkFinalizers(next.finalizers, `${field}.finalizers`, errors);
+    if (options.standardFinalizers === true) checkStandardFinalizers(added, `${field}.finalizers`, errors);
+  }
+  return errors;
+}
+
+const unchanging = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+const isText: ReadonlySet<string> = new Set(["name", "namespace", "uid"]);
+
+/** Findings about a map of labels; also used for label maps inside specs. */
+export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  checkLabels(labels, field, errors);
+  return errors;
+}
+
+/** Findings about a map of annotations; also used for annotation maps inside specs. */
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  field: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  checkAnnotations(annotations, field, errors);
+  return errors;
+}
+
+/** Warnings about finalizers that may clash with others'. Upstream gives them for custom resources only. */
+export function finalizerWarnings(finalizers: readonly string[] | undefined, old?: readonly string[]): string[] {
+  return (finalizers ?? [])
+    .filter((name) => old?.includes(name) !== true)
+    .filter((name) => !name.includes("/") && !standardFinalizers.has(name))
+    .map(
+      (name) =>
+        `metadata.finalizers: ${goQuote(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+    );
+}
+
+/** Findings about the name of a field manager, as in `fieldManager=` and managedFields. */
+export function validateFieldManager(manager: string, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
+  if (firstUnprintable(manager) >= 0) {
+    errors.push(invalidField(field, manager, "should only contain printable characters"));
+  }
+  return errors;
+}
+
+function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string, errors: FieldError[]): void {
+  if (labels === undefined) return;
+  for (const [key, value] of Object.entries(labels)) {
+    for (const message of qualifiedName(key)) errors.push(invalidField(field, key, message));
+    for (const message of labelValue(value)) errors.push(invalidField(field, value, message));
+  }
+}
+
+function checkAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (annotations === undefined) return;
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    // Upper-case prefixes are tolerated here, unlike in labels.
+    for (const message of qualifiedName(key.toLowerCase())) errors.push(invalidField(field, key, message));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > annotationBytesMax) errors.push(tooLong(field, annotationBytesMax));
+}
+
+function checkOwnerReferences(
+  references: readonly OwnerReference[] | undefined,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (references === undefined) return;
+  let controller = "";
+  for (const reference of references) {
+    const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+    const gv = parseApiVersion(apiVersion);
+    if (gv === undefined || gv.version === "") {
+      errors.push(invalidField(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+    }
+    if (kind === "") errors.push(invalidField(`${field}.kind`, kind, "kind must not be empty"));
+    if (name === "") errors.push(invalidField(`${field}.name`, name, "name must not be empty"));
+    if (uid === "") errors.push(invalidField(`${field}.uid`, uid, "uid must not be empty"));
+    if (apiVersion === "v1" && kind === "Event") {
+      errors.push(invalidField(field, reference, "/v1, Kind=Event is disallowed from being an owner"));
+    }
+    if (reference.controller !== true) continue;
+    const current = `${kind}/${name}`;
+    if (controller === "") controller = current;
+    else {
+      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
+      errors.push(invalidField(field, references, detail));
+    }
+  }
+}
+
+function checkFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {
+  if (finalizers === undefined) return;
+  for (const name of finalizers) {
+    for (const message of qualifiedName(name)) errors.push(invalidField(field, name, message));
+  }
+  if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
+    const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
+    const message = `Invalid value: ${goStrings(finalizers)}: ${detail}`;
+    errors.push({ type: "FieldValueInvalid", field, message });
+  }
+}
+
+function checkStandardFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {
+  for (const [index, name] of (finalizers ?? []).entries()) {
+    if (name.includes("/") || standardFinalizers.has(name)) continue;
+    const detail = "name is neither a standard finalizer name nor is it fully qualified";
+    errors.push(invalidField(`${field}[${index}]`, name, detail));
+  }
+}
+
+function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: string, errors: FieldError[]): void {
+  const added = new Set(next.finalizers ?? []).difference(new Set(old.finalizers ?? []));
+  if (added.size === 0) return;
+  const list = goStrings([...added].sort());
+  errors.push(
+    forbiddenField(
+      field,
+      `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+    ),
+  );
+}
+
+function checkManagedFields(
+  entries: readonly ManagedFieldsEntry[] | undefined,
+  field: string,
+  errors: FieldError[],
+): void {
+  if (entries === undefined) return;
+  for (const [index, entry] of entries.entries()) {
+    const path = `${field}[${index}]`;
+    const operation: string = entry.operation ?? "";
+    if (operation !== "Apply" && operation !== "Update") {
+      errors.push(invalidField(`${path}.operation`, operation, "must be `Apply` or `Update`"));
+    }
+    if (entry.fieldsType !== undefined && entry.fieldsType !== "" && entry.fieldsType !== "FieldsV1") {
+      errors.push(invalidField(`${path}.fieldsType`, entry.fieldsType, "must be `FieldsV1`"));
+    }
+    errors.push(...validateFieldManager(entry.manager ?? "", `${path}.manager`));
+    if (Buffer.byteLength(entry.subresource ?? "") > subresourceBytesMax) {
+      errors.push(tooLong(`${path}.subresource`, subresourceBytesMax));
+    }
+  }
+}
+
+/** A list of texts as Go prints it with its type. */
+function goStrings(texts: readonly string[]): string {
+  return `[]string{${texts.map(goQuote).join(", ")}}`;
+}
