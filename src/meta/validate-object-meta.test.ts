@@ -89,7 +89,7 @@ test("managedFields entries are checked [META-20]", () => {
     { managedFields: [{ manager: "a\n", fieldsType: "V2" }] },
     'metadata.managedFields[0].operation: Invalid value: "": must be `Apply` or `Update`',
     'metadata.managedFields[0].fieldsType: Invalid value: "V2": must be `FieldsV1`',
-    'metadata.managedFields[0].manager: Invalid value: "a\\n": should only contain printable characters',
+    'metadata.managedFields[0].manager: Invalid value: "a\\n": invalid character U+000A (at position 1)',
   );
   assert.deepEqual(print(validateFieldManager("x".repeat(129), "fieldManager")), [
     "fieldManager: Too long: may not be more than 128 bytes",
@@ -98,20 +98,42 @@ test("managedFields entries are checked [META-20]", () => {
 
 test("an update keeps identity and needs a version [META-09] [META-17]", () => {
   const old: ObjectMeta = { name: "a", namespace: "n", uid: "1", resourceVersion: "1", creationTimestamp: "t" };
-  const update = (next: ObjectMeta, before = old) => print(validateObjectMetaUpdate({ ...before, ...next }, before));
+  const cluster = { namespaced: true, field: "metadata" };
+  const update = (next: ObjectMeta, before = old) =>
+    print(validateObjectMetaUpdate({ ...before, ...next }, before, cluster));
+  const twice = (found: readonly string[], ...expected: readonly string[]) =>
+    assert.deepEqual(found, [...expected, ...expected]);
   assert.deepEqual(update({}), []);
-  assert.deepEqual(update({ resourceVersion: "" }), [
+  twice(
+    update({ resourceVersion: "" }),
     'metadata.resourceVersion: Invalid value: "": must be specified for an update',
-  ]);
-  assert.deepEqual(update({ name: "b", uid: "2" }), [
+  );
+  twice(
+    update({ name: "b", uid: "2" }),
     'metadata.name: Invalid value: "b": field is immutable',
     'metadata.uid: Invalid value: "2": field is immutable',
-  ]);
-  assert.equal(update({ generation: 1 }, { ...old, generation: 2 }).length, 1);
+  );
+  twice(
+    update({ deletionTimestamp: "2001-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 }),
+    "metadata.deletionTimestamp: Invalid value: 2001-01-01 00:00:00 +0000 UTC: field is immutable",
+    "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable",
+  );
+  twice(
+    update({ generation: 1 }, { ...old, generation: 2 }),
+    "metadata.generation: Invalid value: 1: must not be decremented",
+  );
   const dying = { ...old, deletionTimestamp: "t", finalizers: ["a.io/1", "a.io/2"] };
   assert.deepEqual(update({ finalizers: ["a.io/2"] }, dying), []);
-  assert.deepEqual(update({ finalizers: ["a.io/2", "z.io/3", "b.io/3"] }, dying), [
+  twice(
+    update({ finalizers: ["a.io/2", "z.io/3", "b.io/3"] }, dying),
     'metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"b.io/3", "z.io/3"}',
-  ]);
+  );
+});
+
+test("an update is told its bad labels as often as upstream tells them [META-19]", () => {
+  const old: ObjectMeta = { name: "a", resourceVersion: "1" };
+  const update = (next: ObjectMeta) =>
+    validateObjectMetaUpdate({ ...old, ...next }, old, { namespaced: false, field: "metadata" });
+  assert.equal(update({ labels: { k: "-v" } }).length, 3);
   assert.equal(update({ finalizers: ["bad name"] }).length, 1);
 });

@@ -61,16 +61,18 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 }
 
 /**
- * Findings about the metadata of an update. Names of unchanged finalizers are not checked again; those of new ones are,
- * as every kind's own update validation does upstream.
+ * Findings about the metadata of an update. Upstream checks the new metadata as that of a create, with any path segment
+ * as the name, and compares it twice with the old (once for all kinds, once in the kind's own update check); clients
+ * see each cause that often, so the findings are repeated here too.
  */
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: { readonly field?: string; readonly standardFinalizers?: boolean } = {},
+  rules: Omit<ObjectMetaRules, "nameRule">,
 ): FieldError[] {
+  const { field } = rules;
+  const created = validateObjectMeta(next, { ...rules, nameRule: "pathSegment" });
   const errors: FieldError[] = [];
-  const field = options.field ?? "metadata";
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, `${field}.finalizers`, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
     errors.push(invalidField(`${field}.resourceVersion`, "", "must be specified for an update"));
@@ -80,20 +82,23 @@ export function validateObjectMetaUpdate(
   }
   for (const key of unchanging) {
     // A creation time of null is one that is not set.
-    if ((next[key] ?? undefined) !== (old[key] ?? undefined)) {
-      errors.push(invalidField(`${field}.${key}`, next[key] ?? (isText.has(key) ? "" : undefined), immutable));
-    }
+    if ((next[key] ?? undefined) !== (old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
   }
-  checkLabels(next.labels, `${field}.labels`, errors);
-  checkAnnotations(next.annotations, `${field}.annotations`, errors);
-  checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
-  checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
-  if (next.finalizers !== undefined && next.finalizers !== old.finalizers) {
-    const added = next.finalizers.filter((name) => old.finalizers?.includes(name) !== true);
-    if (added.length > 0) checkFinalizers(next.finalizers, `${field}.finalizers`, errors);
-    if (options.standardFinalizers === true) checkStandardFinalizers(added, `${field}.finalizers`, errors);
+  if (created.length > 0) {
+    checkLabels(next.labels, `${field}.labels`, errors);
+    checkAnnotations(next.annotations, `${field}.annotations`, errors);
+    checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
+    checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
   }
-  return errors;
+  return errors.length === 0 ? created : [...created, ...errors, ...errors];
+}
+
+/** Times are printed as Go prints them. */
+function changed(field: string, value: unknown): FieldError {
+  const isTime = field.endsWith("Timestamp") && typeof value === "string";
+  if (!isTime) return invalidField(field, value ?? (field.endsWith("Seconds") ? null : ""), immutable);
+  const text = value.replace("T", " ").replace(/(\.[0-9]+)?Z$/, "");
+  return { type: "FieldValueInvalid", field, message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
 }
 
 const unchanging = [
@@ -104,7 +109,6 @@ const unchanging = [
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
 ] as const;
-const isText: ReadonlySet<string> = new Set(["name", "namespace", "uid"]);
 
 /** Findings about a map of labels; also used for label maps inside specs. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
@@ -138,8 +142,11 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
 export function validateFieldManager(manager: string, field: string): FieldError[] {
   const errors: FieldError[] = [];
   if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
-  if (firstUnprintable(manager) >= 0) {
-    errors.push(invalidField(field, manager, "should only contain printable characters"));
+  const at = firstUnprintable(manager);
+  if (at >= 0) {
+    const code = manager.codePointAt(at)!.toString(16).toUpperCase().padStart(4, "0");
+    const position = Buffer.byteLength(manager.slice(0, at));
+    errors.push(invalidField(field, manager, `invalid character U+${code} (at position ${position})`));
   }
   return errors;
 }
