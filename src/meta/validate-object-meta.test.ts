@@ -98,9 +98,7 @@ test("managedFields entries are checked [META-20]", () => {
 
 test("an update keeps identity and needs a version [META-09] [META-17]", () => {
   const old: ObjectMeta = { name: "a", namespace: "n", uid: "1", resourceVersion: "1", creationTimestamp: "t" };
-  const cluster = { namespaced: true, field: "metadata" };
-  const update = (next: ObjectMeta, before = old) =>
-    print(validateObjectMetaUpdate({ ...before, ...next }, before, cluster));
+  const update = (next: ObjectMeta, before = old) => print(validateObjectMetaUpdate({ ...before, ...next }, before));
   const twice = (found: readonly string[], ...expected: readonly string[]) =>
     assert.deepEqual(found, [...expected, ...expected]);
   assert.deepEqual(update({}), []);
@@ -132,8 +130,7 @@ test("an update keeps identity and needs a version [META-09] [META-17]", () => {
 
 test("an update is told its bad labels as often as upstream tells them [META-19]", () => {
   const old: ObjectMeta = { name: "a", resourceVersion: "1" };
-  const update = (next: ObjectMeta) =>
-    validateObjectMetaUpdate({ ...old, ...next }, old, { namespaced: false, field: "metadata" });
+  const update = (next: ObjectMeta) => validateObjectMetaUpdate({ ...old, ...next }, old);
   assert.equal(update({ labels: { k: "-v" } }).length, 3);
   assert.equal(update({ finalizers: ["bad name"] }).length, 1);
 });

@@ -68,10 +68,11 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  rules: Omit<ObjectMetaRules, "nameRule">,
+  options: Partial<Pick<ObjectMetaRules, "field" | "standardFinalizers">> = {},
 ): FieldError[] {
-  const { field } = rules;
-  const created = validateObjectMeta(next, { ...rules, nameRule: "pathSegment" });
+  const { field = "metadata" } = options;
+  const namespaced = old.namespace !== undefined && old.namespace !== "";
+  const created = validateObjectMeta(next, { ...options, field, namespaced, nameRule: "pathSegment" });
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, `${field}.finalizers`, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
