@@ -106,16 +106,25 @@ export const methodUnknown = (): StatusError =>
   failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 
 export const notAcceptable = (accepted: readonly string[]): StatusError =>
-  failure(
-    406,
-    "NotAcceptable",
-    `only the following media types are accepted: ${accepted.join(", ")}`,
-  );
+  failure(406, "NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`);
+
+/** What a route says before its handler runs: no clause of `Accept` names a type it produces. */
+export const representationNotAcceptable = (produced: readonly string[]): StatusError =>
+  failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${produced.join(", ")}`, {});
+
+/** What a route says before its handler runs: it consumes other content types (patches). */
+export const contentTypeNotConsumed = (): StatusError =>
+  failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 
 export const alreadyExists = (of: ResourceName, name: string): StatusError =>
   failure(409, "AlreadyExists", `${qualifiedResource(of)} "${name}" already exists`, named(of, name));
 
-export const conflict = (of: ResourceName, name: string, reason: string, causes?: readonly StatusCause[]): StatusError =>
+export const conflict = (
+  of: ResourceName,
+  name: string,
+  reason: string,
+  causes?: readonly StatusCause[],
+): StatusError =>
   failure(409, "Conflict", `Operation cannot be fulfilled on ${qualifiedResource(of)} "${name}": ${reason}`, {
     ...named(of, name),
     ...(causes === undefined ? {} : { causes }),

@@ -1,0 +1,338 @@
+/**
+ * Content negotiation: the media type of an answer from `Accept`, of a body from `Content-Type`. Which types there are
+ * and which transformations an endpoint can do are parameters. Source: upstream's `endpoints/handlers/negotiation`;
+ * the order of equal clauses and the sloppy parsing are its `goautoneg`'s, since clients depend on the outcome.
+ * Hot path: parsed headers are remembered (clients send few different ones), so a repeated header costs one look-up.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
+import type { ApiRequest } from "./api-request.ts";
+
+/** An encoding the server has. */
+export interface MediaType {
+  /** `application/json`. */
+  readonly name: string;
+  /** Has a form with line breaks for humans. */
+  readonly pretty: boolean;
+  /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
+  readonly stream: string;
+}
+
+export const jsonType: MediaType = { name: "application/json", pretty: true, stream: "application/json" };
+export const yamlType: MediaType = { name: "application/yaml", pretty: false, stream: "" };
+export const protobufType: MediaType = {
+  name: "application/vnd.kubernetes.protobuf",
+  pretty: false,
+  stream: "application/vnd.kubernetes.protobuf;stream=watch",
+};
+
+/** The outcome. `transform` and what belongs to it are empty when the object itself was asked for. */
+export interface Negotiated {
+  /** `Content-Type` of the answer: the encoding's name, for a stream its stream type. */
+  readonly mediaType: string;
+  readonly pretty: boolean;
+  /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`; empty for none. */
+  readonly transform: string;
+  /** Group and version of the transformation as the client wrote them. */
+  readonly group: string;
+  readonly version: string;
+}
+
+/** Whether an endpoint can answer with this transformation in this encoding. Kind, group and version may be empty. */
+export type Allows = (mediaType: string, kind: string, group: string, version: string) => boolean;
+
+/** No transformation at all: errors, discovery of one group, OpenAPI. */
+export const noTransform: Allows = () => false;
+
+/** What resources offer: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
+export function resourceTransforms(domain: ApiDomain): Allows {
+  const metaGroup = domain.rename("meta.k8s.io");
+  return (mediaType, kind, group, version) => {
+    if (group !== metaGroup || (version !== "v1" && version !== "v1beta1")) return false;
+    if (kind === "Table") return mediaType === jsonType.name || mediaType === yamlType.name;
+    return kind === "PartialObjectMetadata" || kind === "PartialObjectMetadataList";
+  };
+}
+
+export interface Negotiator {
+  /** For one answer. Throws `notAcceptable`. */
+  answer(request: NegotiatedRequest, allows: Allows): Negotiated;
+  /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
+  stream(request: NegotiatedRequest, allows: Allows): Negotiated;
+  /** For a `Status`: never refuses, JSON is the way out. */
+  status(request: NegotiatedRequest): Negotiated;
+  /** Encoding of a request body; JSON when there is no `Content-Type`. Throws `unsupportedMediaType`. */
+  body(contentType: string | undefined): string;
+  /**
+   * The first look at `Accept`, before a handler runs: refuses when no clause names a type the route can produce.
+   * `list` adds the stream types, as routes that serve lists and watches do. It looks at names only.
+   */
+  checkProducible(request: NegotiatedRequest, list: boolean): void;
+}
+
+/** What negotiation reads of a request. */
+export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
+
+/** `offered` in order of preference; the first is the default. Usually called once per set of types. */
+export function negotiator(offered: readonly MediaType[]): Negotiator {
+  const names = offered.map((type) => type.name);
+  const streamNames = offered.filter((type) => type.stream !== "").map((type) => `${type.name};stream=watch`);
+  const listNames = [...names, ...streamNames];
+  const fallback = offered[0]!;
+
+  const choose = (request: NegotiatedRequest, allows: Allows): Choice | undefined =>
+    match(request.headers["accept"], offered, allows);
+  const outcome = (request: NegotiatedRequest, choice: Choice, mediaType: string): Negotiated => ({
+    mediaType,
+    pretty: choice.type.pretty && (choice.pretty || wantsPretty(request)),
+    transform: choice.kind,
+    group: choice.group,
+    version: choice.version,
+  });
+
+  return {
+    answer(request, allows) {
+      const choice = choose(request, allows);
+      if (choice === undefined) throw notAcceptable(names);
+      return outcome(request, choice, choice.type.name);
+    },
+    stream(request, allows) {
+      const choice = choose(request, allows);
+      if (choice === undefined || choice.type.stream === "") throw notAcceptable(streamNames);
+      return outcome(request, choice, choice.type.stream);
+    },
+    status(request) {
+      const choice = choose(request, noTransform);
+      // Upstream: an error nobody can read is still written, as indented JSON.
+      if (choice === undefined) return { ...plain, mediaType: fallback.name, pretty: true };
+      return outcome(request, choice, choice.type.name);
+    },
+    body(contentType) {
+      if (contentType === undefined || contentType === "") return fallback.name;
+      const name = bodyMediaType(contentType);
+      if (!names.includes(name)) throw unsupportedMediaType(names);
+      return name;
+    },
+    checkProducible(request, list) {
+      const accept = request.headers["accept"];
+      if (accept === undefined || accept === "" || producible(accept, names)) return;
+      throw representationNotAcceptable(list ? listNames : names);
+    },
+  };
+}
+
+const plain: Negotiated = { mediaType: "", pretty: false, transform: "", group: "", version: "" };
+
+/** Whether a patch body has one of the route's types; anything else is refused by the route. */
+export function isConsumable(contentType: string | undefined, consumed: readonly string[]): boolean {
+  return contentType !== undefined && consumed.includes(contentType.split(";", 1)[0]!.trim());
+}
+
+function producible(accept: string, names: readonly string[]): boolean {
+  for (const clause of accept.split(",")) {
+    const name = clause.split(";", 1)[0]!.trim();
+    if (name === "" || name === "*/*" || names.includes(name)) return true;
+  }
+  return false;
+}
+
+/**
+ * Name of the media type in a `Content-Type`, lower case; empty when it is malformed (a bad parameter spoils it).
+ * Source: RFC 2045 section 5.1 as Go's `mime` reads it.
+ */
+export function bodyMediaType(contentType: string): string {
+  const known = contentTypes.get(contentType);
+  if (known !== undefined) return known;
+  const name = parseMediaType(contentType);
+  if (contentTypes.size >= rememberedMax) contentTypes.clear();
+  if (contentType.length <= rememberedLength) contentTypes.set(contentType, name);
+  return name;
+}
+
+const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const mediaTypePattern = new RegExp(
+  `^\\s*(${token}(?:/${token})?)\\s*((?:;\\s*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*")\\s*)*);?\\s*$`,
+);
+
+function parseMediaType(text: string): string {
+  if (text.length > 1024) return "";
+  const parsed = mediaTypePattern.exec(text);
+  if (parsed === null) return "";
+  const keys = [...parsed[2]!.matchAll(parameterPattern)].map((parameter) => parameter[1]!.toLowerCase());
+  return new Set(keys).size === keys.length ? parsed[1]!.toLowerCase() : "";
+}
+
+const parameterPattern = new RegExp(`;\\s*(${token})=(?:"(?:[^"\\\\]|\\\\.)*")?`, "g");
+
+/** `pretty` of the query decides; without it, tools that people look at get line breaks. */
+export function wantsPretty(request: NegotiatedRequest): boolean {
+  if (request.url.includes("pretty")) {
+    const value = request.query.get("pretty");
+    if (value !== null && value !== "") return trueTexts.has(value);
+  }
+  const agent = request.headers["user-agent"];
+  return (
+    agent !== undefined && (agent.startsWith("curl") || agent.startsWith("Wget") || agent.startsWith("Mozilla/5.0"))
+  );
+}
+
+/** What Go's `strconv.ParseBool` takes for true. */
+const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
+
+/** One clause of an `Accept` header. Parameters that negotiation knows are taken apart; `undefined`: not there. */
+export interface AcceptClause {
+  readonly type: string;
+  readonly subtype: string;
+  readonly quality: number;
+  readonly kind: string;
+  readonly group: string;
+  readonly version: string;
+  /** `as`, `g` or `v` was given. */
+  readonly transforms: boolean;
+  readonly stream: string;
+  readonly serverVersion: string;
+  readonly pretty: boolean;
+}
+
+interface Choice {
+  readonly type: MediaType;
+  readonly pretty: boolean;
+  readonly kind: string;
+  readonly group: string;
+  readonly version: string;
+}
+
+/** First clause, and first offered type for it, that the endpoint allows. */
+function match(header: string | undefined, offered: readonly MediaType[], allows: Allows): Choice | undefined {
+  if (header === undefined || header === "") {
+    return { type: offered[0]!, pretty: false, kind: "", group: "", version: "" };
+  }
+  for (const clause of acceptClauses(header)) {
+    if (clause.serverVersion !== "") continue;
+    for (const type of offered) {
+      if (!fits(clause, type.name)) continue;
+      if (clause.stream !== "" && (type.stream === "" || clause.stream !== "watch")) continue;
+      if (clause.transforms && !allows(type.name, clause.kind, clause.group, clause.version)) continue;
+      return {
+        type,
+        pretty: clause.pretty,
+        kind: clause.kind,
+        group: clause.group,
+        version: clause.version,
+      };
+    }
+  }
+  return undefined;
+}
+
+function fits(clause: AcceptClause, name: string): boolean {
+  const slash = name.indexOf("/");
+  if (clause.type === "*") return clause.subtype === "*";
+  if (clause.type !== name.slice(0, slash)) return false;
+  return clause.subtype === "*" || clause.subtype === name.slice(slash + 1);
+}
+
+const rememberedMax = 512;
+const rememberedLength = 1024;
+const acceptHeaders = new Map<string, readonly AcceptClause[]>();
+const contentTypes = new Map<string, string>();
+
+function acceptClauses(header: string): readonly AcceptClause[] {
+  const known = acceptHeaders.get(header);
+  if (known !== undefined) return known;
+  const clauses = parseAccept(header);
+  if (header.length <= rememberedLength) {
+    if (acceptHeaders.size >= rememberedMax) acceptHeaders.clear();
+    acceptHeaders.set(header, clauses);
+  }
+  return clauses;
+}
+
+/** Most clauses that are looked at; a header of a sane client has a handful. */
+const clausesMax = 64;
+
+/** Clauses best first: by quality, then named types before wildcards, then as written. Malformed ones are left out. */
+export function parseAccept(header: string): readonly AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const text of header.split(",", clausesMax)) {
+    const clause = parseClause(text);
+    if (clause !== undefined) clauses.push(clause);
+  }
+  // Upstream: its comparison is no order (a named type may go before a better wildcard and after it), so the result is
+  // that of an insertion sort.
+  for (let i = 1; i < clauses.length; i++) {
+    for (let j = i; j > 0 && goesBefore(clauses[j]!, clauses[j - 1]!); j--) {
+      const moved = clauses[j]!;
+      clauses[j] = clauses[j - 1]!;
+      clauses[j - 1] = moved;
+    }
+  }
+  return clauses;
+}
+
+function goesBefore(a: AcceptClause, b: AcceptClause): boolean {
+  return a.quality > b.quality || (a.type !== "*" && b.type === "*") || (a.subtype !== "*" && b.subtype === "*");
+}
+
+function parseClause(text: string): AcceptClause | undefined {
+  const parts = text.split(";");
+  const [type = "", subtype, ...more] = parts[0]!.split("/").map(trim);
+  if (more.length > 0 || (!subtype && type !== "*")) return undefined;
+  let quality = 1;
+  let kind = "";
+  let group = "";
+  let version = "";
+  let transforms = false;
+  let stream = "";
+  let serverVersion = "";
+  let pretty = false;
+  for (let i = 1; i < parts.length; i++) {
+    const [key = "", raw, ...others] = parts[i]!.split("=");
+    // Upstream: a parameter without a value, or with two, is as good as none.
+    if (!raw || others.length > 0) continue;
+    const value = trim(raw);
+    switch (trim(key)) {
+      case "q":
+        quality = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(raw) ? Number(raw) : 0;
+        break;
+      case "as":
+        kind = value;
+        transforms = true;
+        break;
+      case "g":
+        group = value;
+        transforms = true;
+        break;
+      case "v":
+        version = value;
+        transforms = true;
+        break;
+      case "stream":
+        stream = value;
+        break;
+      case "sv":
+        serverVersion = value;
+        break;
+      case "pretty":
+        pretty = value === "1";
+        break;
+    }
+  }
+  const wild = subtype === undefined || subtype === "";
+  return {
+    type,
+    subtype: wild ? "*" : subtype,
+    quality,
+    kind,
+    group,
+    version,
+    transforms,
+    stream,
+    serverVersion,
+    pretty,
+  };
+}
+
+function trim(text: string): string {
+  return text.trim();
+}

@@ -1,0 +1,250 @@
+/**
+ * What a path and a method mean: resource, name, verb. Also the decoding of paths and queries, whose odd cases decide
+ * what an attacker can make of a name. Source: upstream's `endpoints/request` and Go's `net/url`; the odd answers
+ * (`watch=` is true, empty segments shift nothing, `%2F` is a slash) were recorded from a 1.32 server.
+ * Hot path: runs once per request, about 0.3 us; it touches the query only where the verb depends on it.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { badRequest, resourceNotFound } from "#meta/status-error.ts";
+import type { ApiRequest, RequestInfo } from "./api-request.ts";
+
+/** What `parseRequestInfo` reads of a request. */
+export type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
+
+/**
+ * Never throws. A path without group, version and resource is no resource request. `namespace`, `name` and
+ * `subresource` are what the client sent, however odd: `checkNames` comes after authorization.
+ */
+export function parseRequestInfo(target: RequestTarget): RequestInfo {
+  const { path, method } = target;
+  const parts = splitPath(path);
+  const prefix = parts[0];
+  const legacy = prefix === "api";
+  // Prefix, version and resource; named groups have one more.
+  if (parts.length < 3 || !(legacy || (prefix === "apis" && parts.length > 3))) return nonResource(path, method);
+
+  const group = legacy ? "" : parts[1]!;
+  let at = legacy ? 1 : 2;
+  const version = parts[at++]!;
+  let verb = verbs[method] ?? "";
+  let byPrefix = false;
+  const special = parts[at];
+  if (special === "watch" || special === "proxy") {
+    if (at + 1 >= parts.length) return nonResource(path, method);
+    verb = special;
+    byPrefix = true;
+    at++;
+  }
+
+  let namespace = "";
+  if (parts[at] === "namespaces" && at + 1 < parts.length) {
+    namespace = parts[at + 1]!;
+    const next = parts[at + 2];
+    if (next !== undefined && next !== "status" && next !== "finalize") at += 2;
+  }
+
+  const rest = parts.slice(at);
+  const resource = rest[0] ?? "";
+  let name = rest[1] ?? "";
+  const subresource = verb === "proxy" && byPrefix ? "" : (rest[2] ?? "");
+  if (name === "") {
+    if (verb === "get") {
+      verb = "list";
+      if (target.url.includes("?")) {
+        if (asksToWatch(target.query)) verb = "watch";
+        name = selectedName(target.query);
+      }
+    } else if (verb === "delete") verb = "deletecollection";
+  }
+  return {
+    isResourceRequest: true,
+    path,
+    verb,
+    apiPrefix: prefix!,
+    group,
+    version,
+    namespace,
+    resource,
+    subresource,
+    name,
+    parts: rest,
+  };
+}
+
+function nonResource(path: string, method: string): RequestInfo {
+  return {
+    isResourceRequest: false,
+    path,
+    verb: method.toLowerCase(),
+    apiPrefix: "",
+    group: "",
+    version: "",
+    namespace: "",
+    resource: "",
+    subresource: "",
+    name: "",
+    parts: [],
+  };
+}
+
+const verbs: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  GET: "get",
+  HEAD: "get",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+});
+
+/** Segments between slashes; slashes at both ends do not count, empty segments in the middle do. */
+function splitPath(path: string): string[] {
+  let from = 0;
+  let to = path.length;
+  while (from < to && path.charCodeAt(from) === 0x2f) from++;
+  while (to > from && path.charCodeAt(to - 1) === 0x2f) to--;
+  return from === to ? [] : path.slice(from, to).split("/");
+}
+
+/** Upstream: any value counts, the empty one too, but `false` and `0`. */
+export function queryFlag(value: string | null): boolean {
+  return value !== null && value !== "0" && value.toLowerCase() !== "false";
+}
+
+function asksToWatch(query: URLSearchParams): boolean {
+  return queryFlag(query.get("watch"));
+}
+
+/**
+ * The one name a list or watch selects by `fieldSelector`, for authorization by name; empty when it selects by
+ * anything more, or when the options will be refused anyway.
+ */
+function selectedName(query: URLSearchParams): string {
+  const selector = query.get("fieldSelector");
+  if (selector === null) return "";
+  for (const option of ["limit", "timeoutSeconds"]) {
+    const value = query.get(option);
+    if (value !== null && !/^[+-]?\d+$/.test(value)) return "";
+  }
+  let found: string | undefined;
+  for (const term of splitUnescaped(selector)) {
+    if (term === "") continue;
+    const match = /^((?:[^\\=!]|\\.)*)(!=|==|=)((?:[^\\=]|\\.)*)$/s.exec(term);
+    if (match === null) return "";
+    if (found === undefined && match[1] === "metadata.name" && match[2] !== "!=") {
+      found = match[3]!.replace(/\\(.)/gs, "$1");
+    }
+  }
+  return found === undefined || pathSegmentProblem(found) !== "" ? "" : found;
+}
+
+/** Terms of a field selector: split at commas that no backslash escapes. */
+function splitUnescaped(text: string): string[] {
+  const terms: string[] = [];
+  let from = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x5c) i++;
+    else if (code === 0x2c) {
+      terms.push(text.slice(from, i));
+      from = i + 1;
+    }
+  }
+  terms.push(text.slice(from));
+  return terms;
+}
+
+/** Why `name` cannot be one path segment; empty when it can. Upstream: `api/validation/path`. */
+export function pathSegmentProblem(name: string): string {
+  if (name === ".") return "may not be '.'";
+  if (name === "..") return "may not be '..'";
+  if (name.includes("/")) return "may not contain '/'";
+  if (name.includes("%")) return "may not contain '%'";
+  return "";
+}
+
+/**
+ * Refuses what must not reach a handler: names and namespaces that could leave their segment (400), and dot segments
+ * elsewhere (404). Run it after authorization, so that a refusal tells nothing to those who may not ask.
+ */
+export function checkNames(info: RequestInfo): void {
+  if (!info.isResourceRequest) return;
+  checkName("Name", info.name);
+  checkName("Namespace", info.namespace);
+  for (const part of info.parts) if (part === "." || part === "..") throw resourceNotFound();
+}
+
+function checkName(parameter: string, value: string): void {
+  const problem = pathSegmentProblem(value);
+  if (problem !== "") throw badRequest(`${parameter} parameter invalid: ${goQuote(value)}: ${problem}`);
+}
+
+/** Whether a request may run past the request timeout: watches, and subresources that hold their connection. */
+export function isLongRunning(info: RequestInfo): boolean {
+  if (!info.isResourceRequest) return false;
+  if (info.verb === "watch" || info.verb === "proxy") return true;
+  switch (info.subresource) {
+    case "attach":
+    case "exec":
+    case "proxy":
+    case "log":
+    case "portforward":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/**
+ * The decoded path of a request target, and its query without the question mark. An absolute target loses scheme and
+ * host. `undefined` for a malformed escape, which no server of this API answers but with 400. Bytes that are no UTF-8
+ * become U+FFFD.
+ */
+export function splitTarget(target: string): { readonly path: string; readonly query: string } | undefined {
+  let from = 0;
+  if (target.charCodeAt(0) !== 0x2f && /^https?:\/\//i.test(target)) {
+    const start = target.indexOf("/", target.indexOf("//") + 2);
+    const mark = target.indexOf("?");
+    from = start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
+  }
+  const mark = target.indexOf("?", from);
+  const raw = target.slice(from, mark === -1 ? target.length : mark);
+  const query = mark === -1 ? "" : target.slice(mark + 1);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: everything beyond printable ASCII takes the slow way
+  const path = /[%\x00-\x1f\x7f-\uffff]/.test(raw) ? decodePath(raw) : raw;
+  return path === undefined ? undefined : { path: path === "" ? "/" : path, query };
+}
+
+/** The parser hands bytes beyond ASCII over as Latin-1; percent escapes are bytes as well. */
+function decodePath(raw: string): string | undefined {
+  const bytes = Buffer.from(raw, "latin1");
+  let to = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    let byte = bytes[i]!;
+    if (byte === 0x25) {
+      const high = hexDigit(bytes[i + 1]);
+      const low = hexDigit(bytes[i + 2]);
+      if (high < 0 || low < 0) return undefined;
+      byte = high * 16 + low;
+      i += 2;
+    } else if (byte < 0x20 || byte === 0x7f) return undefined;
+    bytes[to++] = byte;
+  }
+  return bytes.toString("utf8", 0, to);
+}
+
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+const noQuery = new URLSearchParams();
+
+/** Parameters as Go reads them: a pair with a malformed escape or a semicolon is dropped, the others stay. */
+export function parseQuery(query: string): URLSearchParams {
+  if (query === "") return noQuery;
+  if (!/;|%(?![0-9a-fA-F]{2})/.test(query)) return new URLSearchParams(query);
+  const good = query.split("&").filter((pair) => !/;|%(?![0-9a-fA-F]{2})/.test(pair));
+  return new URLSearchParams(good.join("&"));
+}
