@@ -1,0 +1,10 @@
+/** Deep-freezes JSON for tests, as shared read-only objects are meant to be treated. */
+
+/** The same value, frozen with all it holds. */
+export function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null) {
+    for (const inner of Object.values(value)) frozen(inner);
+    Object.freeze(value);
+  }
+  return value;
+}

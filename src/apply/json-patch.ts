@@ -1,0 +1,267 @@
+/**
+ * JSON Patch (RFC 6902) over read-only values: containers are copied when they are first written. Leniences are
+ * upstream's (evanphx/json-patch 4 as the API server sets it up): negative indices, `replace` that adds a member,
+ * `test` of an absent member for null, and a first path segment that is never looked at.
+ */
+import type { Schema } from "#schema/schema.ts";
+import {
+  type DraftObject,
+  isArray,
+  isNestedAtMost,
+  isObject,
+  type JsonObject,
+  jsonEquals,
+  kindInErrors,
+  member,
+  setMember,
+} from "./json-value.ts";
+import { PatchError } from "./patch-error.ts";
+
+/** Most operations in one patch. */
+export const jsonPatchOperationsMax = 10_000;
+
+/** Most bytes of JSON all `copy` operations of one patch may add. */
+export const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
+
+/** Deepest document a patch may make; `move` could otherwise nest without end. */
+export const jsonPatchDepthMax = 1000;
+
+/** A patch as a schema, so that unknown and repeated members of operations can be found while decoding. */
+export const jsonPatchSchema: Schema = {
+  type: "array",
+  items: {
+    type: "object",
+    fields: new Map([
+      ["op", { schema: { type: "string" } }],
+      ["path", { schema: { type: "string" } }],
+      ["from", { schema: { type: "string" } }],
+      ["value", { schema: { type: "any" } }],
+    ]),
+  },
+};
+
+/**
+ * The document after all operations. `patch` is the decoded body; neither argument is changed, and the result shares
+ * structure with both. Throws `PatchError`: `bad-request` when `patch` is no list of operations, `too-large` for too
+ * many of them, `invalid` when one of them does not apply.
+ */
+export function applyJsonPatch(document: unknown, patch: unknown): unknown {
+  const operations = readOperations(patch);
+  const run = new Run(document);
+  for (const operation of operations) run.apply(operation);
+  // Each operation can make the document one level deeper than the deepest value in sight.
+  if (operations.length > 16 && !isNestedAtMost(run.root, jsonPatchDepthMax)) {
+    throw new PatchError("invalid", "the document would be nested too deeply");
+  }
+  return run.root;
+}
+
+function readOperations(patch: unknown): readonly (JsonObject | null)[] {
+  if (patch === null) return [];
+  if (!isArray(patch)) throw undecodable(patch, "value of type []handlers.jsonPatchOp");
+  for (const operation of patch) {
+    if (operation === null) continue;
+    if (!isObject(operation)) throw undecodable(operation, "value of type handlers.jsonPatchOp");
+    for (const name of ["op", "path", "from"]) {
+      const value = member(operation, name) ?? null;
+      if (value === null || typeof value === "string") continue;
+      throw undecodable(value, `struct field jsonPatchOp.${name} of type string`);
+    }
+  }
+  if (patch.length > jsonPatchOperationsMax) {
+    const text = `The allowed maximum operations in a JSON patch is ${jsonPatchOperationsMax}, got ${patch.length}`;
+    throw new PatchError("too-large", text);
+  }
+  return patch as readonly (JsonObject | null)[]; // each was checked above
+}
+
+function undecodable(value: unknown, target: string): PatchError {
+  return new PatchError(
+    "bad-request",
+    `error decoding patch: json: cannot unmarshal ${kindInErrors(value)} into Go ${target}`,
+  );
+}
+
+const refuse = (message: string): PatchError => new PatchError("invalid", message);
+
+type Container = JsonObject | readonly unknown[];
+type Draft = DraftObject | unknown[];
+
+/** One application: the document so far, and which of its containers are ours to write. */
+class Run {
+  root: unknown;
+  #drafts = new Set<object>();
+  #copiedBytes = 0;
+
+  constructor(document: unknown) {
+    this.root = document;
+  }
+
+  apply(operation: JsonObject | null): void {
+    const op = operation === null ? undefined : member(operation, "op");
+    if (operation === null || typeof op !== "string") throw refuse("Unexpected kind: unknown");
+    switch (op) {
+      case "add":
+        return this.#add(text(operation, "path"), member(operation, "value") ?? null);
+      case "remove":
+        return this.#remove(text(operation, "path"));
+      case "replace":
+        return this.#replace(text(operation, "path"), member(operation, "value"));
+      case "move": {
+        const value = this.#read(text(operation, "from"));
+        this.#remove(text(operation, "from"));
+        return this.#add(text(operation, "path"), value ?? null);
+      }
+      case "copy": {
+        const value = this.#read(text(operation, "from"));
+        return this.#add(text(operation, "path"), value === undefined ? null : this.#copy(value));
+      }
+      case "test":
+        return this.#test(text(operation, "path"), member(operation, "value") ?? null);
+      default:
+        throw refuse(`Unexpected kind: ${op}`);
+    }
+  }
+
+  #add(path: string, value: unknown): void {
+    const [parent, key] = this.#draftParent(path);
+    if (!isArray(parent)) return setMember(parent, key, value);
+    if (key === "-") return void parent.push(value);
+    const index = indexIn(key, parent.length + 1, path);
+    if (index === parent.length) parent.push(value);
+    else parent.splice(index, 0, value);
+  }
+
+  #remove(path: string): void {
+    const [parent, key] = this.#draftParent(path);
+    if (isArray(parent)) {
+      parent.splice(indexIn(key, parent.length, path), 1);
+    } else {
+      if (!Object.hasOwn(parent, key)) throw refuse(`there is no member to remove at ${path}`);
+      delete parent[key];
+    }
+  }
+
+  #replace(path: string, value: unknown): void {
+    if (path === "") {
+      if (value === undefined) throw refuse("replace of the whole document without a value");
+      // Upstream: a scalar in place of the document changes nothing and is no error.
+      if (typeof value === "object" && value !== null) this.root = value;
+      return;
+    }
+    const [parent, key] = this.#draftParent(path);
+    if (isArray(parent)) parent[indexIn(key, parent.length, path)] = value ?? null;
+    else setMember(parent, key, value ?? null);
+  }
+
+  #test(path: string, expected: unknown): void {
+    const actual = path === "" ? this.root : (this.#read(path) ?? null);
+    if (!jsonEquals(actual, expected)) throw refuse(`testing value ${path} failed`);
+  }
+
+  /** The value at a path; `undefined` for an absent member of an existing object. */
+  #read(path: string): unknown {
+    const keys = keysOf(path);
+    let at: unknown = this.root;
+    for (let i = 0; i < keys.length - 1; i++) at = enter(at, keys[i]!, path);
+    if (!isContainer(at)) throw missing(path);
+    const key = keys[keys.length - 1]!;
+    return isArray(at) ? at[indexIn(key, at.length, path)] : member(at, key);
+  }
+
+  /** The container a path ends in, made writable together with all above it, and the last key. */
+  #draftParent(path: string): [Draft, string] {
+    const keys = keysOf(path);
+    if (!isContainer(this.root)) throw missing(path);
+    let at = this.#draft(this.root);
+    this.root = at;
+    for (let i = 0; i < keys.length - 1; i++) {
+      const key = keys[i]!;
+      const inner = enter(at, key, path);
+      if (!isContainer(inner)) throw missing(path);
+      const draft = this.#draft(inner);
+      if (draft !== inner) {
+        if (isArray(at)) at[indexIn(key, at.length, path)] = draft;
+        else setMember(at, key, draft);
+      }
+      at = draft;
+    }
+    return [at, keys[keys.length - 1]!];
+  }
+
+  #draft(container: Container): Draft {
+    if (this.#drafts.has(container)) return container as Draft; // ours since an earlier operation
+    const draft = isArray(container) ? container.slice() : { ...container };
+    this.#drafts.add(draft);
+    return draft;
+  }
+
+  /** A value that shares nothing with its source, which later operations may change in place. */
+  #copy(value: unknown): unknown {
+    if (typeof value !== "object" || value === null) {
+      this.#countCopied(scalarBytes(value));
+      return value;
+    }
+    this.#countCopied(2);
+    if (isArray(value)) {
+      if (value.length > 1) this.#countCopied(value.length - 1);
+      const list = value.map((item) => this.#copy(item));
+      this.#drafts.add(list);
+      return list;
+    }
+    const object: DraftObject = {};
+    let first = true;
+    for (const name of Object.keys(value)) {
+      this.#countCopied(scalarBytes(name) + (first ? 1 : 2));
+      first = false;
+      setMember(object, name, this.#copy((value as JsonObject)[name])); // an object that is no array
+    }
+    this.#drafts.add(object);
+    return object;
+  }
+
+  #countCopied(bytes: number): void {
+    this.#copiedBytes += bytes;
+    if (this.#copiedBytes <= jsonPatchCopyBytesMax) return;
+    throw refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`);
+  }
+}
+
+const scalarBytes = (value: unknown): number =>
+  typeof value === "string" ? Buffer.byteLength(JSON.stringify(value)) : String(value).length;
+
+const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null;
+
+const missing = (path: string): PatchError => refuse(`the document has no place for ${path}`);
+
+function text(operation: JsonObject, name: string): string {
+  const value = member(operation, name);
+  if (typeof value !== "string") throw refuse(`operation without ${name}`);
+  return value;
+}
+
+/** Unescaped segments after the first slash. Upstream: whatever stands before that slash is ignored. */
+function keysOf(path: string): string[] {
+  const start = path.indexOf("/");
+  if (start < 0) throw missing(path);
+  const keys = path.slice(start + 1).split("/");
+  if (path.includes("~")) {
+    for (let i = 0; i < keys.length; i++) keys[i] = keys[i]!.replace(/~[01]/g, (code) => (code === "~0" ? "~" : "/"));
+  }
+  return keys;
+}
+
+function enter(container: unknown, key: string, path: string): unknown {
+  if (isArray(container)) return container[indexIn(key, container.length, path)];
+  if (!isObject(container)) throw missing(path);
+  return member(container, key);
+}
+
+/** A list index below `length`; negative ones count from the end. */
+function indexIn(key: string, length: number, path: string): number {
+  if (!/^[+-]?[0-9]{1,18}$/.test(key)) throw refuse(`no list index at the end of ${path}`);
+  const given = Number(key);
+  const index = given < 0 ? given + length : given + 0;
+  if (index < 0 || index >= length) throw refuse(`Unable to access invalid index: ${given}`);
+  return index;
+}

@@ -1,0 +1,74 @@
+/**
+ * Plain JSON values as this folder treats them: read-only, shared, and with `__proto__` as an ordinary member name.
+ * Hot path: plain code. Integers beyond 2^53 may be `bigint`.
+ */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** An object that is still being built by its only owner. */
+export type DraftObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+/** Own member of an object; `undefined` when absent, never something inherited. */
+export function member(object: JsonObject, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Sets an own member without ever touching the prototype. */
+export function setMember(draft: DraftObject, name: string, value: unknown): void {
+  if (name !== "__proto__") draft[name] = value;
+  else Object.defineProperty(draft, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** The kind of a value as Go's JSON decoder names it in errors. */
+export function kindInErrors(value: unknown): string {
+  if (isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
+}
+
+/** Whether two values are the same JSON; member order does not matter, list order does. */
+export function jsonEquals(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) {
+    return isNumeric(left) && isNumeric(right) && sameNumber(left, right);
+  }
+  if (isArray(left)) {
+    if (!isArray(right) || left.length !== right.length) return false;
+    for (let i = 0; i < left.length; i++) if (!jsonEquals(left[i], right[i])) return false;
+    return true;
+  }
+  if (isArray(right)) return false;
+  const a = left as JsonObject; // an object that is no array
+  const b = right as JsonObject; // the same
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  for (const name of names) if (!Object.hasOwn(b, name) || !jsonEquals(a[name], b[name])) return false;
+  return true;
+}
+
+const isNumeric = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
+
+const sameNumber = (left: number | bigint, right: number | bigint): boolean =>
+  typeof left !== typeof right && !(left < right) && !(left > right);
+
+/** Whether no chain of objects and lists is longer than `max`. Does not recurse. */
+export function isNestedAtMost(value: unknown, max: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: unknown[] = [];
+    for (const one of level) {
+      if (typeof one !== "object" || one === null) continue;
+      if (depth >= max) return false;
+      for (const inner of isArray(one) ? one : Object.values(one)) {
+        if (typeof inner === "object" && inner !== null) next.push(inner);
+      }
+    }
+    level = next;
+  }
+  return true;
+}
