@@ -112,6 +112,14 @@ export const notAcceptable = (accepted: readonly string[]): StatusError =>
 export const representationNotAcceptable = (produced: readonly string[]): StatusError =>
   failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${produced.join(", ")}`, {});
 
+/** A view of one object was asked for of a list, or the other way round; `type` is upstream's name of what there is. */
+export const wrongView = (view: string, isList: boolean, type: string): StatusError =>
+  failure(
+    406,
+    "NotAcceptable",
+    `you requested ${view}, but the requested object is ${isList ? "a list" : "not a list"} (*${type})`,
+  );
+
 /** What a route says before its handler runs: it consumes other content types (patches). */
 export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});

@@ -4,18 +4,17 @@
  *
  * Hot path: a create or update decodes nothing that is already decoded and encodes the object once.
  */
+import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
 import { type FieldError, invalidField, printValue } from "#meta/field-error.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
-import type { RequestContext } from "#meta/request-context.ts";
 import {
   alreadyExists,
   conflict,
   expired,
   expiredContinue,
-  internalError,
   invalid,
   notFound,
   StatusError,
@@ -25,7 +24,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-obj
 import type { Backend, Entry, Range, Revision } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
-import { deepEqual } from "./deep-equal.ts";
+
 import type { ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
 import type { StoredObjects } from "./stored-object.ts";
 
@@ -132,7 +131,7 @@ export class Store {
 
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
   async get(namespace: string, name: string, resourceVersion: string): Promise<Entry> {
-    if (resourceVersion !== "" && resourceVersion !== "0") await this.#reach(resourceVersion);
+    if (resourceVersion !== "" && resourceVersion !== "0") await this.reach(resourceVersion);
     else if (resourceVersion === "") await this.#backend.fresh();
     const entry = this.#backend.get(this.key(namespace, name));
     if (entry === undefined) throw notFound(this.definition, name);
@@ -140,7 +139,7 @@ export class Store {
   }
 
   /** Waits until reads see `resourceVersion`. */
-  async #reach(resourceVersion: string): Promise<Revision> {
+  async reach(resourceVersion: string): Promise<Revision> {
     const revision = this.parseVersion(resourceVersion);
     if (revision > this.#backend.revision && !(await this.#backend.waitFor(revision, freshWaitMs))) {
       throw tooLargeResourceVersion(resourceVersion, String(this.#backend.revision));
@@ -166,7 +165,7 @@ export class Store {
     const { resourceVersion, resourceVersionMatch, limit } = request;
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
     if (resourceVersion !== "" && resourceVersion !== "0") {
-      const revision = await this.#reach(resourceVersion);
+      const revision = await this.reach(resourceVersion);
       if (exact && revision !== this.#backend.revision) return this.#listAt(prefix, request, revision, "");
     } else if (resourceVersion === "") {
       await this.#backend.fresh();
@@ -283,6 +282,7 @@ export class Store {
           namespaced: definition.namespaced,
           nameRule: definition.nameRule,
           field: "metadata",
+          standardFinalizers: definition.origin === "builtin",
         }),
         ...(strategy.validate?.(candidate, attributes) ?? []),
       ]);
@@ -397,9 +397,7 @@ export class Store {
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {
-          namespaced: definition.namespaced,
-          nameRule: definition.nameRule,
-          field: "metadata",
+          standardFinalizers: definition.origin === "builtin",
         }),
         ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
       ]);
@@ -414,7 +412,7 @@ export class Store {
         entry = this.#retry(result.current, insists, name);
         continue;
       }
-      if (deepEqual(next, old)) return { object: old, entry, created: false };
+      if (jsonEquals(next, old)) return { object: old, entry, created: false };
       if (attributes.dryRun) return { object: next, entry: undefined, created: false };
       const ttl = strategy.ttlSeconds?.(next) ?? 0;
       const result = await this.#backend.put(
@@ -550,7 +548,7 @@ export class Store {
     const graceLeft = meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
     if (pending === 0 && graceLeft === 0) return undefined;
     const isMarked = meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === graceLeft;
-    if (isMarked && deepEqual(finalizers, meta.finalizers ?? [])) return old;
+    if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
     const marked: ApiObject = {
       ...old,
@@ -636,11 +634,3 @@ function withMeta(object: ApiObject, more: Partial<ObjectMeta>): ApiObject {
 export function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
-
-/** For code that cannot go on without an entry. */
-export function present(entry: Entry | undefined): Entry {
-  if (entry === undefined) throw internalError("an entry was expected");
-  return entry;
-}
-
-export type { RequestContext };

@@ -1,0 +1,103 @@
+/** Watch events as bytes: one encoder per form a client may negotiate. */
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Status } from "#meta/status-error.ts";
+import { layoutOf } from "#registry/stored-object.ts";
+import type { Entry, Revision } from "#storage/backend.ts";
+import type { Negotiated } from "./negotiation.ts";
+import { metaApiVersion, tableRequest } from "./object-reply.ts";
+import type { Scope } from "./scope.ts";
+import { partialText, tableText } from "./table.ts";
+import type { FrameEncoder } from "./watch-stream.ts";
+
+const end = Buffer.from("}\n");
+const starts = new Map<string, Buffer>(
+  ["ADDED", "MODIFIED", "DELETED"].map((type) => [type, Buffer.from(`{"type":"${type}","object":`)]),
+);
+
+/** The encoder for what the client negotiated. */
+export function frameEncoder(scope: Scope, negotiated: Negotiated): FrameEncoder {
+  const { definition, parts } = scope;
+  const layout = layoutOf(definition);
+  const text = objectText(scope, negotiated);
+  if (text !== undefined) {
+    const frame = (type: string, object: string): Buffer => Buffer.from(`{"type":"${type}","object":${object}}\n`);
+    return {
+      name: text.name,
+      event: (type, entry, revision) => frame(type, text.of(at(scope, entry, revision))),
+      bookmark: (revision, initialEnd) => frame("BOOKMARK", text.bookmark(bookmarkOf(scope, revision, initialEnd))),
+      error: (status) => frame("ERROR", JSON.stringify(status)),
+    };
+  }
+  return {
+    name: layout.servedPrefix.toString("latin1"),
+    event(type, entry, revision) {
+      const start = starts.get(type)!;
+      const isCurrent = entry.revision === revision;
+      const bytes = isCurrent
+        ? parts.objects.servedBytes(definition, entry)
+        : Buffer.from(`${JSON.stringify(at(scope, entry, revision))}\n`);
+      const frame = Buffer.allocUnsafe(start.length + bytes.length - 1 + end.length);
+      start.copy(frame);
+      bytes.copy(frame, start.length, 0, bytes.length - 1);
+      end.copy(frame, start.length + bytes.length - 1);
+      return frame;
+    },
+    bookmark: (revision, initialEnd) =>
+      Buffer.from(`{"type":"BOOKMARK","object":${JSON.stringify(bookmarkOf(scope, revision, initialEnd))}}\n`),
+    error: (status) => errorFrame(status),
+  };
+}
+
+function errorFrame(status: Status): Buffer {
+  return Buffer.from(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`);
+}
+
+/** Object of an entry as an event at `revision` shows it. */
+function at(scope: Scope, entry: Entry, revision: Revision): ApiObject {
+  const object = scope.parts.objects.object(scope.definition, entry);
+  if (entry.revision === revision) return object;
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}
+
+function bookmarkOf(scope: Scope, revision: Revision, initialEventsEnd: boolean): ApiObject {
+  const { definition, parts } = scope;
+  return {
+    kind: definition.kind,
+    apiVersion: apiVersionOf(definition),
+    metadata: {
+      resourceVersion: String(revision),
+      creationTimestamp: null,
+      ...(initialEventsEnd ? { annotations: { [parts.domain.rename("k8s.io/initial-events-end")]: "true" } } : {}),
+    },
+  };
+}
+
+interface ObjectText {
+  /** Empty when texts depend on the stream. */
+  readonly name: string;
+  of(object: ApiObject): string;
+  bookmark(object: ApiObject): string;
+}
+
+/** How objects print when they are not sent as they are stored. */
+function objectText(scope: Scope, negotiated: Negotiated): ObjectText | undefined {
+  if (negotiated.transform === "Table") {
+    const request = tableRequest(scope, negotiated);
+    const { clock } = scope.parts;
+    let isFirst = true;
+    const of = (object: ApiObject): string => {
+      const withColumns = isFirst;
+      isFirst = false;
+      const meta = { resourceVersion: object.metadata.resourceVersion ?? "" };
+      return tableText({ ...request, nowMs: clock.now() }, meta, [object], withColumns);
+    };
+    return { name: "", of, bookmark: of };
+  }
+  if (negotiated.transform === "PartialObjectMetadata") {
+    const apiVersion = metaApiVersion(scope, negotiated);
+    const of = (object: ApiObject): string => partialText(object, apiVersion);
+    return { name: apiVersion, of, bookmark: of };
+  }
+  return undefined;
+}

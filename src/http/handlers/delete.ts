@@ -1,0 +1,117 @@
+/** DELETE of one object and of a collection. */
+import { decodeObject } from "#codec/object.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, invalid, type Status } from "#meta/status-error.ts";
+import { invalidField } from "#meta/field-error.ts";
+import type { Deleted } from "#registry/store.ts";
+import type { Reply } from "../api-request.ts";
+import { objectReply, valueReply } from "../object-reply.ts";
+import { type DeleteOptions, deleteOptions, type DeleteOptionsBody, listOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { listRequest } from "./list.ts";
+
+export async function deleteObject(scope: Scope): Promise<Reply> {
+  const { request, parts, definition, name } = scope;
+  const options = await readOptions(scope);
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  if (options.ignoreStoreReadError) throw readable(scope);
+  const deleted = await remove(scope, name, options);
+  if (deleted.removed && !definition.returnDeletedObject) {
+    return valueReply(negotiated, 200, successStatus(scope, deleted.object));
+  }
+  // Upstream: 202 only for the deprecated way of asking that dependents go first.
+  const code = !deleted.removed && options.orphanDependents === false ? 202 : 200;
+  return objectReply(scope, negotiated, code, deleted.object, deleted.removed ? undefined : deleted.entry);
+}
+
+export async function deleteCollection(scope: Scope): Promise<Reply> {
+  const { request, parts, store } = scope;
+  const list = listOptions(request.query, parts.domain);
+  const options = await readOptions(scope);
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  if (options.ignoreStoreReadError) throw readable(scope);
+  const { preconditions: _preconditions, ...each } = options;
+  await store.deleteCollection(listRequest(scope, list), (object) =>
+    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", {
+      ...each,
+      preconditions: undefined,
+    }),
+  );
+  const { definition } = scope;
+  const status: Status = {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { ...(definition.group === "" ? {} : { group: definition.group }), kind: definition.resource },
+    code: 200,
+  };
+  return valueReply(negotiated, 200, status);
+}
+
+function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Deleted> {
+  const { parts, definition, context, store } = scope;
+  return store.delete(scope.namespace, name, {
+    ...options,
+    admit: (old: ApiObject) =>
+      parts.admission.validate({
+        context,
+        definition,
+        namespace: scope.namespace,
+        name,
+        subresource: "",
+        operation: "DELETE",
+        object: undefined,
+        oldObject: old,
+        dryRun: options.dryRun,
+      }),
+  });
+}
+
+/** What upstream answers for the flag on an object that can be read, or without its gate (DELST-09). */
+function readable(scope: Scope): Error {
+  return invalid({ group: scope.parts.domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, scope.name, [
+    invalidField(
+      "ignoreStoreReadErrorWithClusterBreakingPotential",
+      true,
+      "cannot be set: the object can be read, delete it without this option",
+    ),
+  ]);
+}
+
+async function readOptions(scope: Scope): Promise<DeleteOptions> {
+  const { request, parts, definition } = scope;
+  const bytes = await request.body(parts.bodyLimitBytes);
+  if (bytes.length === 0) return deleteOptions(request.query, undefined, parts.domain);
+  const mediaType = parts.negotiator.body(request.headers["content-type"]);
+  const { object } = decodeObject({
+    bytes,
+    mediaType,
+    schema: parts.deleteOptionsSchema,
+    gvk: { group: "", version: "v1", kind: "DeleteOptions" },
+    // Options may name the group of the object or that of meta types; a body without them is meant as options.
+    accepted: [
+      { group: parts.domain.rename("meta.k8s.io"), version: "v1", kind: "DeleteOptions" },
+      { group: definition.group, version: definition.version, kind: "DeleteOptions" },
+    ],
+    fieldValidation: "Ignore",
+  });
+  if (typeof object !== "object") throw badRequest("the body is not DeleteOptions");
+  return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
+}
+
+function successStatus(scope: Scope, object: ApiObject): Status {
+  const { definition, name } = scope;
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: {
+      name,
+      ...(definition.group === "" ? {} : { group: definition.group }),
+      kind: definition.resource,
+      ...(object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }),
+    },
+  } as Status; // upstream leaves the code out here
+}

@@ -1,0 +1,21 @@
+/** PUT of an object, or of its status. */
+import type { Reply } from "../api-request.ts";
+import { objectReply } from "../object-reply.ts";
+import { writeOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { checkName, dedupedOwners, inNamespace, readObject, writeAttributes } from "../write-steps.ts";
+import { replaceObject } from "./replace.ts";
+
+export async function updateObject(scope: Scope): Promise<Reply> {
+  const { request, parts, definition } = scope;
+  const options = writeOptions(request.query, "UpdateOptions", parts.domain);
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const body = await readObject(scope, options);
+  checkName(scope, body);
+  const object = dedupedOwners(scope, definition.namespaced ? inNamespace(scope, body) : body);
+  const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
+    allowCreate: definition.createOnUpdate && scope.subresource === "",
+    next: () => object,
+  });
+  return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
+}

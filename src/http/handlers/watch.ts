@@ -1,0 +1,60 @@
+/**
+ * The watch of a collection. Where it starts: unset or 0 with the state there is, another version after that version,
+ * `sendInitialEvents` with the state and a bookmark that says so.
+ */
+import type { Entry, Revision } from "#storage/backend.ts";
+import type { Reply } from "../api-request.ts";
+import { frameEncoder } from "../frames.ts";
+import type { ListOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { selectionOf } from "../selection.ts";
+import { WatchStream } from "../watch-stream.ts";
+
+export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
+  const { request, parts, definition, store } = scope;
+  const { backend } = parts;
+  const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
+  const negotiated = parts.negotiator.stream(request, parts.transforms);
+  const namespace = definition.namespaced ? scope.namespace || (selection.namespace ?? "") : "";
+  const isSingle = selection.name !== undefined && selection.name !== "" && (namespace !== "" || !definition.namespaced);
+  const prefix = isSingle ? store.key(namespace, selection.name ?? "") : store.collection(namespace);
+
+  const { resourceVersion, sendInitialEvents } = options;
+  const isFresh = resourceVersion === "";
+  const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
+  if (isFresh) await backend.fresh();
+  let initial: readonly Entry[] = [];
+  let after: Revision = revision;
+  let initialEventsEnd: Revision | undefined;
+  if (sendInitialEvents ?? revision === 0) {
+    if (sendInitialEvents === true && revision > backend.revision) await store.reach(resourceVersion);
+    const range = backend.range(prefix, isSingle ? { limit: 1 } : {});
+    const { filter } = selection;
+    initial = range.entries.filter((entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)));
+    after = range.revision;
+    if (sendInitialEvents === true && options.allowWatchBookmarks) initialEventsEnd = range.revision;
+  } else if (revision === 0) {
+    after = backend.revision;
+  }
+
+  const { timeoutSeconds } = options;
+  const timeoutMs =
+    timeoutSeconds !== undefined && timeoutSeconds > 0
+      ? timeoutSeconds * 1000
+      : parts.minRequestTimeoutMs * (1 + parts.random.next());
+  const stream = new WatchStream({
+    backend,
+    prefix,
+    exact: isSingle,
+    initial,
+    after,
+    filter: selection.filter,
+    encoder: frameEncoder(scope, negotiated),
+    bookmarks: options.allowWatchBookmarks,
+    initialEventsEnd,
+    timeoutMs,
+    clock: parts.clock,
+    observe: (events, bytes) => parts.observeWatch(definition, events, bytes),
+  });
+  return { code: 200, contentType: negotiated.mediaType, stream };
+}

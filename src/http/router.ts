@@ -1,0 +1,116 @@
+/** From a request that may proceed to the handler of its resource and verb. */
+import { methodNotAllowed, methodUnknown, resourceNotFound } from "#meta/status-error.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Stores } from "#registry/stores.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import { createObject } from "./handlers/create.ts";
+import { deleteCollection, deleteObject } from "./handlers/delete.ts";
+import { getObject } from "./handlers/get.ts";
+import { listCollection } from "./handlers/list.ts";
+import { patchObject } from "./handlers/patch.ts";
+import { updateObject } from "./handlers/update.ts";
+import type { HandlerParts, Scope } from "./scope.ts";
+
+export interface RouterOptions {
+  readonly parts: HandlerParts;
+  readonly stores: Stores;
+  table(): ResourceTable;
+  /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
+  other(request: ApiRequest): Reply | Promise<Reply> | undefined;
+}
+
+type Handler = (scope: Scope) => Promise<Reply>;
+
+const handlers: Readonly<Record<string, Handler>> = {
+  get: getObject,
+  list: listCollection,
+  watch: listCollection,
+  create: createObject,
+  update: updateObject,
+  patch: patchObject,
+  delete: deleteObject,
+  deletecollection: deleteCollection,
+};
+
+/** Verbs on a single object; the others are on the collection. */
+const singleVerbs = new Set(["get", "update", "patch", "delete"]);
+
+export function createRouter(options: RouterOptions): (request: ApiRequest) => Promise<Reply> {
+  const { parts, stores } = options;
+  return async (request) => {
+    const { info } = request;
+    if (!info.isResourceRequest) {
+      const reply = options.other(request);
+      if (reply === undefined) throw resourceNotFound();
+      return reply;
+    }
+    const definition = options.table().find(info.group, info.version, info.resource);
+    if (definition === undefined || info.parts.length > 3) throw resourceNotFound();
+    const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
+    // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was
+    // authorized as something else.
+    if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
+    const single = pathName(request);
+    const verb = single === "" ? collectionVerb(request.method, info.verb) : info.verb;
+    if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
+    const handler = handlers[verb];
+    if (handler === undefined) throw methodUnknown();
+    checkVerb(definition, info.subresource, verb, single !== "");
+    if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
+      throw methodUnknown();
+    }
+    if (definition.deprecation !== undefined) request.warnings.push(definition.deprecation.warning);
+    return handler({
+      parts,
+      request,
+      context: contextOf(request),
+      definition,
+      store: stores.of(definition),
+      namespace: definition.namespaced ? info.namespace : "",
+      name: single,
+      subresource: info.subresource,
+    });
+  };
+}
+
+/** Name in the path; a name that only a field selector gave is none. */
+function pathName(request: ApiRequest): string {
+  return request.info.parts[1] ?? "";
+}
+
+function collectionVerb(method: string, verb: string): string {
+  if (method === "GET" || method === "HEAD") return verb === "watch" ? "watch" : "list";
+  return verb;
+}
+
+function checkVerb(definition: ResourceDefinition, subresource: string, verb: string, isSingle: boolean): void {
+  if (subresource !== "") {
+    const found = definition.subresources.find(({ name }) => name === subresource);
+    if (found === undefined) throw resourceNotFound();
+    if (!found.verbs.includes(verb)) throw methodUnknown();
+    // Later steps serve the sub-resources that are no view of the object itself.
+    if (found.kind !== definition.kind) throw methodNotAllowed(definition, verb);
+    return;
+  }
+  const needed = verb === "watch" ? "watch" : verb;
+  if (!definition.verbs.includes(needed) || singleVerbs.has(verb) !== isSingle || !definition.stored) {
+    throw methodUnknown();
+  }
+}
+
+function contextOf(request: ApiRequest): RequestContext {
+  return {
+    user: request.user,
+    userAgent: request.headers["user-agent"] ?? "",
+    get signal() {
+      return request.signal;
+    },
+    deadlineMs: request.deadlineMs,
+    warn(text) {
+      if (!request.warnings.includes(text)) request.warnings.push(text);
+    },
+    annotate() {},
+  };
+}

@@ -1,0 +1,45 @@
+/** What every handler of a resource request gets: the server's parts, the resource, and the request's meaning. */
+import type { AdmissionChain } from "#admission/chain.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Store } from "#registry/store.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
+import type { Schema } from "#schema/schema.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import type { Backend } from "#storage/backend.ts";
+import type { ApiRequest } from "./api-request.ts";
+import type { Allows, Negotiator } from "./negotiation.ts";
+
+/** Parts that live as long as the server. */
+export interface HandlerParts {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly backend: Backend;
+  readonly objects: StoredObjects;
+  readonly admission: AdmissionChain;
+  readonly negotiator: Negotiator;
+  /** The views of objects that resources offer. */
+  readonly transforms: Allows;
+  /** Schema of `DeleteOptions`, for bodies of deletes. */
+  readonly deleteOptionsSchema: Schema;
+  readonly bodyLimitBytes: number;
+  /** Watches without `timeoutSeconds` last between this and twice as long. */
+  readonly minRequestTimeoutMs: number;
+  /** Counts events sent on watches. */
+  observeWatch(definition: ResourceDefinition, events: number, bytes: number): void;
+}
+
+export interface Scope {
+  readonly parts: HandlerParts;
+  readonly request: ApiRequest;
+  readonly context: RequestContext;
+  readonly definition: ResourceDefinition;
+  readonly store: Store;
+  /** Empty for cluster-scoped resources and lists over all namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly subresource: string;
+}

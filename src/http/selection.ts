@@ -1,0 +1,44 @@
+/** Selectors of a request as a filter over stored entries, and the one object a field selector may single out. */
+import { parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { EntryFilter } from "#registry/store.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
+
+export interface Selection {
+  readonly filter: EntryFilter;
+  /** The name or namespace every match must have. */
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+}
+
+const noLabels = {};
+
+/** Throws `badRequest` for selectors that cannot be read or name unknown fields. */
+export function selectionOf(
+  definition: ResourceDefinition,
+  objects: StoredObjects,
+  labelText: string,
+  fieldText: string,
+): Selection {
+  const labels = parseLabelSelector(labelText);
+  const fields = parseFieldSelector(fieldText, {
+    fields: definition.selectableFields,
+    aliases: definition.fieldAliases,
+    namespaced: definition.namespaced,
+  });
+  const name = fields.exact("metadata.name");
+  const namespace = fields.exact("metadata.namespace");
+  if (fields.empty && labels.empty) return { filter: undefined, name, namespace };
+  if (fields.empty) {
+    return { filter: (entry) => labels.matches(objects.view(entry).labels ?? noLabels), name, namespace };
+  }
+  return {
+    filter: (entry) => {
+      if (!labels.empty && !labels.matches(objects.view(entry).labels ?? noLabels)) return false;
+      const object = objects.object(definition, entry);
+      return fields.matches(object, definition.strategy.fields);
+    },
+    name,
+    namespace,
+  };
+}

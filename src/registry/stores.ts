@@ -1,0 +1,21 @@
+/** The stores of a server, one per definition, made when first asked for. */
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { Store, type StoreOptions } from "./store.ts";
+
+export class Stores {
+  readonly #options: Omit<StoreOptions, "definition">;
+  readonly #stores = new WeakMap<ResourceDefinition, Store>();
+
+  constructor(options: Omit<StoreOptions, "definition">) {
+    this.#options = options;
+  }
+
+  of(definition: ResourceDefinition): Store {
+    let store = this.#stores.get(definition);
+    if (store === undefined) {
+      store = new Store({ ...this.#options, definition });
+      this.#stores.set(definition, store);
+    }
+    return store;
+  }
+}
