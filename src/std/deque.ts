@@ -1,0 +1,66 @@
+/**
+ * A queue in a circular array: push at the back, shift from the front, look at any index. All in constant time.
+ *
+ * Hot path (one push and one shift per write of the store), so plain for the machine.
+ */
+
+export class Deque<T> {
+  #items: (T | undefined)[] = new Array<T | undefined>(16).fill(undefined);
+  #first = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(item: T): void {
+    if (this.#length === this.#items.length) this.#grow();
+    this.#items[(this.#first + this.#length) & (this.#items.length - 1)] = item;
+    this.#length++;
+  }
+
+  /** Removes and returns the oldest item, `undefined` when there is none. */
+  shift(): T | undefined {
+    if (this.#length === 0) return undefined;
+    const item = this.#items[this.#first];
+    this.#items[this.#first] = undefined;
+    this.#first = (this.#first + 1) & (this.#items.length - 1);
+    this.#length--;
+    if (this.#items.length > 1024 && this.#length < this.#items.length >> 3) this.#resize(this.#items.length >> 1);
+    return item;
+  }
+
+  /** The item `index` places after the oldest; `undefined` outside of `0 … length - 1`. */
+  at(index: number): T | undefined {
+    if (index < 0 || index >= this.#length) return undefined;
+    return this.#items[(this.#first + index) & (this.#items.length - 1)];
+  }
+
+  /** The youngest item. */
+  last(): T | undefined {
+    return this.at(this.#length - 1);
+  }
+
+  /** Index of the first item for which `isAfter` holds; the items must be ordered so that it stays true from there. */
+  firstIndex(isAfter: (item: T) => boolean): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (isAfter(this.at(middle)!)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #grow(): void {
+    this.#resize(this.#items.length * 2);
+  }
+
+  #resize(capacity: number): void {
+    const items = new Array<T | undefined>(capacity).fill(undefined);
+    for (let i = 0; i < this.#length; i++) items[i] = this.#items[(this.#first + i) & (this.#items.length - 1)];
+    this.#items = items;
+    this.#first = 0;
+  }
+}

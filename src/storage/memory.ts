@@ -1,0 +1,43 @@
+/** The backend that keeps nothing: for tests, and for servers whose state may go with the process. */
+import { type Backend, StorageFailure } from "./backend.ts";
+import { type EmbeddedOptions, Mvcc, type StorageStatistics } from "./mvcc.ts";
+
+/** An embedded backend tells how it is doing. */
+export interface EmbeddedBackend extends Backend {
+  readonly statistics: StorageStatistics;
+}
+
+/** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
+export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
+  const mvcc = new Mvcc(options);
+  return {
+    get revision() {
+      return mvcc.revision;
+    },
+    get compactedRevision() {
+      return mvcc.compactedRevision;
+    },
+    get failure() {
+      return mvcc.failure;
+    },
+    get statistics() {
+      return mvcc.statistics;
+    },
+    fresh: () => Promise.resolve(),
+    waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
+    get: (key) => mvcc.get(key),
+    getAt: (key, revision) => mvcc.getAt(key, revision),
+    range: (prefix, rangeOptions) => mvcc.range(prefix, rangeOptions),
+    rangeAt: (prefix, rangeOptions) => mvcc.rangeAt(prefix, rangeOptions),
+    count: (prefix) => mvcc.count(prefix),
+    put: (key, expected, encode, ttlSeconds) => mvcc.put(key, expected, encode, ttlSeconds),
+    remove: (key, expected, encodeLast) => mvcc.remove(key, expected, encodeLast),
+    watch: (watchOptions) => mvcc.watch(watchOptions),
+    compact: (revision) => mvcc.compact(revision),
+    backup: () => Promise.reject(new StorageFailure("a store in memory has nothing to back up")),
+    close: () => {
+      mvcc.close();
+      return Promise.resolve();
+    },
+  };
+}

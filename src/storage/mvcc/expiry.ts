@@ -1,0 +1,45 @@
+/** Which keys expire when. Superseded entries are skipped when they fall due, and swept out when they pile up. */
+import { Heap } from "#std/heap.ts";
+
+import type { Entry, Revision } from "../backend.ts";
+
+interface Due {
+  readonly expiresAt: number;
+  readonly key: string;
+  readonly revision: Revision;
+}
+
+export class Expiry {
+  readonly #due = new Heap<Due>((a, b) => a.expiresAt < b.expiresAt);
+  readonly #isCurrent: (key: string, revision: Revision) => boolean;
+  #sizeAfterSweep = 0;
+
+  constructor(isCurrent: (key: string, revision: Revision) => boolean) {
+    this.#isCurrent = isCurrent;
+  }
+
+  /** When the next key may expire; `undefined` when none will. */
+  get next(): number | undefined {
+    return this.#due.peek()?.expiresAt;
+  }
+
+  add(entry: Entry): void {
+    this.#due.push({ expiresAt: entry.expiresAt, key: entry.key, revision: entry.revision });
+    if (this.#due.size > 1024 && this.#due.size > 2 * this.#sizeAfterSweep) {
+      this.#due.filter((due) => this.#isCurrent(due.key, due.revision));
+      this.#sizeAfterSweep = this.#due.size;
+    }
+  }
+
+  /** Takes out up to `limit` keys that are over at `now` and were not written since. */
+  take(now: number, limit: number): { key: string; revision: Revision }[] {
+    const taken: Due[] = [];
+    while (taken.length < limit) {
+      const due = this.#due.peek();
+      if (due === undefined || due.expiresAt > now) break;
+      this.#due.pop();
+      if (this.#isCurrent(due.key, due.revision)) taken.push(due);
+    }
+    return taken;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Recent events in memory, whole and by resource, bounded by bytes: the oldest event goes first, and with it the
+ * version it replaced. A bucket is one resource (`/registry/<group>/<resource>/`); keys that are not that deep share
+ * one bucket with an empty prefix.
+ *
+ * `floor` is the revision up to which memory can show nothing but the present: state and later events are complete
+ * from `floor` on. Each bucket has its own, so that a busy resource does not shorten what a quiet one can resume from
+ * by more than its share of the bytes.
+ */
+import { Deque } from "#std/deque.ts";
+
+import type { Revision, StoreEvent } from "../backend.ts";
+
+/** Rough cost of an event, its version and its place in the structures, without the values. */
+const eventOverheadBytes = 320;
+
+/** How many of the youngest events of a resource keep the encodings the layer above left on them. */
+const framesKept = 512;
+
+/** Where events of a resource, or of everything, lie in revision order. */
+export interface EventLog {
+  readonly events: Deque<StoreEvent>;
+  /** Events after this revision are complete. */
+  floor: Revision;
+}
+
+export class Bucket implements EventLog {
+  readonly prefix: string;
+  readonly events: Deque<StoreEvent> = new Deque();
+  floor: Revision;
+
+  constructor(prefix: string, floor: Revision) {
+    this.prefix = prefix;
+    this.floor = floor;
+  }
+}
+
+export class History implements EventLog {
+  readonly events: Deque<StoreEvent> = new Deque();
+  floor: Revision;
+  readonly #base: Revision;
+  readonly #bytesMax: number;
+  readonly #evicted: (event: StoreEvent, bucket: Bucket) => void;
+  readonly #buckets = new Map<string, Bucket>();
+  #bytes = 0;
+
+  /** `base`: revision at which memory starts to know. `evicted` lets go of what the event alone kept. */
+  constructor(base: Revision, bytesMax: number, evicted: (event: StoreEvent, bucket: Bucket) => void) {
+    this.floor = base;
+    this.#base = base;
+    this.#bytesMax = bytesMax;
+    this.#evicted = evicted;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  bucketOf(key: string): Bucket {
+    const prefix = bucketPrefix(key) ?? "";
+    let bucket = this.#buckets.get(prefix);
+    if (bucket === undefined) {
+      bucket = new Bucket(prefix, this.#base);
+      this.#buckets.set(prefix, bucket);
+    }
+    return bucket;
+  }
+
+  add(event: StoreEvent, bucket: Bucket): void {
+    this.events.push(event);
+    bucket.events.push(event);
+    const old = bucket.events.at(bucket.events.length - framesKept);
+    if (old !== undefined) old.frames = undefined;
+    this.#bytes += bytesOf(event);
+    while (this.#bytes > this.#bytesMax && this.events.length > 1) this.#evict();
+  }
+
+  /** Evicts every event up to `revision`. */
+  dropTo(revision: Revision): void {
+    for (
+      let oldest = this.events.at(0);
+      oldest !== undefined && oldest.revision <= revision;
+      oldest = this.events.at(0)
+    ) {
+      this.#evict();
+    }
+  }
+
+  #evict(): void {
+    const event = this.events.shift()!;
+    const bucket = this.bucketOf(event.entry.key);
+    bucket.events.shift();
+    this.#bytes -= bytesOf(event);
+    this.floor = event.revision;
+    bucket.floor = event.revision;
+    this.#evicted(event, bucket);
+  }
+}
+
+/** `/registry/<group>/<resource>/` of a key or prefix that goes at least that deep. */
+export function bucketPrefix(key: string): string | undefined {
+  let slash = -1;
+  for (let i = 0; i < 4; i++) {
+    slash = key.indexOf("/", slash + 1);
+    if (slash === -1) return undefined;
+  }
+  return key.slice(0, slash + 1);
+}
+
+/** Index in `log` of the first event after `revision`. */
+export function indexAfter(log: EventLog, revision: Revision): number {
+  return log.events.firstIndex((event) => event.revision > revision);
+}
+
+function bytesOf(event: StoreEvent): number {
+  const dead = event.type === "DELETED" ? event.entry.value.length : 0;
+  return eventOverheadBytes + dead + (event.previous?.value.length ?? 0);
+}

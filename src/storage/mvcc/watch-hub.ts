@@ -1,0 +1,477 @@
+/**
+ * Hands events to watchers. Hot path: 1,000 watchers times thousands of events a second, so an event costs what its
+ * audience is (channels by resource, namespace and key), and everything that became visible in one turn is handed out
+ * in one flush, the same array to every watcher of a channel that is in step.
+ *
+ * A watcher is in step (its position is the channel's last flush), or behind. One behind keeps no queue: it knows its
+ * position and reads on from the event log of its resource in pieces, and from the durable log (`HistorySource`) when
+ * memory no longer reaches back far enough. So a thousand slow watchers cost no memory; the bound on how far one may
+ * fall behind is a count.
+ *
+ *     channel /registry//pods/     pending: [e8 e9]        log of the bucket: e5 e6 e7 e8 e9
+ *       watcher A  in step, position 7      next flush: [e8 e9]
+ *       watcher B  in step, position 7      next flush: the same array
+ *       watcher C  said stop at 6           after resume(): [e7 e8 e9] from the bucket's log, then in step
+ */
+import type { Clock } from "#std/clock.ts";
+
+import type { Revision, StoreEvent, Watch, WatchOptions } from "../backend.ts";
+import { type Bucket, bucketPrefix, type EventLog, type History, indexAfter } from "./history.ts";
+
+/** Events of a prefix from the durable log, oldest first; `reached` is how far the reading got. */
+export interface EventPage {
+  readonly events: readonly StoreEvent[];
+  readonly reached: Revision;
+}
+
+/** Reads events that left memory: those in (after, upTo] of a prefix or one key, some of them at a time. */
+export type HistorySource = (
+  prefix: string,
+  exact: boolean,
+  after: Revision,
+  upTo: Revision,
+) => Promise<EventPage | undefined>;
+
+export interface WatchHubOptions {
+  readonly clock: Clock;
+  readonly history: History;
+  /** Revision that reads see. */
+  readonly revision: () => Revision;
+  /** Reads before this are refused. */
+  readonly compactedRevision: () => Revision;
+  readonly source: HistorySource | undefined;
+  /** Least pause between two flushes while more than `flushWatchersMin` watchers are open. */
+  readonly flushIntervalMs: number;
+  readonly flushWatchersMin: number;
+  readonly onFlush: ((deliveries: number, seconds: number) => void) | undefined;
+  readonly onWatchError: ((error: unknown) => void) | undefined;
+}
+
+const defaultQueueLengthMax = 10_000;
+/** Deliveries after which the loop lets others run. */
+const deliveriesPerTurn = 200;
+/** Most events handed at once to a watcher that reads on from the log. */
+const pageLength = 500;
+/** A flush that took longer than this is followed by a pause as long as it took (adaptive batching). */
+const longFlushMs = 2;
+const pauseMaxMs = 40;
+
+interface Channel {
+  readonly id: string;
+  readonly prefix: string;
+  readonly exact: boolean;
+  readonly log: EventLog;
+  readonly home: Map<string, Channel> | Set<Channel>;
+  watchers: Watcher[];
+  open: number;
+  dirty: boolean;
+  /** Events since the last flush. */
+  pending: StoreEvent[];
+  /** Events of the flush that is running. */
+  sending: readonly StoreEvent[];
+  /** Events ever published here, and up to the last flush. */
+  published: number;
+  flushed: number;
+  /** Pages read from the log, by position, for watchers that are equally far behind. */
+  pages: Map<Revision, Page>;
+  pagesAt: number;
+  fetches: Map<Revision, Promise<EventPage | undefined>>;
+}
+
+interface Page {
+  readonly events: readonly StoreEvent[];
+  /** Whether the log holds no more after this page. */
+  readonly complete: boolean;
+}
+
+interface Watcher {
+  readonly options: WatchOptions;
+  readonly channel: Channel;
+  readonly attachedAt: Revision;
+  readonly queueLengthMax: number;
+  position: Revision;
+  /** The value of `published` that this watcher has caught up with. */
+  taken: number;
+  inStep: boolean;
+  paused: boolean;
+  queued: boolean;
+  loading: boolean;
+  loaded: EventPage | undefined;
+  closed: boolean;
+}
+
+export class WatchHub {
+  readonly #options: WatchHubOptions;
+  /** Channels of whole resources, by prefix. */
+  readonly #resources = new Map<string, Channel>();
+  /** Channels of a namespace of a resource. */
+  readonly #namespaces = new Map<string, Channel>();
+  readonly #keys = new Map<string, Channel>();
+  /** Channels with any other prefix; every event looks at them. */
+  readonly #others = new Set<Channel>();
+  #dirty: Channel[] = [];
+  #ready: Watcher[] = [];
+  #scheduled = false;
+  #lastFlushMs = 0;
+  #lastFlushEnd = Number.NEGATIVE_INFINITY;
+  #open = 0;
+
+  constructor(options: WatchHubOptions) {
+    this.#options = options;
+  }
+
+  get watcherCount(): number {
+    return this.#open;
+  }
+
+  /** Opens a watch. The caller has checked that events after `after` are not compacted. */
+  watch(options: WatchOptions): Watch {
+    const channel = this.#channelFor(options.prefix, options.exact ?? false);
+    const revision = this.#options.revision();
+    const watcher: Watcher = {
+      options,
+      channel,
+      attachedAt: revision,
+      queueLengthMax: options.queueLengthMax ?? defaultQueueLengthMax,
+      position: options.after,
+      taken: channel.published,
+      inStep: options.after >= revision,
+      paused: false,
+      queued: false,
+      loading: false,
+      loaded: undefined,
+      closed: false,
+    };
+    channel.watchers.push(watcher);
+    channel.open++;
+    this.#open++;
+    if (!watcher.inStep) this.#enqueue(watcher);
+    const hub = this;
+    return {
+      resume: () => hub.#resume(watcher),
+      get position() {
+        return hub.#positionOf(watcher);
+      },
+      close: () => hub.#end(watcher, "closed"),
+    };
+  }
+
+  /** Takes note of an event that has just become visible. */
+  publish(event: StoreEvent, bucket: Bucket): void {
+    if (this.#open === 0) return;
+    const key = event.entry.key;
+    if (this.#resources.size > 0) this.#append(this.#resources.get(bucket.prefix), event);
+    if (this.#namespaces.size > 0) {
+      const slash = key.indexOf("/", bucket.prefix.length);
+      if (slash !== -1) this.#append(this.#namespaces.get(key.slice(0, slash + 1)), event);
+    }
+    if (this.#keys.size > 0) this.#append(this.#keys.get(key), event);
+    for (const channel of this.#others) {
+      if (key.startsWith(channel.prefix)) this.#append(channel, event);
+    }
+  }
+
+  /** Ends every watch with `closed`. */
+  close(): void {
+    for (const channel of [
+      ...this.#resources.values(),
+      ...this.#namespaces.values(),
+      ...this.#keys.values(),
+      ...this.#others,
+    ]) {
+      for (const watcher of [...channel.watchers]) this.#end(watcher, "closed");
+    }
+  }
+
+  #append(channel: Channel | undefined, event: StoreEvent): void {
+    if (channel === undefined) return;
+    channel.pending.push(event);
+    channel.published++;
+    if (!channel.dirty) {
+      channel.dirty = true;
+      this.#dirty.push(channel);
+      this.#schedule();
+    }
+  }
+
+  #enqueue(watcher: Watcher): void {
+    if (watcher.queued || watcher.closed) return;
+    watcher.queued = true;
+    this.#ready.push(watcher);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const { clock, flushIntervalMs, flushWatchersMin } = this.#options;
+    let pauseMs = this.#lastFlushMs > longFlushMs ? Math.min(this.#lastFlushMs, pauseMaxMs) : 0;
+    if (this.#open > flushWatchersMin) pauseMs = Math.max(pauseMs, flushIntervalMs);
+    const waitMs = this.#lastFlushEnd + pauseMs - clock.monotonic();
+    if (pauseMs > 0 && waitMs > 0) clock.after(waitMs, () => this.#flush());
+    else setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    const channels = this.#dirty;
+    const ready = this.#ready;
+    this.#dirty = [];
+    this.#ready = [];
+    for (const channel of channels) {
+      channel.dirty = false;
+      channel.sending = channel.pending;
+      channel.pending = [];
+      channel.flushed = channel.published;
+    }
+    this.#turn(channels, ready, 0, 0, 0, 0);
+  }
+
+  /** Goes on with a flush at watcher `next` of channel `index` (then with those behind), for one turn. */
+  #turn(
+    channels: readonly Channel[],
+    ready: readonly Watcher[],
+    index: number,
+    next: number,
+    deliveries: number,
+    spentMs: number,
+  ): void {
+    const start = this.#options.clock.monotonic();
+    let budget = deliveriesPerTurn;
+    let at = index;
+    let from = next;
+    for (; at < channels.length && budget > 0; ) {
+      const channel = channels[at]!;
+      const watchers = channel.watchers;
+      for (; from < watchers.length && budget > 0; from++) {
+        if (this.#offer(watchers[from]!, channel.sending)) budget--;
+      }
+      if (from < watchers.length) break;
+      channel.sending = [];
+      this.#tidy(channel);
+      at++;
+      from = 0;
+    }
+    if (at >= channels.length) {
+      // From here `from` counts the watchers behind.
+      for (; from < ready.length && budget > 0; from++) {
+        this.#readOn(ready[from]!);
+        budget--;
+      }
+    }
+    const handed = deliveries + deliveriesPerTurn - budget;
+    const spent = spentMs + this.#options.clock.monotonic() - start;
+    if (at < channels.length || from < ready.length) {
+      setImmediate(() => this.#turn(channels, ready, at, from, handed, spent));
+      return;
+    }
+    this.#scheduled = false;
+    this.#lastFlushMs = spent;
+    this.#lastFlushEnd = this.#options.clock.monotonic();
+    this.#options.onFlush?.(handed, spent / 1000);
+    if (this.#dirty.length > 0 || this.#ready.length > 0) this.#schedule();
+  }
+
+  /** Offers the events of a flush to one watcher; whether it was called. */
+  #offer(watcher: Watcher, events: readonly StoreEvent[]): boolean {
+    if (watcher.closed) return false;
+    if (!watcher.inStep || watcher.paused) {
+      watcher.inStep = false;
+      if (watcher.paused && watcher.channel.flushed - watcher.taken > watcher.queueLengthMax)
+        this.#end(watcher, "slow");
+      return false;
+    }
+    watcher.taken = Math.max(watcher.taken, watcher.channel.flushed);
+    const last = events[events.length - 1];
+    if (last === undefined || last.revision <= watcher.position) return false;
+    if (events[0]!.revision > watcher.position) {
+      this.#deliver(watcher, events);
+    } else {
+      this.#deliver(
+        watcher,
+        events.filter((event) => event.revision > watcher.position),
+      );
+    }
+    return true;
+  }
+
+  #deliver(watcher: Watcher, events: readonly StoreEvent[]): void {
+    watcher.position = events[events.length - 1]!.revision;
+    try {
+      if (!watcher.options.deliver(events)) watcher.paused = true;
+    } catch (error) {
+      this.#options.onWatchError?.(error);
+      this.#end(watcher, "closed");
+    }
+  }
+
+  #resume(watcher: Watcher): void {
+    if (!watcher.paused || watcher.closed) return;
+    watcher.paused = false;
+    if (!watcher.inStep) this.#enqueue(watcher);
+  }
+
+  /** Gives a watcher that is behind its next page, and puts it in step when that was the last one. */
+  #readOn(watcher: Watcher): void {
+    watcher.queued = false;
+    if (watcher.closed || watcher.paused || watcher.inStep || watcher.loading) return;
+    const { channel } = watcher;
+    const loaded = watcher.loaded;
+    if (loaded !== undefined) {
+      watcher.loaded = undefined;
+      this.#take(watcher, loaded.events);
+      if (!watcher.closed) watcher.position = Math.max(watcher.position, loaded.reached);
+    } else if (watcher.position < channel.log.floor) {
+      this.#load(watcher);
+      return;
+    } else {
+      const page = this.#page(channel, watcher.position);
+      if (page.complete) {
+        watcher.inStep = true;
+        watcher.taken = channel.published;
+      }
+      this.#take(watcher, page.events);
+    }
+    if (!watcher.inStep && !watcher.paused) this.#enqueue(watcher);
+  }
+
+  #take(watcher: Watcher, events: readonly StoreEvent[]): void {
+    if (events.length === 0) return;
+    if (!watcher.inStep) {
+      for (const event of events) if (event.revision > watcher.attachedAt) watcher.taken++;
+      watcher.taken = Math.min(watcher.taken, watcher.channel.published);
+    }
+    this.#deliver(watcher, events);
+  }
+
+  /** The events of a channel that follow `position` in memory. */
+  #page(channel: Channel, position: Revision): Page {
+    if (channel.pagesAt !== channel.published || channel.pages.size > 64) {
+      channel.pages.clear();
+      channel.pagesAt = channel.published;
+    }
+    const known = channel.pages.get(position);
+    if (known !== undefined) return known;
+    const { events: log } = channel.log;
+    const events: StoreEvent[] = [];
+    let index = indexAfter(channel.log, position);
+    for (; index < log.length && events.length < pageLength; index++) {
+      const event = log.at(index)!;
+      if (matches(channel, event.entry.key)) events.push(event);
+    }
+    const page = { events, complete: index >= log.length };
+    channel.pages.set(position, page);
+    return page;
+  }
+
+  #load(watcher: Watcher): void {
+    const { source, compactedRevision } = this.#options;
+    const { channel } = watcher;
+    if (source === undefined || watcher.position < compactedRevision()) {
+      this.#end(watcher, "compacted");
+      return;
+    }
+    const after = watcher.position;
+    let fetch = channel.fetches.get(after);
+    if (fetch === undefined) {
+      fetch = source(channel.prefix, channel.exact, after, channel.log.floor).finally(() =>
+        channel.fetches.delete(after),
+      );
+      channel.fetches.set(after, fetch);
+    }
+    watcher.loading = true;
+    fetch.then(
+      (page) => {
+        watcher.loading = false;
+        if (watcher.closed) return;
+        if (page === undefined || after < compactedRevision()) {
+          this.#end(watcher, "compacted");
+          return;
+        }
+        watcher.loaded = page;
+        if (!watcher.paused) this.#enqueue(watcher);
+      },
+      (error: unknown) => {
+        watcher.loading = false;
+        if (watcher.closed) return;
+        this.#options.onWatchError?.(error);
+        this.#end(watcher, "closed");
+      },
+    );
+  }
+
+  #positionOf(watcher: Watcher): Revision {
+    if (!watcher.inStep) return watcher.position;
+    const { sending, pending } = watcher.channel;
+    // Invariant: an event a watcher in step has not been handed is in `sending` or in `pending`.
+    for (const events of [sending, pending]) {
+      const last = events[events.length - 1];
+      if (last === undefined || last.revision <= watcher.position) continue;
+      const first = events.find((event) => event.revision > watcher.position)!;
+      return Math.max(watcher.position, first.revision - 1);
+    }
+    return Math.max(watcher.position, this.#options.revision());
+  }
+
+  #end(watcher: Watcher, reason: "slow" | "compacted" | "closed"): void {
+    if (watcher.closed) return;
+    watcher.closed = true;
+    watcher.loaded = undefined;
+    this.#open--;
+    const { channel } = watcher;
+    channel.open--;
+    if (channel.sending.length === 0) this.#tidy(channel);
+    try {
+      watcher.options.ended(reason);
+    } catch (error) {
+      this.#options.onWatchError?.(error);
+    }
+  }
+
+  /** Lets go of ended watchers once they are half of the list, and of a channel nobody listens to. */
+  #tidy(channel: Channel): void {
+    if (channel.open === 0) {
+      channel.watchers = [];
+      channel.pending = [];
+      if (channel.home instanceof Set) channel.home.delete(channel);
+      else if (channel.home.get(channel.id) === channel) channel.home.delete(channel.id);
+    } else if (channel.open * 2 < channel.watchers.length) {
+      channel.watchers = channel.watchers.filter((watcher) => !watcher.closed);
+    }
+  }
+
+  #channelFor(prefix: string, exact: boolean): Channel {
+    const bucket = bucketPrefix(prefix);
+    const { history } = this.#options;
+    let home: Map<string, Channel> | Set<Channel> = this.#others;
+    if (exact) home = this.#keys;
+    else if (bucket === prefix) home = this.#resources;
+    else if (bucket !== undefined && prefix.indexOf("/", bucket.length) === prefix.length - 1) home = this.#namespaces;
+    const known = home instanceof Set ? [...home].find((channel) => channel.prefix === prefix) : home.get(prefix);
+    if (known !== undefined) return known;
+    const channel: Channel = {
+      id: prefix,
+      prefix,
+      exact,
+      // A prefix above the resources reads the log of everything.
+      log: exact || bucket !== undefined ? history.bucketOf(prefix) : history,
+      home,
+      watchers: [],
+      open: 0,
+      dirty: false,
+      pending: [],
+      sending: [],
+      published: 0,
+      flushed: 0,
+      pages: new Map(),
+      pagesAt: 0,
+      fetches: new Map(),
+    };
+    if (home instanceof Set) home.add(channel);
+    else home.set(prefix, channel);
+    return channel;
+  }
+}
+
+function matches(channel: Channel, key: string): boolean {
+  return channel.exact ? key === channel.prefix : key.startsWith(channel.prefix);
+}
