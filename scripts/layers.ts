@@ -1,0 +1,86 @@
+/**
+ * The map of who may import whom: the architecture as data. A folder may name only folders above it, so the map cannot
+ * contain a cycle. `tidy.ts` checks every import against it; a new edge needs a page in `docs/decisions/`.
+ */
+
+/** Folders of `src/` in order; each with the folders it may import besides itself. */
+export const layers: Readonly<Record<string, readonly string[]>> = {
+  std: [],
+  meta: ["std"],
+  schema: ["std", "meta"],
+  codec: ["std", "meta", "schema"],
+  cel: ["std", "meta", "schema"],
+  apply: ["std", "meta", "schema"],
+  api: ["std", "meta", "schema"],
+  storage: ["std", "meta", "codec"],
+  client: ["std", "meta", "codec", "api"],
+  registry: ["std", "meta", "schema", "codec", "apply", "api", "storage"],
+  authn: ["std", "meta", "api", "client"],
+  authz: ["std", "meta", "api", "client"],
+  flowcontrol: ["std", "meta", "api", "client"],
+  audit: ["std", "meta", "codec", "api", "client"],
+  admission: ["std", "meta", "schema", "cel", "apply", "api", "client", "authz"],
+  kinds: ["std", "meta", "schema", "cel", "apply", "api", "client", "registry", "authn", "authz"],
+  extensions: ["std", "meta", "schema", "codec", "cel", "apply", "api", "client", "registry"],
+  http: [
+    "std",
+    "meta",
+    "schema",
+    "codec",
+    "apply",
+    "api",
+    "client",
+    "registry",
+    "authn",
+    "authz",
+    "audit",
+    "flowcontrol",
+    "admission",
+  ],
+  controllers: ["std", "meta", "schema", "cel", "api", "client"],
+  cli: ["std", "meta", "schema", "codec", "apply", "api", "client"],
+  server: [
+    "std",
+    "meta",
+    "schema",
+    "codec",
+    "cel",
+    "apply",
+    "api",
+    "storage",
+    "client",
+    "registry",
+    "authn",
+    "authz",
+    "flowcontrol",
+    "audit",
+    "admission",
+    "kinds",
+    "extensions",
+    "http",
+    "controllers",
+  ],
+};
+
+/** Folders outside `src/` and what they may import; tests, benches and scripts see everything. */
+export const outside: Readonly<Record<string, readonly string[] | "all">> = {
+  bin: ["server", "cli", "std"],
+  test: "all",
+  bench: "all",
+  scripts: "all",
+};
+
+/** Folders whose subfolders are public: `#api/apps/v1.ts`. Everywhere else a subfolder is private to its folder. */
+export const openFolders: readonly string[] = ["api"];
+
+/** Built-in modules that only some folders may import. */
+export const guardedModules: Readonly<Record<string, readonly string[]>> = {
+  "node:sqlite": ["storage"],
+  "node:http": ["http", "client"],
+  "node:https": ["http", "client"],
+  "node:http2": ["http", "client"],
+  "node:async_hooks": [],
+};
+
+/** Files and folders of `src/` that may read the machine's clock and random numbers; all others are given them. */
+export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/"];

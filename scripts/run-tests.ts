@@ -1,0 +1,118 @@
+/** Runs test files with node's runner, one process per file, showing progress and adding up the results. */
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { run } from "node:test";
+import { styleText } from "node:util";
+import { root } from "./steps.ts";
+
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** One readable block per failed test. */
+  readonly failures: readonly string[];
+  /** Texts of skipped tests, with their reason. */
+  readonly skips: readonly string[];
+}
+
+export const emptyTally: Tally = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [] };
+
+export function addTallies(a: Tally, b: Tally): Tally {
+  return {
+    passed: a.passed + b.passed,
+    failed: a.failed + b.failed,
+    skipped: a.skipped + b.skipped,
+    failures: [...a.failures, ...b.failures],
+    skips: [...a.skips, ...b.skips],
+  };
+}
+
+/** Repository paths that match `patterns`, sorted. */
+export function findTests(patterns: readonly string[], without: RegExp = /^$/): string[] {
+  return globSync(patterns, { cwd: root, exclude: ["**/node_modules/**", "dist/**"] })
+    .map((path) => path.replaceAll("\\", "/"))
+    .filter((path) => !without.test(path))
+    .sort();
+}
+
+export interface RunOptions {
+  /** Files run at the same time; default: one more than there are cores. */
+  readonly concurrency?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** A file that takes longer than this fails. */
+  readonly timeoutMs?: number;
+}
+
+/** Runs `files`; a file that cannot be loaded or dies counts as one failure. */
+export async function runTests(files: readonly string[], options: RunOptions = {}): Promise<Tally> {
+  if (files.length === 0) return emptyTally;
+  let passed = 0;
+  let failed = 0;
+  let skipped = 0;
+  const failures: string[] = [];
+  const skips: string[] = [];
+  const output = new Map<string, string>();
+  const progress = progressLine(files.length);
+  const stream = run({
+    files: files.map((file) => root + file),
+    concurrency: options.concurrency ?? availableParallelism() + 1,
+    execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
+    env: { ...process.env, ...options.env },
+    timeout: options.timeoutMs ?? 300_000,
+  });
+  stream.on("test:stderr", ({ file, message }) => void output.set(file, (output.get(file) ?? "") + message));
+  stream.on("test:pass", (event) => {
+    if (event.details.type === "suite") return;
+    if (event.skip !== undefined && event.skip !== false) {
+      skipped += 1;
+      skips.push(`${event.name}${typeof event.skip === "string" ? ` (${event.skip})` : ""}`);
+    } else if (!isFile(event.name)) passed += 1;
+  });
+  stream.on("test:fail", (event) => {
+    if (event.details.type === "suite") return;
+    const { error } = event.details;
+    const cause: unknown = error.cause ?? error;
+    // A file or parent test fails because tests inside it failed; those were counted.
+    if ((error as { failureType?: string }).failureType === "subtestsFailed") return;
+    failed += 1;
+    const file = (event.file ?? "").replace(root, "");
+    const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
+    failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
+  });
+  stream.on("test:summary", ({ file }) => {
+    if (file !== undefined) progress.advance(failed);
+  });
+  for await (const _ of stream);
+  progress.end();
+  return { passed, failed, skipped, failures, skips };
+}
+
+/** The runner reports a whole file under its path. */
+const isFile = (name: string): boolean => name.startsWith(root);
+
+function text(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return (cause.stack ?? cause.message).split("\n").slice(0, 25).join("\n");
+}
+
+/** A line that is rewritten in place on a terminal and absent elsewhere. */
+function progressLine(total: number): { advance(failed: number): void; end(): void } {
+  const { isTTY } = process.stdout;
+  let done = 0;
+  return {
+    advance(failed) {
+      done += 1;
+      if (isTTY) process.stdout.write(`\r${done}/${total} files${failed > 0 ? `, ${failed} failed` : ""} `);
+    },
+    end() {
+      if (isTTY) process.stdout.write("\r\u001b[K");
+    },
+  };
+}
+
+/** Prints failures, one block each. */
+export function printFailures(tally: Tally): void {
+  for (const failure of tally.failures) {
+    process.stdout.write(`${styleText("red", "not ok")} ${failure.replaceAll("\n", "\n  ")}\n`);
+  }
+}

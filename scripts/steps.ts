@@ -1,0 +1,56 @@
+/**
+ * Runs the tools of this repository as named steps with aligned, short output: a line per step, the tool's own words
+ * only when it failed. Shared by build, check and test.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { styleText } from "node:util";
+
+/** The repository's folder, with a slash at the end. */
+export const root = fileURLToPath(new URL("..", import.meta.url));
+
+export interface Outcome {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+/** A tool installed by npm, started by this Node: no shell, no PATH. `entry` is a path below `node_modules`. */
+export function tool(entry: string, args: readonly string[], env?: Record<string, string>): Promise<Outcome> {
+  const file = `${root}node_modules/${entry}`;
+  if (!existsSync(file)) return Promise.resolve({ ok: false, output: `${file} is missing: run npm ci` });
+  return run(process.execPath, [file, ...args], env);
+}
+
+/** Runs a program in the repository and collects what it prints. */
+export function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const pieces: Buffer[] = [];
+    child.stdout.on("data", (piece: Buffer) => pieces.push(piece));
+    child.stderr.on("data", (piece: Buffer) => pieces.push(piece));
+    child.on("error", (error) => resolve({ ok: false, output: `${program}: ${error.message}` }));
+    child.on("close", (code) => resolve({ ok: code === 0, output: Buffer.concat(pieces).toString().trimEnd() }));
+  });
+}
+
+/** Prints one line for a finished step, and its output when it failed or `note` when there is something to say. */
+export function report(name: string, ok: boolean, seconds: number, detail = ""): void {
+  const mark = ok ? styleText("green", "ok    ") : styleText("red", "failed");
+  process.stdout.write(
+    `${name.padEnd(12)} ${mark} ${seconds.toFixed(1).padStart(6)} s${ok && detail !== "" ? `   ${detail}` : ""}\n`,
+  );
+  if (!ok && detail !== "") process.stdout.write(`${detail.replace(/^/gm, "  ")}\n`);
+}
+
+/** Runs one step and reports it. */
+export async function step(name: string, work: () => Promise<Outcome>): Promise<boolean> {
+  const start = performance.now();
+  const { ok, output } = await work();
+  report(name, ok, (performance.now() - start) / 1000, ok ? "" : output);
+  return ok;
+}

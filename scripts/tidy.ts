@@ -1,0 +1,319 @@
+/**
+ * Checks what can be checked about the shape of the code, in well under a second: the layer map, `#` imports, private
+ * subfolders, a header on every file, dead files, forgotten notes, direct use of clock and randomness, paths of somebody's
+ * machine. Imports are found by scanning text, so the check errors when it saw none.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { isAbsolute, join, posix } from "node:path";
+import { guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
+import { root } from "./steps.ts";
+
+export interface Finding {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Repository paths with forward slashes, and their texts. */
+export type Sources = ReadonlyMap<string, string>;
+
+export interface Packages {
+  readonly dependencies: readonly string[];
+  readonly devDependencies: readonly string[];
+  /** Source files the package exports or runs; never dead. */
+  readonly entries: readonly string[];
+}
+
+/** All findings, in order of file and line. Throws when `sources` holds imports of nothing: then the scan is broken. */
+export function tidy(sources: Sources, packages: Packages): Finding[] {
+  const findings: Finding[] = [];
+  const importers = new Map<string, Set<string>>();
+  let importCount = 0;
+  for (const [file, text] of sources) {
+    if (!file.endsWith(".ts")) {
+      findings.push(...checkWords(file, text));
+      continue;
+    }
+    const code = blank(text, false);
+    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...checkShape(file, code));
+    findings.push(...checkClock(file, blank(text, true)));
+    for (const found of importsOf(code)) {
+      importCount += 1;
+      const target = resolve(file, found.specifier);
+      if (target !== undefined) importers.set(target, (importers.get(target) ?? new Set()).add(file));
+      const message = checkImport(file, found, packages, sources);
+      if (message !== undefined) findings.push({ file, line: found.line, message });
+    }
+  }
+  if (importCount === 0) throw new Error("no imports seen: the import check is broken");
+  findings.push(...deadFiles(sources, importers, packages));
+  return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+}
+
+interface Import {
+  readonly specifier: string;
+  readonly line: number;
+  /** Static and dynamic imports; not mere paths such as a worker's file. */
+  readonly isImport: boolean;
+}
+
+function importsOf(code: string): Import[] {
+  const found: Import[] = [];
+  const patterns: readonly [RegExp, boolean][] = [
+    [/(?:^|[;}\s])(?:import|export)\b[^"'`;]*?\bfrom\s*["']([^"']+)["']/g, true],
+    [/(?:^|[;}\s])import\s*["']([^"']+)["']/g, true],
+    [/\bimport\(\s*["']([^"']+)["']/g, true],
+    [/\bnew URL\(\s*[`"'](\.[^`"']*?)(?:\$\{[^}]*\})?[`"']/g, false],
+  ];
+  for (const [pattern, isImport] of patterns) {
+    for (const match of code.matchAll(pattern)) {
+      const start = match.index + match[0].lastIndexOf(match[1]!);
+      found.push({ specifier: match[1]!, line: lineAt(code, start), isImport });
+    }
+  }
+  return found;
+}
+
+/** The repository file an import names; undefined for packages and built-in modules. */
+function resolve(file: string, specifier: string): string | undefined {
+  if (specifier.startsWith("#")) return `src/${specifier.slice(1)}`;
+  if (!specifier.startsWith(".")) return undefined;
+  const path = posix.join(posix.dirname(file), specifier);
+  return /\.[a-z]+$/.test(path) ? path : `${path.replace(/\.$/, "")}.ts`;
+}
+
+function checkImport(file: string, found: Import, packages: Packages, sources: Sources): string | undefined {
+  if (!found.isImport) return undefined;
+  const { specifier } = found;
+  const place = placeOf(file);
+  const target = resolve(file, specifier);
+  if (target === undefined) return checkPackage(file, specifier, packages);
+  if (!sources.has(target)) return `${specifier} does not exist`;
+  const there = placeOf(target);
+  if (specifier.startsWith(".")) {
+    if (there.top !== place.top || there.folder !== place.folder)
+      return `relative import leaves its folder: write #${target.replace(/^src\//, "")}`;
+    return undefined;
+  }
+  if (place.top === "src" && there.folder === place.folder) return `inside a folder imports are relative: ${specifier}`;
+  const allowed = place.top === "src" ? layers[place.folder] : outside[place.top];
+  if (allowed === undefined) return `${place.top}/${place.folder} is not in scripts/layers.ts`;
+  if (allowed === "all") return undefined;
+  if (!allowed.includes(there.folder))
+    return `${place.folder || place.top} may not import ${there.folder} (scripts/layers.ts)`;
+  if (there.inSubfolder && !openFolders.includes(there.folder)) return `${specifier} is private to ${there.folder}`;
+  return undefined;
+}
+
+function checkPackage(file: string, specifier: string, packages: Packages): string | undefined {
+  const { top, folder } = placeOf(file);
+  if (specifier.startsWith("node:")) {
+    const guarded = guardedModules[specifier];
+    const free = guarded === undefined || top !== "src" || isTest(file) || guarded.includes(folder);
+    return free ? undefined : `${specifier} may be imported by ${guarded.join(" and ") || "no folder"} only`;
+  }
+  const name = specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+  const shipped = (top === "src" || top === "bin") && !isTest(file);
+  if (packages.dependencies.includes(name)) return undefined;
+  if (!shipped && packages.devDependencies.includes(name)) return undefined;
+  return `${name} is not ${shipped ? "a dependency" : "installed"} (package.json)`;
+}
+
+interface Place {
+  /** src, bin, scripts, test, bench. */
+  readonly top: string;
+  /** Folder of `src/`; empty elsewhere. */
+  readonly folder: string;
+  readonly inSubfolder: boolean;
+}
+
+function placeOf(file: string): Place {
+  const parts = file.split("/");
+  if (parts[0] !== "src") return { top: parts[0]!, folder: "", inSubfolder: false };
+  return { top: "src", folder: parts[1]!, inSubfolder: parts.length > 3 };
+}
+
+const isTest = (file: string): boolean => /\.(test|fuzz|contract)\.ts$/.test(file) || /\/fake-[^/]*\.ts$/.test(file);
+
+function checkHeader(file: string, text: string): Finding[] {
+  const start = text.startsWith("#!") ? text.indexOf("\n") + 1 : 0;
+  const opens = text.startsWith("/**", start) || text.startsWith("//", start);
+  return opens ? [] : [{ file, line: 1, message: "no header: say in one to five lines what this file is" }];
+}
+
+/** Words that do not belong in the repository, in code or comments. */
+function checkWords(file: string, text: string): Finding[] {
+  const findings: Finding[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.includes(`FIX${"ME"}`))
+      findings.push({ file, line: index + 1, message: "a note that must not reach the main branch" });
+    if (/(?:^|[\s"'`(=])\/(?:work|tmp|home|root)\/[a-z]/i.test(line))
+      findings.push({ file, line: index + 1, message: "a path of somebody's machine" });
+  }
+  return findings;
+}
+
+function checkShape(file: string, code: string): Finding[] {
+  const findings: Finding[] = [];
+  for (const match of code.matchAll(/^export default\b/gm))
+    findings.push({ file, line: lineAt(code, match.index), message: "default export: give it a name" });
+  for (const match of code.matchAll(/^export (?:type )?\*/gm))
+    findings.push({
+      file,
+      line: lineAt(code, match.index),
+      message: "barrel: import names from the file that defines them",
+    });
+  return findings;
+}
+
+function checkClock(file: string, bare: string): Finding[] {
+  if (!file.startsWith("src/") || isTest(file)) return [];
+  const path = file.slice("src/".length);
+  if (mayReadClock.some((free) => (free.endsWith("/") ? path.startsWith(free) : path === free))) return [];
+  const findings: Finding[] = [];
+  const pattern =
+    /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b|(?<![.\w])set(?:Timeout|Interval)\(|\bMath\.random\b|\bAbortSignal\.timeout\b|\brandom(?:Bytes|UUID|Int)\(/g;
+  for (const match of bare.matchAll(pattern)) {
+    const message = `${match[0].replace("(", "")} used directly: take a Clock or Random`;
+    findings.push({ file, line: lineAt(bare, match.index), message });
+  }
+  return findings;
+}
+
+/** Files of `src/` that nothing names but their own tests. */
+function deadFiles(sources: Sources, importers: ReadonlyMap<string, Set<string>>, packages: Packages): Finding[] {
+  const findings: Finding[] = [];
+  for (const file of sources.keys()) {
+    if (!file.startsWith("src/") || !file.endsWith(".ts") || packages.entries.includes(file)) continue;
+    if (/\.(test|fuzz)\.ts$/.test(file)) continue;
+    const stem = file.replace(/\.ts$/, "");
+    const users = [...(importers.get(file) ?? [])].filter((user) => !user.startsWith(`${stem}.`));
+    if (users.length === 0)
+      findings.push({ file, line: 1, message: "dead file: nothing but its own tests imports it" });
+  }
+  return findings;
+}
+
+const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
+
+/**
+ * `text` with comments (and, if asked, the insides of strings) turned into spaces; line breaks stay, so positions do
+ * too. A slash starts a regular expression where an operand may stand.
+ */
+export function blank(text: string, strings: boolean): string {
+  const out = text.split("");
+  const erase = (from: number, to: number): void => {
+    for (let i = from; i < to; i++) if (out[i] !== "\n") out[i] = " ";
+  };
+  /** Brace depths at which a template's `${` was opened. */
+  const templates: number[] = [];
+  let depth = 0;
+  let operand = true;
+  let i = 0;
+  const template = (from: number): number => {
+    let at = from;
+    while (at < text.length && text[at] !== "`" && !(text[at] === "$" && text[at + 1] === "{"))
+      at += text[at] === "\\" ? 2 : 1;
+    if (strings) erase(from, at);
+    if (text[at] === "`") return at + 1;
+    templates.push(depth);
+    depth += 1;
+    return at + 2;
+  };
+  while (i < text.length) {
+    const char = text[i]!;
+    const pair = text.slice(i, i + 2);
+    if (pair === "//" || (i === 0 && pair === "#!")) {
+      const end = text.indexOf("\n", i);
+      erase(i, end < 0 ? text.length : end);
+      i = end < 0 ? text.length : end;
+    } else if (pair === "/*") {
+      const end = text.indexOf("*/", i + 2);
+      erase(i, end < 0 ? text.length : end + 2);
+      i = end < 0 ? text.length : end + 2;
+    } else if (char === '"' || char === "'") {
+      let end = i + 1;
+      while (end < text.length && text[end] !== char && text[end] !== "\n") end += text[end] === "\\" ? 2 : 1;
+      if (strings) erase(i + 1, end);
+      i = end + 1;
+      operand = false;
+    } else if (char === "`") {
+      i = template(i + 1);
+      operand = text[i - 1] !== "`";
+    } else if (char === "/" && operand) {
+      let inClass = false;
+      let end = i + 1;
+      while (end < text.length && text[end] !== "\n" && (inClass || text[end] !== "/")) {
+        if (text[end] === "[") inClass = true;
+        if (text[end] === "]") inClass = false;
+        end += text[end] === "\\" ? 2 : 1;
+      }
+      erase(i + 1, end);
+      i = end + 1;
+      operand = false;
+    } else if (char === "}" && templates.at(-1) === depth - 1) {
+      templates.pop();
+      depth -= 1;
+      i = template(i + 1);
+      operand = text[i - 1] !== "`";
+    } else {
+      if (char === "{") depth += 1;
+      if (char === "}") depth -= 1;
+      if (/[\w$]/.test(char)) {
+        const word = /^[\w$]+/.exec(text.slice(i, i + 64))![0];
+        operand = /^(?:return|typeof|case|of|in|yield|await|void|delete|throw|else|do)$/.test(word);
+        i += word.length;
+        continue;
+      }
+      if (!/\s/.test(char)) operand = char !== ")" && char !== "]" && char !== "}";
+      i += 1;
+    }
+  }
+  return out.join("");
+}
+
+/** The files of this repository that are checked. */
+export function readSources(): Sources {
+  const sources = new Map<string, string>();
+  const add = (path: string): void => void sources.set(path, readFileSync(join(root, path), "utf8"));
+  for (const top of ["src", ...Object.keys(outside)]) {
+    if (!existsSync(join(root, top))) continue;
+    for (const name of readdirSync(join(root, top), { recursive: true, encoding: "utf8" })) {
+      const path = posix.join(top, name.replaceAll("\\", "/"));
+      if (/\.(ts|mjs)$/.test(path)) add(path);
+    }
+  }
+  for (const name of ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]) {
+    if (existsSync(join(root, name))) add(name);
+  }
+  return sources;
+}
+
+function readPackages(): Packages {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+    devDependencies: Record<string, string>;
+    exports: Record<string, string>;
+  };
+  return {
+    dependencies: Object.keys(manifest.dependencies),
+    devDependencies: Object.keys(manifest.devDependencies),
+    entries: Object.values(manifest.exports)
+      .filter((path) => !isAbsolute(path) && path.startsWith("./dist/"))
+      .map((path) => path.replace("./dist/", "").replace(/\.js$/, ".ts")),
+  };
+}
+
+/** Findings of the whole repository, one line each. */
+export function tidyReport(): string[] {
+  return tidy(readSources(), readPackages()).map(({ file, line, message }) => `${file}:${line}: ${message}`);
+}
+
+if (import.meta.main) {
+  const lines = tidyReport();
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+  process.exitCode = lines.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,382 @@
+/**
+ * What a flag is, and how a table of them becomes parsed arguments, a configuration file and `--help`. Syntax is Go's:
+ * `--name=value`, `--name value`, boolean flags alone or with `=value`, lists repeated or comma-separated.
+ */
+import { parseGoDuration, printGoDuration } from "#std/go-duration.ts";
+import { StartError } from "./start-error.ts";
+
+/** Sections of `--help`, in order; those of kube-apiserver keep its titles. */
+export const flagGroups = [
+  "Binnacle",
+  "Generic",
+  "Etcd",
+  "Secure serving",
+  "Features",
+  "Authentication",
+  "Authorization",
+  "API enablement",
+  "Admission",
+  "Logs",
+  "Misc",
+] as const;
+
+export type FlagGroup = (typeof flagGroups)[number];
+
+export interface Flag<T> {
+  /** Without dashes. */
+  readonly name: string;
+  /** One letter, without dash. */
+  readonly short?: string;
+  readonly group: FlagGroup;
+  /** Shown in help after the name; empty for booleans. */
+  readonly hint: string;
+  readonly help: string;
+  readonly default: T;
+  /** Reads one value; `before` is what earlier ones gave (lists add up). Throws `StartError`. */
+  read(text: string, before: T | undefined): T;
+  /** Text of a value, as help shows the default; empty shows none. */
+  print(value: T): string;
+  /** Set when the flag is accepted for compatibility and does nothing: why. */
+  readonly inert?: string;
+}
+
+/** Flags by the name of their option. */
+export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
+
+/** The options a table describes. */
+export type OptionsOf<Table> = { readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never };
+
+type Base = readonly [name: string, group: FlagGroup];
+
+const bad = (name: string, text: string, why: string): StartError =>
+  new StartError(`invalid value ${JSON.stringify(text)} for --${name}: ${why}`);
+
+export function text(...[[name, group], initial, hint, help]: [Base, string, string, string]): Flag<string> {
+  return {
+    name,
+    group,
+    hint,
+    help,
+    default: initial,
+    read: (value) => {
+      if (value === "") throw bad(name, value, "must not be empty");
+      return value;
+    },
+    print: (value) => value,
+  };
+}
+
+/** A text that may be missing; the empty value means so too. */
+export function optional([name, group]: Base, hint: string, help: string): Flag<string | undefined> {
+  return {
+    name,
+    group,
+    hint,
+    help,
+    default: undefined,
+    read: (value) => (value === "" ? undefined : value),
+    print: (value) => value ?? "",
+  };
+}
+
+export function boolean([name, group]: Base, initial: boolean, help: string): Flag<boolean> {
+  return {
+    name,
+    group,
+    hint: "",
+    help,
+    default: initial,
+    read: (value) => {
+      if (/^(?:1|t|true)$/i.test(value)) return true;
+      if (/^(?:0|f|false)$/i.test(value)) return false;
+      throw bad(name, value, "must be true or false");
+    },
+    print: (value) => (value ? "true" : ""),
+  };
+}
+
+export interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function integer([name, group]: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
+  return {
+    name,
+    group,
+    hint: "int",
+    help,
+    default: initial,
+    read: (value) => {
+      const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      throw bad(name, value, `must be a whole number from ${min} to ${max}`);
+    },
+    print: String,
+  };
+}
+
+export function fraction([name, group]: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
+  return {
+    name,
+    group,
+    hint: "float",
+    help,
+    default: initial,
+    read: (value) => {
+      const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      throw bad(name, value, `must be a number from ${min} to ${max}`);
+    },
+    print: (value) => (value === 0 ? "" : String(value)),
+  };
+}
+
+/** The option's value is in milliseconds; never negative. */
+export function duration([name, group]: Base, initialMs: number, help: string): Flag<number> {
+  return {
+    name,
+    group,
+    hint: "duration",
+    help,
+    default: initialMs,
+    read: (value) => {
+      const ms = parseGoDuration(value);
+      if (ms === undefined) throw bad(name, value, "must be a duration such as 300ms, 30s or 1h30m");
+      if (ms < 0) throw bad(name, value, "must not be negative");
+      return ms;
+    },
+    print: printGoDuration,
+  };
+}
+
+const sizeUnits: Readonly<Record<string, number>> = { "": 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
+
+/** A number of bytes, with an optional Ki, Mi or Gi. */
+export function bytes([name, group]: Base, initialBytes: number, minBytes: number, help: string): Flag<number> {
+  return {
+    name,
+    group,
+    hint: "size",
+    help,
+    default: initialBytes,
+    read: (value) => {
+      const match = /^(\d{1,12})(Ki|Mi|Gi|)$/.exec(value);
+      if (match === null) throw bad(name, value, "must be a size such as 64Mi");
+      const size = Number(match[1]) * sizeUnits[match[2]!]!;
+      if (size < minBytes) throw bad(name, value, `must be at least ${printSize(minBytes)}`);
+      return size;
+    },
+    print: printSize,
+  };
+}
+
+function printSize(size: number): string {
+  const unit = ["Gi", "Mi", "Ki"].find((candidate) => size > 0 && size % sizeUnits[candidate]! === 0) ?? "";
+  return `${size / sizeUnits[unit]!}${unit}`;
+}
+
+export function choice<T extends string>(
+  [name, group]: Base,
+  initial: NoInfer<T>,
+  values: readonly T[],
+  help: string,
+): Flag<T> {
+  return {
+    name,
+    group,
+    hint: values.join("|"),
+    help,
+    default: initial,
+    read: (value) => {
+      const found = values.find((candidate) => candidate === value);
+      if (found === undefined) throw bad(name, value, `must be one of ${values.join(", ")}`);
+      return found;
+    },
+    print: (value) => value,
+  };
+}
+
+/** Values separated by commas, adding up over repetitions. `check` says what is wrong with one, or nothing. */
+export function list(
+  [name, group]: Base,
+  hint: string,
+  help: string,
+  check: (value: string) => string | undefined = () => undefined,
+): Flag<readonly string[]> {
+  return {
+    name,
+    group,
+    hint,
+    help,
+    default: [],
+    read: (value, before) => {
+      const added = value.split(",").map((part) => part.trim());
+      const wanted = added.filter((part) => part !== "");
+      for (const part of wanted) {
+        const why = check(part);
+        if (why !== undefined) throw bad(name, part, why);
+      }
+      return [...(before ?? []), ...wanted];
+    },
+    print: (value) => value.join(","),
+  };
+}
+
+/** The flag, known to do nothing. */
+export function inert<T>(flag: Flag<T>, why: string): Flag<T> {
+  return { ...flag, inert: why };
+}
+
+/** The flag, also under one letter. */
+export function withShort<T>(flag: Flag<T>, short: string): Flag<T> {
+  return { ...flag, short };
+}
+
+/** Values given, by option name. Also the form in which layers of settings are merged. */
+export type Settings<Table> = Partial<OptionsOf<Table>>;
+
+export interface Arguments<Table> {
+  readonly settings: Settings<Table>;
+  /** `--help` or `-h` was among them. */
+  readonly help: boolean;
+  /** What is no flag, in order. */
+  readonly rest: readonly string[];
+}
+
+/** Reads command-line arguments. Throws `StartError` at the first that is wrong. */
+export function parseArguments<Table extends FlagTable>(table: Table, args: readonly string[]): Arguments<Table> {
+  const settings: Record<string, unknown> = {};
+  const rest: string[] = [];
+  let help = false;
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]!;
+    if (arg === "--") {
+      rest.push(...args.slice(i + 1));
+      break;
+    }
+    if (!arg.startsWith("-") || arg === "-") {
+      rest.push(arg);
+      continue;
+    }
+    const { name, value } = splitArgument(arg);
+    if (name === "help" || name === "h") {
+      help = true;
+      continue;
+    }
+    const option = findFlag(table, name);
+    if (option === undefined) throw new StartError(`unknown flag ${arg.split("=")[0]}${suggestion(table, name)}`);
+    const [key, flag] = option;
+    let given = value;
+    if (given === undefined && flag.hint === "") given = "true";
+    if (given === undefined) {
+      i += 1;
+      given = args[i];
+    }
+    if (given === undefined) throw new StartError(`flag --${flag.name} needs a value`);
+    settings[key] = flag.read(given, settings[key]);
+  }
+  return { settings: settings as Settings<Table>, help, rest }; // every value came from its flag's read
+}
+
+/** `--name=value`, `-v=2`, `-v2` or without a value. */
+function splitArgument(arg: string): { name: string; value: string | undefined } {
+  const body = arg.replace(/^--?/, "");
+  const equals = body.indexOf("=");
+  if (equals >= 0) return { name: body.slice(0, equals), value: body.slice(equals + 1) };
+  const glued = arg.startsWith("--") ? null : /^([a-z])(\d+)$/.exec(body);
+  return glued === null ? { name: body, value: undefined } : { name: glued[1]!, value: glued[2]! };
+}
+
+function findFlag(table: FlagTable, name: string): [string, Flag<unknown>] | undefined {
+  return Object.entries(table).find(([, flag]) => flag.name === name || flag.short === name);
+}
+
+/** ` (did you mean --x?)` when a flag's name is at most two changes away. */
+function suggestion(table: FlagTable, name: string): string {
+  const near = Object.values(table)
+    .map((flag) => ({ flag, distance: editDistance(flag.name, name) }))
+    .filter(({ distance }) => distance <= 2)
+    .sort((a, b) => a.distance - b.distance)[0];
+  return near === undefined ? "" : ` (did you mean --${near.flag.name}?)`;
+}
+
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return 3;
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replace, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/**
+ * Settings of a parsed configuration file: the flags' names as keys, lists and maps where a flag takes several values.
+ * `file` is for messages.
+ */
+export function readConfig<Table extends FlagTable>(table: Table, file: string, config: unknown): Settings<Table> {
+  if (config === null || config === undefined) return {};
+  if (typeof config !== "object" || Array.isArray(config)) {
+    throw new StartError(`${file}: must be a map from flag names to values`);
+  }
+  const settings: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(config)) {
+    const option = findFlag(table, name);
+    if (option === undefined)
+      throw new StartError(`${file}: unknown option ${JSON.stringify(name)}${suggestion(table, name)}`);
+    const [key, flag] = option;
+    try {
+      for (const part of configValues(value)) settings[key] = flag.read(part, settings[key]);
+    } catch (error) {
+      if (error instanceof StartError) throw new StartError(`${file}: ${error.message}`);
+      throw error;
+    }
+  }
+  return settings as Settings<Table>; // every value came from its flag's read
+}
+
+function configValues(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(configValues);
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value).map(([key, part]) => `${key}=${String(part)}`);
+  return [value === null || value === undefined ? "" : String(value)];
+}
+
+/** Help for all flags, grouped, `width` columns wide. */
+export function printHelp(table: FlagTable, width: number): string {
+  const flags = Object.values(table);
+  const label = (flag: Flag<unknown>): string =>
+    `  ${flag.short === undefined ? "    " : `-${flag.short}, `}--${flag.name}${flag.hint === "" ? "" : ` ${flag.hint}`}`;
+  const indent = Math.min(34, Math.max(...flags.map((flag) => label(flag).length)) + 2);
+  const sections = flagGroups.map((group) => {
+    const lines = flags
+      .filter((flag) => flag.group === group)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map((flag) => {
+        const initial = flag.print(flag.default);
+        const note = flag.inert === undefined ? "" : ` (accepted, does nothing: ${flag.inert})`;
+        const body = wrap(`${flag.help}${initial === "" ? "" : ` (default ${initial})`}${note}`, width - indent);
+        const head = label(flag);
+        const first = head.length + 2 > indent ? `${head}\n${" ".repeat(indent)}` : head.padEnd(indent);
+        return first + body.join(`\n${" ".repeat(indent)}`);
+      });
+    return lines.length === 0 ? "" : `${group} flags:\n\n${lines.join("\n")}\n`;
+  });
+  return sections.filter((section) => section !== "").join("\n");
+}
+
+function wrap(sentence: string, width: number): string[] {
+  const lines = [""];
+  for (const word of sentence.split(" ")) {
+    const line = lines.at(-1)!;
+    if (line === "") lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= Math.max(width, 24)) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

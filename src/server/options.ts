@@ -1,0 +1,303 @@
+/**
+ * All options of a server, in one table: the type, command line, configuration file, help and checks are made from it.
+ * Flags carry kube-apiserver's names wherever it has one; those of our own stand in the group `Binnacle`.
+ */
+import {
+  boolean,
+  bytes,
+  choice,
+  duration,
+  fraction,
+  inert,
+  integer,
+  list,
+  optional,
+  type OptionsOf,
+  parseArguments,
+  printHelp,
+  readConfig,
+  type Settings,
+  text,
+  withShort,
+} from "./flags.ts";
+import { StartError } from "./start-error.ts";
+
+const count = { min: 0, max: 1_000_000_000 };
+const minuteMs = 60_000;
+
+const own = (name: string) => [name, "Binnacle"] as const;
+const generic = (name: string) => [name, "Generic"] as const;
+const storage = (name: string) => [name, "Etcd"] as const;
+const secure = (name: string) => [name, "Secure serving"] as const;
+const authentication = (name: string) => [name, "Authentication"] as const;
+
+export const serverFlags = {
+  apiDomain: text(
+    own("api-domain"),
+    "platform.io",
+    "name",
+    "Vendor part of API group and label names; k8s.io gives Kubernetes' exact names. Fixed in the data folder by the first start.",
+  ),
+  config: optional(own("config"), "file", "YAML file with these flags' names as keys. The command line wins."),
+  dataDir: text(own("data-dir"), "./.binnacle", "folder", "Where objects, certificates and credentials are kept."),
+  storage: choice(own("storage"), "disk", ["disk", "memory"], "Where objects live; memory forgets them at the end."),
+  tlsSan: list(
+    own("tls-san"),
+    "names",
+    "More host names and addresses for the serving certificate made at start.",
+    (name) => (/^[A-Za-z0-9*_.:-]{1,253}$/.test(name) ? undefined : "must be a host name or an address"),
+  ),
+  historyDurationMs: duration(
+    own("history-duration"),
+    5 * minuteMs,
+    "How long superseded versions stay readable and watches can resume.",
+  ),
+  compactionIntervalMs: duration(
+    own("compaction-interval"),
+    5 * minuteMs,
+    "How often older history is dropped; 0 for never.",
+  ),
+  historyMemoryBytes: bytes(
+    own("history-memory"),
+    64 * 2 ** 20,
+    2 ** 20,
+    "Memory for superseded versions and recent events; older ones are read from disk.",
+  ),
+  controllers: list(
+    own("controllers"),
+    "names",
+    "Controllers to run: * for all that are on by default, name for one, -name for all but one.",
+    (name) => (/^(?:\*|-?[a-z][a-z0-9-]*|-\*)$/.test(name) ? undefined : "must be *, a name or -name"),
+  ),
+
+  corsAllowedOrigins: list(
+    generic("cors-allowed-origins"),
+    "expressions",
+    "Origins allowed for CORS, as regular expressions that must match the whole origin or its part.",
+    (expression) => (isRegExp(expression) ? undefined : "must be a regular expression"),
+  ),
+  externalHostname: optional(generic("external-hostname"), "name", "Name under which clients reach this server."),
+  featureGates: list(generic("feature-gates"), "Name=true,...", "Switches features on or off."),
+  goawayChance: fraction(
+    generic("goaway-chance"),
+    0,
+    { min: 0, max: 0.02 },
+    "Share of HTTP/2 requests that tell the client to open a new connection.",
+  ),
+  livezGracePeriodMs: duration(
+    generic("livez-grace-period"),
+    0,
+    "Time after start in which /livez does not wait for what start-up still has to finish.",
+  ),
+  maxRequestsInflight: integer(
+    generic("max-requests-inflight"),
+    400,
+    count,
+    "Most non-mutating requests at a time; 0 for no limit.",
+  ),
+  maxMutatingRequestsInflight: integer(
+    generic("max-mutating-requests-inflight"),
+    200,
+    count,
+    "Most mutating requests at a time; 0 for no limit.",
+  ),
+  minRequestTimeoutSeconds: integer(
+    generic("min-request-timeout"),
+    1800,
+    { min: 1, max: 1_000_000 },
+    "Least seconds before a watch is ended; each lasts a random time between this and twice this.",
+  ),
+  requestTimeoutMs: duration(generic("request-timeout"), minuteMs, "How long a request other than a watch may take."),
+  shutdownDelayMs: duration(
+    generic("shutdown-delay-duration"),
+    0,
+    "Time between the signal to stop and the end of service; /readyz fails during it.",
+  ),
+  shutdownSendRetryAfter: boolean(
+    generic("shutdown-send-retry-after"),
+    false,
+    "Answer requests that arrive after the delay with 429 and Retry-After until running ones have ended.",
+  ),
+  strictTransportSecurity: list(
+    generic("strict-transport-security-directives"),
+    "directives",
+    "Content of the Strict-Transport-Security header.",
+    (directive) =>
+      /^(?:max-age=\d+|includeSubDomains|preload)$/.test(directive)
+        ? undefined
+        : "must be max-age=seconds, includeSubDomains or preload",
+  ),
+
+  watchCache: boolean(storage("watch-cache"), true, "Serve reads and watches from memory."),
+  watchCacheSizes: list(
+    storage("watch-cache-sizes"),
+    "resource[.group]#size,...",
+    "Recent events kept per resource.",
+    (entry) => (/^[a-z0-9.-]+#\d{1,9}$/.test(entry) ? undefined : "must be resource[.group]#size"),
+  ),
+  defaultWatchCacheSize: integer(
+    storage("default-watch-cache-size"),
+    100,
+    count,
+    "Recent events kept per resource without its own size.",
+  ),
+  deleteCollectionWorkers: integer(
+    storage("delete-collection-workers"),
+    1,
+    { min: 1, max: 1000 },
+    "Objects a delete of a collection removes at the same time.",
+  ),
+
+  bindAddress: text(secure("bind-address"), "127.0.0.1", "ip", "Address to listen on; 0.0.0.0 or :: for all."),
+  securePort: integer(secure("secure-port"), 6443, { min: 0, max: 65_535 }, "Port for HTTPS; 0 takes a free one."),
+  tlsCertFile: optional(
+    secure("tls-cert-file"),
+    "file",
+    "Serving certificate (PEM, with its chain). Made at start when not given.",
+  ),
+  tlsPrivateKeyFile: optional(secure("tls-private-key-file"), "file", "Key of --tls-cert-file (PEM)."),
+  tlsMinVersion: choice(
+    secure("tls-min-version"),
+    "VersionTLS12",
+    ["VersionTLS12", "VersionTLS13"],
+    "Oldest TLS version accepted.",
+  ),
+  tlsCipherSuites: list(
+    secure("tls-cipher-suites"),
+    "names",
+    "Cipher suites for TLS 1.2 by their IANA names. Default: Node's.",
+  ),
+  http2MaxStreams: integer(
+    secure("http2-max-streams-per-connection"),
+    0,
+    { min: 0, max: 1_000_000 },
+    "Most requests at a time on one HTTP/2 connection; 0 for the server's own choice (100).",
+  ),
+  disableHttp2: boolean(secure("disable-http2-serving"), false, "Speak HTTP/1.1 only."),
+
+  anonymousAuth: boolean(
+    authentication("anonymous-auth"),
+    true,
+    "Take requests without credentials as system:anonymous.",
+  ),
+  clientCaFile: optional(
+    authentication("client-ca-file"),
+    "file",
+    "Certificates (PEM) whose client certificates are trusted, beside the server's own.",
+  ),
+  tokenAuthFile: optional(
+    authentication("token-auth-file"),
+    "file",
+    'Fixed tokens: lines of token,user,uid,"group1,group2".',
+  ),
+  enableBootstrapTokenAuth: inert(
+    boolean(authentication("enable-bootstrap-token-auth"), false, "Take bootstrap tokens of the system namespace."),
+    "bootstrap tokens come with a later step",
+  ),
+
+  authorizationMode: inert(
+    list(["authorization-mode", "Authorization"], "modes", "Authorizers in order."),
+    "until RBAC comes with a later step, system:masters may do everything and others may read what discovery needs",
+  ),
+
+  runtimeConfig: list(
+    ["runtime-config", "API enablement"],
+    "key[=bool],...",
+    "API versions and resources to serve: group/version, group/version/resource, api/all, api/ga, api/beta, api/alpha.",
+    (entry) => (/^[^=]+(?:=(?:true|false|1|0|t|f|))?$/i.test(entry) ? undefined : "must be key, key=true or key=false"),
+  ),
+
+  enableAdmissionPlugins: list(
+    ["enable-admission-plugins", "Admission"],
+    "names",
+    "Admission plugins to run beside the default ones.",
+  ),
+  disableAdmissionPlugins: list(
+    ["disable-admission-plugins", "Admission"],
+    "names",
+    "Default admission plugins not to run.",
+  ),
+
+  verbosity: withShort(
+    integer(
+      ["v", "Logs"],
+      0,
+      { min: 0, max: 10 },
+      "How much to log: 0 little, 2 requests that failed, 4 every request, 6 more.",
+    ),
+    "v",
+  ),
+  loggingFormat: choice(
+    ["logging-format", "Logs"],
+    "auto",
+    ["auto", "json", "text"],
+    "Form of log lines; auto is text on a terminal and JSON elsewhere.",
+  ),
+
+  eventTtlMs: duration(["event-ttl", "Misc"], 60 * minuteMs, "How long events are kept."),
+};
+
+/** One server's options, complete and checked. Lengths of time are milliseconds unless the name says otherwise. */
+export type ServerOptions = OptionsOf<typeof serverFlags>;
+
+/** Some of the options; the rest keeps its default. */
+export type ServerSettings = Settings<typeof serverFlags>;
+
+export interface ServeArguments {
+  readonly settings: ServerSettings;
+  readonly help: boolean;
+  readonly rest: readonly string[];
+}
+
+/** Settings of a command line. Throws `StartError`. */
+export const parseServeArguments = (args: readonly string[]): ServeArguments => parseArguments(serverFlags, args);
+
+/** Help of all flags for a terminal `width` columns wide. */
+export const serveHelp = (width: number): string => printHelp(serverFlags, width);
+
+/** Settings of a configuration file's text. The YAML parser is loaded only here. Throws `StartError`. */
+export async function readConfigFile(file: string, content: string): Promise<ServerSettings> {
+  const { load } = await import("js-yaml");
+  let config: unknown;
+  try {
+    config = load(content);
+  } catch (error) {
+    throw new StartError(`${file}: not YAML: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
+  }
+  const settings = readConfig(serverFlags, file, config);
+  if (settings.config !== undefined) throw new StartError(`${file}: a configuration file cannot name another`);
+  return settings;
+}
+
+/** Completes settings with the defaults, later layers winning, and checks what concerns several of them. */
+export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
+  const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
+  const options = Object.assign(defaults, ...layers) as ServerOptions; // defaults hold every key
+  if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
+    throw new StartError("--tls-cert-file and --tls-private-key-file must be given together");
+  }
+  if (!/^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/.test(options.apiDomain)) {
+    throw new StartError(
+      `invalid value ${JSON.stringify(options.apiDomain)} for --api-domain: must be a DNS name such as platform.io`,
+    );
+  }
+  return options;
+}
+
+/** One line for every given flag that does nothing. */
+export function inertNotes(settings: ServerSettings): string[] {
+  const keys = Object.keys(settings) as (keyof typeof serverFlags)[]; // settings have only the table's keys
+  return keys.flatMap((key) => {
+    const flag = serverFlags[key];
+    return flag.inert === undefined ? [] : [`--${flag.name} does nothing yet: ${flag.inert}`];
+  });
+}
+
+function isRegExp(expression: string): boolean {
+  try {
+    new RegExp(expression);
+    return true;
+  } catch {
+    return false;
+  }
+}
