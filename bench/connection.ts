@@ -1,0 +1,106 @@
+/**
+ * A client as cheap as Node allows: one TLS connection, requests written as ready bytes, of answers only the status
+ * and the framing are looked at. HTTP/1.1. Used by the benchmarks, so that the server is what is measured.
+ */
+import { connect, type TLSSocket } from "node:tls";
+
+export interface Answer {
+  readonly code: number;
+  readonly body: Buffer;
+}
+
+const headerEnd = Buffer.from("\r\n\r\n");
+const empty = Buffer.alloc(0);
+
+export class Connection {
+  readonly #socket: TLSSocket;
+  #received: Buffer = empty;
+  #resolve: ((answer: Answer) => void) | undefined;
+  #reject: ((error: Error) => void) | undefined;
+  #onChunk: ((chunk: Buffer) => void) | undefined;
+
+  private constructor(socket: TLSSocket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on("data", (data: Buffer) => this.#data(data));
+    socket.on("error", (error) => this.#reject?.(error));
+    socket.on("close", () => this.#reject?.(new Error("the server closed the connection")));
+  }
+
+  static open(port: number, ca: string): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: ["http/1.1"] });
+      socket.once("error", reject);
+      socket.once("secureConnect", () => {
+        socket.off("error", reject);
+        resolve(new Connection(socket));
+      });
+    });
+  }
+
+  /** One request and its answer; requests on one connection follow each other. */
+  request(bytes: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#socket.write(bytes);
+    });
+  }
+
+  /** Sends a watch request; every piece of the body that arrives is handed on, framing included. */
+  stream(bytes: Buffer, onChunk: (chunk: Buffer) => void): void {
+    this.#onChunk = onChunk;
+    this.#socket.write(bytes);
+  }
+
+  close(): void {
+    this.#reject = undefined;
+    this.#socket.destroy();
+  }
+
+  #data(data: Buffer): void {
+    if (this.#onChunk !== undefined) {
+      this.#onChunk(data);
+      return;
+    }
+    const all = this.#received.length === 0 ? data : Buffer.concat([this.#received, data]);
+    const at = all.indexOf(headerEnd);
+    if (at < 0) {
+      this.#received = all;
+      return;
+    }
+    const head = all.latin1Slice(0, at);
+    const length = /\r\ncontent-length: (\d+)/i.exec(head);
+    const start = at + headerEnd.length;
+    const need = length === null ? chunkedEnd(all, start) : start + Number(length[1]);
+    if (need < 0 || all.length < need) {
+      this.#received = all;
+      return;
+    }
+    this.#received = empty;
+    const resolve = this.#resolve;
+    this.#resolve = undefined;
+    resolve?.({ code: Number(head.slice(9, 12)), body: all.subarray(start, need) });
+  }
+}
+
+/** End of a chunked body, or -1 while it is not all there. */
+function chunkedEnd(bytes: Buffer, start: number): number {
+  const end = bytes.length;
+  return end >= start + 5 && bytes.latin1Slice(end - 5, end) === "0\r\n\r\n" ? end : -1;
+}
+
+/** Bytes of a request. */
+export function requestBytes(
+  method: string,
+  path: string,
+  token: string,
+  body = "",
+  contentType = "application/json",
+): Buffer {
+  const length = Buffer.byteLength(body);
+  const framing = body === "" ? "" : `Content-Type: ${contentType}\r\nContent-Length: ${length}\r\n`;
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept: application/json\r\nAuthorization: Bearer ${token}\r\n${framing}\r\n${body}`,
+  );
+}
