@@ -1,0 +1,21 @@
+/** The namespaces every server has. Source: upstream's system namespaces controller. */
+import type { RestClient } from "#client/rest-client.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+
+/** Names of the namespaces that exist after start, the domain applied. */
+export function systemNamespaces(domain: ApiDomain): readonly string[] {
+  return ["default", ...["kube-system", "kube-public", "kube-node-lease"].map((name) => domain.rename(name))];
+}
+
+/** Creates those that are missing. */
+export async function ensureSystemNamespaces(client: RestClient, domain: ApiDomain): Promise<void> {
+  for (const name of systemNamespaces(domain)) {
+    try {
+      await client.get(`/api/v1/namespaces/${name}`);
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+      await client.create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    }
+  }
+}
