@@ -1,0 +1,406 @@
+/**
+ * Sets of field paths, as managedFields records them. A set *is* its FieldsV1 JSON: an immutable trie whose keys are
+ * path elements, so that nothing is parsed or encoded on the way in and out. Hot path: plain code; operations return
+ * one of their arguments where nothing changed and visit only what both sides share.
+ * Source: structured-merge-diff's `fieldpath`, whose key order this keeps.
+ *
+ *     { "f:data": { ".": {}, "f:a": {} }, "f:spec": { "f:tags": { "v:\"x\"": {} } } }
+ *
+ * holds the paths .data, .data.a and .spec.tags[="x"], but neither .spec nor .spec.tags: a node is a member when it is
+ * empty or has the key `.`, which comes first. The root is never a member. Keys:
+ *
+ *     f:<name>      member of a struct or map
+ *     k:{...}       item of a list with keys; JSON of the key fields, sorted by name
+ *     v:<JSON>      item of a list that is a set
+ *     i:<number>    item of a list by index
+ */
+import { isArray, isObject, type JsonObject } from "./json-value.ts";
+
+/** A canonical FieldsV1 value. Make one with the functions here only. */
+export interface FieldSet {
+  readonly [element: string]: FieldSet;
+}
+
+/** A path as its elements' keys, from the root: `["f:spec", 'k:{"name":"x"}']`. */
+export type FieldPath = readonly string[];
+
+/** The set without members. Inside a set the same value is a member without children. */
+export const emptyFieldSet: FieldSet = Object.freeze({});
+
+/** A member without children. */
+export const leafNode: FieldSet = emptyFieldSet;
+
+export const fieldElement = (name: string): string => `f:${name}`;
+export const valueElement = (value: unknown): string => `v:${elementJson(value)}`;
+
+/** `fields` are names and values, in any order. */
+export function keyElement(fields: readonly (readonly [string, unknown])[]): string {
+  const sorted = fields.length < 2 ? fields : fields.toSorted(([a], [b]) => compareText(a, b));
+  let text = "k:{";
+  for (let i = 0; i < sorted.length; i++) {
+    const [name, value] = sorted[i]!;
+    text += `${i === 0 ? "" : ","}${elementJson(name)}:${elementJson(value)}`;
+  }
+  return `${text}}`;
+}
+
+export const isEmptySet = (set: FieldSet): boolean => !hasKeys(set);
+
+function hasKeys(node: FieldSet): boolean {
+  for (const _ in node) return true;
+  return false;
+}
+
+/** Whether a node below the root is a member itself. */
+export const isMemberNode = (node: FieldSet): boolean => node["."] !== undefined || !hasKeys(node);
+
+/** Whether exactly this path is in the set. */
+export function hasPath(set: FieldSet, path: FieldPath): boolean {
+  let node: FieldSet | undefined = set;
+  for (const element of path) {
+    node = node[element];
+    if (node === undefined) return false;
+  }
+  return path.length > 0 && isMemberNode(node);
+}
+
+/** The set of these paths; parents are not added. The empty path is ignored. */
+export function fieldSetOf(paths: readonly FieldPath[]): FieldSet {
+  return paths.reduce((set, path) => (path.length === 0 ? set : union(set, pathSet(path))), emptyFieldSet);
+}
+
+const pathSet = (path: FieldPath): FieldSet => path.reduceRight((node, element) => ({ [element]: node }), leafNode);
+
+/** All paths of the set, in order. */
+export function* pathsOf(set: FieldSet, above: FieldPath = []): Generator<FieldPath> {
+  for (const element of Object.keys(set)) {
+    if (element === ".") continue;
+    const path = [...above, element];
+    const node = set[element]!;
+    if (isMemberNode(node)) yield path;
+    yield* pathsOf(node, path);
+  }
+}
+
+export function equalSets(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  for (const key of keys) {
+    const other = b[key];
+    if (other === undefined || (key !== "." && !equalSets(a[key]!, other))) return false;
+  }
+  return true;
+}
+
+/**
+ * A node from children in order. `undefined` when it would hold nothing; the root of a set is `?? emptyFieldSet`.
+ */
+export function makeNode(
+  isMember: boolean,
+  elements: readonly string[],
+  nodes: readonly FieldSet[],
+): FieldSet | undefined {
+  if (elements.length === 0) return isMember ? leafNode : undefined;
+  const node: Record<string, FieldSet> = {};
+  if (isMember) node["."] = leafNode;
+  for (let i = 0; i < elements.length; i++) node[elements[i]!] = nodes[i]!;
+  return node;
+}
+
+/** Paths in either. */
+export const union = (a: FieldSet, b: FieldSet): FieldSet =>
+  !hasKeys(b) ? a : !hasKeys(a) ? b : (uniteNodes(a, b, false) ?? emptyFieldSet);
+
+function uniteNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | undefined {
+  const left = childrenOf(a);
+  const right = childrenOf(b);
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  let addsToLeft = isMember && a["."] === undefined && left.length > 0;
+  let i = 0;
+  let j = 0;
+  while (i < left.length || j < right.length) {
+    const order = i >= left.length ? 1 : j >= right.length ? -1 : compareElements(left[i]!, right[j]!);
+    if (order < 0) {
+      const element = left[i++]!;
+      elements.push(element);
+      nodes.push(a[element]!);
+    } else if (order > 0) {
+      const element = right[j++]!;
+      elements.push(element);
+      nodes.push(b[element]!);
+      addsToLeft = true;
+    } else {
+      const element = left[i++]!;
+      j++;
+      const mine = a[element]!;
+      const theirs = b[element]!;
+      const node = mine === theirs ? mine : uniteNodes(mine, theirs, isMemberNode(mine) || isMemberNode(theirs))!;
+      elements.push(element);
+      nodes.push(node);
+      if (node !== mine) addsToLeft = true;
+    }
+  }
+  return addsToLeft ? makeNode(isMember, elements, nodes) : a;
+}
+
+/** Paths in both. */
+export const intersection = (a: FieldSet, b: FieldSet): FieldSet => intersectNodes(a, b, false) ?? emptyFieldSet;
+
+function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | undefined {
+  if (a === b) return a;
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  for (const element of childrenOf(a)) {
+    const theirs = b[element];
+    if (theirs === undefined) continue;
+    const mine = a[element]!;
+    const node = intersectNodes(mine, theirs, isMemberNode(mine) && isMemberNode(theirs));
+    if (node === undefined) continue;
+    elements.push(element);
+    nodes.push(node);
+  }
+  return makeNode(isMember, elements, nodes);
+}
+
+/** Paths of `a` that are not in `b`. A path of `a` stays when only paths above or below it are in `b`. */
+export const difference = (a: FieldSet, b: FieldSet): FieldSet =>
+  subtractNodes(a, b, false, false, false) ?? emptyFieldSet;
+
+/** Paths of `a` that neither are in `b` nor lie below a path in `b`. */
+export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet =>
+  subtractNodes(a, b, false, false, true) ?? emptyFieldSet;
+
+function subtractNodes(
+  a: FieldSet,
+  b: FieldSet,
+  wasMember: boolean,
+  isMember: boolean,
+  recursive: boolean,
+): FieldSet | undefined {
+  const children = childrenOf(a);
+  if (wasMember === isMember && !mayShare(a, b, children)) return a;
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  let isSame = wasMember === isMember;
+  for (const element of children) {
+    const mine = a[element]!;
+    const theirs = b[element];
+    let node: FieldSet | undefined = mine;
+    if (theirs !== undefined) {
+      const memberHere = isMemberNode(mine);
+      const memberThere = isMemberNode(theirs);
+      if (recursive && memberThere) node = undefined;
+      else node = subtractNodes(mine, theirs, memberHere, memberHere && !memberThere, recursive);
+    }
+    if (node !== mine) isSame = false;
+    if (node === undefined) continue;
+    elements.push(element);
+    nodes.push(node);
+  }
+  return isSame ? a : makeNode(isMember, elements, nodes);
+}
+
+/** Whether any child element of one node is one of the other; asks through the smaller. */
+function mayShare(a: FieldSet, b: FieldSet, children: readonly string[]): boolean {
+  const others = childrenOf(b);
+  if (others.length < children.length) {
+    for (const element of others) if (a[element] !== undefined) return true;
+  } else {
+    for (const element of children) if (b[element] !== undefined) return true;
+  }
+  return false;
+}
+
+/** Members that have no other member or child below them. */
+export const leavesOf = (set: FieldSet): FieldSet => leavesOfNode(set) ?? emptyFieldSet;
+
+function leavesOfNode(node: FieldSet): FieldSet | undefined {
+  const children = childrenOf(node);
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  for (const element of children) {
+    const child = node[element]!;
+    const leaves = hasKeys(child) ? leavesOfNode(child) : child;
+    if (leaves === undefined) continue;
+    elements.push(element);
+    nodes.push(leaves);
+  }
+  return makeNode(false, elements, nodes);
+}
+
+function childrenOf(node: FieldSet): string[] {
+  const keys = Object.keys(node);
+  if (keys.length > 0 && keys[0] === ".") keys.shift();
+  return keys;
+}
+
+/** Sets seen before; they came from here or were found to be canonical. */
+const known = new WeakSet<object>();
+
+/** Deepest set that is read; deeper ones are refused. */
+const depthMax = 500;
+
+/**
+ * Reads a FieldsV1 value of unknown origin: sorts, normalizes, and leaves out kinds of elements it does not know.
+ * `undefined` when it is none. Canonical values come back as they are and are remembered, so that reading one again
+ * is free.
+ */
+export function parseFieldSet(value: unknown): FieldSet | undefined {
+  if (value === undefined || value === null) return emptyFieldSet;
+  if (!isObject(value)) return undefined;
+  if (known.has(value)) return value as FieldSet; // was found to be one
+  let set: FieldSet | undefined;
+  if (isCanonical(value, true, 0)) {
+    set = value as FieldSet; // just found to be one
+  } else {
+    const root = readNode(value, 0);
+    set = root === undefined ? undefined : (makeNode(false, ...root) ?? emptyFieldSet);
+  }
+  if (set !== undefined && set !== emptyFieldSet) known.add(set);
+  return set;
+}
+
+/** Tells that a set was made by the functions of this folder, so that it need not be looked at again. */
+export function rememberSet(set: FieldSet): FieldSet {
+  known.add(set);
+  return set;
+}
+
+function isCanonical(node: JsonObject, isRoot: boolean, depth: number): boolean {
+  if (depth > depthMax) return false;
+  const keys = Object.keys(node);
+  let last: string | undefined;
+  for (const key of keys) {
+    const child = node[key];
+    if (!isObject(child)) return false;
+    if (key === ".") {
+      if (isRoot || last !== undefined || keys.length === 1 || Object.keys(child).length > 0) return false;
+      continue;
+    }
+    if (key.charCodeAt(0) === 102 /* f */ ? key.charCodeAt(1) !== 58 : canonicalElement(key) !== key) return false;
+    if (last !== undefined && compareElements(last, key) >= 0) return false;
+    last = key;
+    if (!isCanonical(child, false, depth + 1)) return false;
+  }
+  return true;
+}
+
+type Children = [elements: string[], nodes: FieldSet[]];
+
+function readNode(value: JsonObject, depth: number): Children | undefined {
+  if (depth > depthMax) return undefined;
+  const found = new Map<string, FieldSet>();
+  for (const key of Object.keys(value)) {
+    if (key === ".") continue;
+    const element = canonicalElement(key);
+    if (element === undefined) return undefined;
+    if (element === "") continue;
+    const inner = value[key] ?? {};
+    if (!isObject(inner)) return undefined;
+    const children = readNode(inner, depth + 1);
+    if (children === undefined) return undefined;
+    const isMember = Object.hasOwn(inner, ".") || Object.keys(inner).length === 0;
+    const node = makeNode(isMember, ...children);
+    if (node !== undefined) found.set(element, node);
+  }
+  const elements = [...found.keys()].sort(compareElements);
+  return [elements, elements.map((element) => found.get(element)!)];
+}
+
+/** A path element as it is written here; empty for one of an unknown kind, `undefined` for none at all. */
+function canonicalElement(key: string): string | undefined {
+  if (key.length < 2 || key.charCodeAt(1) !== 58 /* : */) return undefined;
+  const kind = key[0];
+  if (kind === "f") return key;
+  const text = key.slice(2);
+  if (kind === "i") return /^[+-]?[0-9]{1,15}$/.test(text) ? `i:${Number(text) + 0}` : undefined;
+  if (kind !== "k" && kind !== "v") return "";
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (kind === "v") return valueElement(value);
+  return isObject(value) ? keyElement(Object.entries(value)) : undefined;
+}
+
+const kindRank: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
+
+/** The order of elements in FieldsV1: by kind, then names by bytes, keys by name and value, values by type. */
+export function compareElements(a: string, b: string): number {
+  if (a === b) return 0;
+  const kind = a[0]!;
+  if (kind !== b[0]) return (kindRank[kind] ?? 4) - (kindRank[b[0]!] ?? 4);
+  if (kind === "f") return compareText(a, b);
+  if (kind === "i") return Number(a.slice(2)) - Number(b.slice(2));
+  const left: unknown = JSON.parse(a.slice(2));
+  const right: unknown = JSON.parse(b.slice(2));
+  return compareValues(left, right);
+}
+
+/** Numbers, then strings, booleans, lists, objects, null. Source: structured-merge-diff's `value.Compare`. */
+function compareValues(a: unknown, b: unknown): number {
+  const rank = valueRank(a) - valueRank(b);
+  if (rank !== 0) return rank;
+  if (typeof a === "number" || typeof a === "bigint") return a < (b as number) ? -1 : a > (b as number) ? 1 : 0; // same rank
+  if (typeof a === "string") return compareText(a, b as string); // same rank
+  if (typeof a === "boolean") return Number(a) - Number(b);
+  if (isArray(a)) {
+    const other = b as readonly unknown[]; // same rank
+    for (let i = 0; i < Math.min(a.length, other.length); i++) {
+      const order = compareValues(a[i], other[i]);
+      if (order !== 0) return order;
+    }
+    return a.length - other.length;
+  }
+  if (a === null) return 0;
+  const left = Object.entries(a as JsonObject).sort(([x], [y]) => compareText(x, y)); // same rank: an object
+  const right = Object.entries(b as JsonObject).sort(([x], [y]) => compareText(x, y)); // the same
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const order = compareText(left[i]![0], right[i]![0]) || compareValues(left[i]![1], right[i]![1]);
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+function valueRank(value: unknown): number {
+  if (typeof value === "number" || typeof value === "bigint") return 0;
+  if (typeof value === "string") return 1;
+  if (typeof value === "boolean") return 2;
+  return isArray(value) ? 3 : value === null ? 5 : 4;
+}
+
+/** Orders texts by code point, which is the order of their UTF-8 bytes. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    // Surrogates stand for code points above all others of 16 bits.
+    if (x >= 0xd800 && y >= 0xd800) return ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff);
+    return x - y;
+  }
+  return a.length - b.length;
+}
+
+/** JSON inside an element, as Go's encoder writes it: `<`, `>`, `&` and line separators escaped, members sorted. */
+function elementJson(value: unknown): string {
+  if (typeof value === "string") {
+    const text = JSON.stringify(value);
+    return /[<>&\u2028\u2029\b\f]/.test(value) ? text.replace(/[<>&\u2028\u2029]|\\[bf]/g, escapeAsGo) : text;
+  }
+  if (typeof value !== "object" || value === null) return String(value);
+  if (isArray(value)) return `[${value.map(elementJson).join(",")}]`;
+  const members = Object.entries(value as JsonObject).sort(([a], [b]) => compareText(a, b)); // an object that is no array
+  return `{${members.map(([name, inner]) => `${elementJson(name)}:${elementJson(inner)}`).join(",")}}`;
+}
+
+function escapeAsGo(text: string): string {
+  const code = text === "\\b" ? 8 : text === "\\f" ? 12 : text.charCodeAt(0);
+  return `\\u${code.toString(16).padStart(4, "0")}`;
+}

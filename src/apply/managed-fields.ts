@@ -1,0 +1,281 @@
+/**
+ * The managedFields of an object after a write that is no apply: who owns which fields now. The writer gains what it
+ * added or changed; everybody loses what changed value or went. Hot path: costs what changed.
+ * Source: upstream's `util/managedfields` and structured-merge-diff's `merge.Updater`.
+ */
+import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
+import {
+  compareText,
+  difference,
+  emptyFieldSet,
+  type FieldSet,
+  isEmptySet,
+  parseFieldSet,
+  recursiveDifference,
+  rememberSet,
+  union,
+} from "./field-set.ts";
+import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
+import { compareObjects, type FieldChanges } from "./typed-fields.ts";
+
+/** Most entries of updates an object keeps; the oldest are folded into one for their version. */
+export const updateManagersMax = 10;
+
+/** Longest name of a manager, in bytes. */
+export const managerBytesMax = 128;
+
+const foldedManager = "ancient-changes";
+
+/** An API object as far as ownership is concerned. */
+export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };
+
+export interface FieldUpdate {
+  /** The object that is replaced, in the version of the request; `undefined` for a create. */
+  readonly old: OwnedObject | undefined;
+  /** The new object, decoded and defaulted, with the managedFields the client sent. */
+  readonly next: OwnedObject;
+  /** Whole type of the object in a version; `undefined` for versions that are not served. */
+  schemaFor(apiVersion: string): Schema | undefined;
+  /** The object in another version, for entries written there. Left out: the object as it is. */
+  convert?(object: OwnedObject, apiVersion: string): OwnedObject | undefined;
+  /** Version of the request. */
+  readonly apiVersion: string;
+  /** Empty for the main resource. */
+  readonly subresource: string;
+  /** Who writes; see `managerName`. */
+  readonly manager: string;
+  /** RFC 3339 in UTC and whole seconds. */
+  readonly now: string;
+  /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
+  readonly resetFields?: FieldSet;
+}
+
+/** Name of the manager: the `fieldManager` parameter, or else the first part of the user agent. Never empty. */
+export function managerName(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== "") return fieldManager;
+  let name = "";
+  let bytes = 0;
+  for (const char of userAgent.split("/", 1)[0]!) {
+    if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue;
+    bytes += Buffer.byteLength(char);
+    if (bytes > managerBytesMax) break;
+    name += char;
+  }
+  return name === "" ? "unknown" : name;
+}
+
+/** One entry, read. */
+interface Owner {
+  readonly id: string;
+  readonly manager: string;
+  readonly isApplier: boolean;
+  readonly apiVersion: string;
+  readonly subresource: string;
+  /** Empty for none. */
+  readonly time: string;
+  readonly set: FieldSet;
+  /** The entry this was read from, as long as it still says the same. */
+  readonly entry: ManagedFieldsEntry | undefined;
+}
+
+/**
+ * The list for the new object, in upstream's order; `undefined` for none. It is `old`'s own list when nothing changed.
+ * - A list in `next` replaces the old one, unless it is empty, cannot be read, or the write goes to a subresource.
+ * - One empty entry clears ownership; the writer then owns what this write changes.
+ * - An object without owners gains none by updates.
+ */
+export function updateManagedFields(update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined {
+  const { old, next, subresource } = update;
+  const oldList = old?.metadata?.managedFields;
+  const given = subresource === "" ? next.metadata?.managedFields : undefined;
+  let list = oldList;
+  let owners: Owner[] | undefined;
+  let isReset = false;
+  if (given !== undefined && given !== null && given !== oldList && given.length > 0) {
+    isReset = given.length === 1 && isObject(given[0]) && Object.keys(given[0]).length === 0;
+    if (isReset) list = undefined;
+    else if (!jsonEquals(given, oldList)) {
+      owners = readOwners(given);
+      if (owners !== undefined) list = given;
+    }
+  }
+  owners ??= list === undefined || list === null ? [] : (readOwners(list) ?? []);
+  if (owners.length === 0 && old !== undefined && !isReset) return undefined;
+
+  const schema = update.schemaFor(update.apiVersion);
+  if (schema === undefined) return list ?? undefined;
+  const changes = changesIn(update, schema, old, next);
+  const kept = takeChanged(update, schema, changes, owners);
+  const gained = union(changes.modified, changes.added);
+  if (!isEmptySet(gained)) gain(update, kept, gained);
+  return writeOwners(fold(kept), list);
+}
+
+function changesIn(update: FieldUpdate, schema: Schema, old: OwnedObject | undefined, next: OwnedObject): FieldChanges {
+  const changes = compareObjects(schema, old, next);
+  const reset = update.resetFields;
+  if (reset === undefined) return changes;
+  return {
+    added: recursiveDifference(changes.added, reset),
+    modified: recursiveDifference(changes.modified, reset),
+    removed: recursiveDifference(changes.removed, reset),
+  };
+}
+
+/** What everybody keeps. Owners of nothing are gone. */
+function takeChanged(update: FieldUpdate, schema: Schema, changes: FieldChanges, owners: readonly Owner[]): Owner[] {
+  const lost = lostBy(changes);
+  const lostIn = new Map<string, FieldSet>();
+  const kept: Owner[] = [];
+  for (const owner of owners) {
+    let gone: FieldSet | undefined = lost;
+    if (owner.apiVersion !== update.apiVersion) {
+      gone = lostIn.get(owner.apiVersion);
+      if (gone === undefined) {
+        gone = lostInVersion(update, schema, lost, owner.apiVersion);
+        lostIn.set(owner.apiVersion, gone);
+      }
+    }
+    const set = difference(owner.set, gone);
+    if (set === owner.set) {
+      if (!isEmptySet(set)) kept.push(owner);
+    } else if (!isEmptySet(set)) {
+      kept.push({ ...owner, set, entry: undefined });
+    }
+  }
+  return kept;
+}
+
+const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified, changes.added), changes.removed);
+
+/** The same changes as another version has them. Entries of versions that are no longer served stay as they are. */
+function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiVersion: string): FieldSet {
+  const other = update.schemaFor(apiVersion);
+  if (other === undefined) return emptyFieldSet;
+  if (update.convert === undefined) {
+    return other === schema ? lost : lostBy(changesIn(update, other, update.old, update.next));
+  }
+  const old = update.old === undefined ? undefined : update.convert(update.old, apiVersion);
+  const next = update.convert(update.next, apiVersion);
+  return next === undefined ? emptyFieldSet : lostBy(changesIn(update, other, old, next));
+}
+
+function gain(update: FieldUpdate, owners: Owner[], gained: FieldSet): void {
+  const { manager, apiVersion, subresource, now } = update;
+  const id = identify(manager, false, apiVersion, subresource);
+  const at = owners.findIndex((owner) => owner.id === id);
+  const set = at < 0 ? gained : union(gained, owners[at]!.set);
+  const owner = { id, manager, isApplier: false, apiVersion, subresource, time: now, set, entry: undefined };
+  if (at < 0) owners.push(owner);
+  else owners[at] = owner;
+}
+
+/** What makes entries the same. Appliers are the same in every version. Upstream sorts by this text when it folds. */
+function identify(manager: string, isApplier: boolean, apiVersion: string, subresource: string): string {
+  let text = `{"manager":${JSON.stringify(manager)},"operation":"${isApplier ? "Apply" : "Update"}"`;
+  if (!isApplier) text += `,"apiVersion":${JSON.stringify(apiVersion)}`;
+  if (subresource !== "") text += `,"subresource":${JSON.stringify(subresource)}`;
+  return `${text}}`;
+}
+
+/** `undefined` when one of the entries is none. A later entry of the same owner replaces an earlier one. */
+function readOwners(list: readonly ManagedFieldsEntry[]): Owner[] | undefined {
+  const owners: Owner[] = [];
+  const places = new Map<string, number>();
+  for (const entry of list) {
+    const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
+    if (operation !== "Apply" && operation !== "Update") return undefined;
+    if (apiVersion === "" || fieldsType !== "FieldsV1") return undefined;
+    const set = parseFieldSet(fieldsV1);
+    if (set === undefined) return undefined;
+    const isApplier = operation === "Apply";
+    const id = identify(manager, isApplier, apiVersion, subresource);
+    const own = set === fieldsV1 ? entry : undefined;
+    const owner = { id, manager, isApplier, apiVersion, subresource, time: time ?? "", set, entry: own };
+    const place = places.get(id);
+    if (place !== undefined) {
+      owners[place] = owner;
+      continue;
+    }
+    places.set(id, owners.length);
+    owners.push(owner);
+  }
+  return owners;
+}
+
+/** Merges the oldest updaters of a version into one until there are few enough. */
+function fold(owners: Owner[]): Owner[] {
+  const updaters = owners.filter((owner) => !owner.isApplier);
+  let count = updaters.length;
+  if (count <= updateManagersMax) return owners;
+  updaters.sort((a, b) => compareText(a.time, b.time) || compareText(a.id, b.id));
+  const left = new Map(owners.map((owner) => [owner.id, owner]));
+  const first = new Map<string, string>();
+  for (const owner of updaters) {
+    if (count <= updateManagersMax) break;
+    const { apiVersion, time } = owner;
+    const oldest = first.get(apiVersion);
+    if (oldest === undefined) {
+      first.set(apiVersion, owner.id);
+      continue;
+    }
+    const id = identify(foldedManager, false, apiVersion, "");
+    let set = owner.set;
+    for (const other of [id, oldest]) {
+      const merged = left.get(other);
+      if (merged === undefined) continue;
+      set = union(set, merged.set);
+      left.delete(other);
+    }
+    left.delete(owner.id);
+    left.set(id, {
+      id,
+      manager: foldedManager,
+      isApplier: false,
+      apiVersion,
+      subresource: "",
+      time,
+      set,
+      entry: undefined,
+    });
+    first.set(apiVersion, id);
+    count--;
+  }
+  return [...left.values()];
+}
+
+function writeOwners(
+  owners: Owner[],
+  list: readonly ManagedFieldsEntry[] | undefined,
+): readonly ManagedFieldsEntry[] | undefined {
+  if (owners.length === 0) return undefined;
+  owners.sort(compareOwners);
+  const entries = owners.map((owner) => owner.entry ?? writeOwner(owner));
+  const isSame = list?.length === entries.length && entries.every((entry, i) => entry === list[i]);
+  return isSame ? list : entries;
+}
+
+/** Appliers first, then by time, manager, version, subresource. */
+function compareOwners(a: Owner, b: Owner): number {
+  if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
+  return (
+    compareText(a.time, b.time) ||
+    compareText(a.manager, b.manager) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource)
+  );
+}
+
+/** Members in the order of upstream's JSON. */
+function writeOwner(owner: Owner): ManagedFieldsEntry {
+  return {
+    ...(owner.manager === "" ? {} : { manager: owner.manager }),
+    operation: owner.isApplier ? "Apply" : "Update",
+    apiVersion: owner.apiVersion,
+    ...(owner.time === "" ? {} : { time: owner.time }),
+    fieldsType: "FieldsV1",
+    fieldsV1: rememberSet(owner.set),
+    ...(owner.subresource === "" ? {} : { subresource: owner.subresource }),
+  };
+}

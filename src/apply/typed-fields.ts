@@ -1,0 +1,400 @@
+/**
+ * What fields a value has, and in which two values differ, as its schema says: structs and maps by member, keyed lists
+ * and sets by item, atomic ones as a whole. Hot path: values that are the same object are never looked into, so a
+ * comparison costs what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
+ */
+import type { Field, Schema, SpecialType } from "#schema/schema.ts";
+import {
+  compareElements,
+  compareText,
+  emptyFieldSet,
+  type FieldSet,
+  keyElement,
+  leafNode,
+  makeNode,
+  valueElement,
+} from "./field-set.ts";
+import { type DraftObject, isArray, isObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+
+/** Paths that differ, each in one of the sets only. */
+export interface FieldChanges {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+const noChanges: FieldChanges = { added: emptyFieldSet, modified: emptyFieldSet, removed: emptyFieldSet };
+
+/** Paths of `metadata` that nobody ever owns. */
+const unownedMetadata: ReadonlySet<string> = new Set([
+  "name",
+  "namespace",
+  "creationTimestamp",
+  "selfLink",
+  "uid",
+  "clusterName",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+]);
+
+const unownedTop: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
+
+/**
+ * How `next` differs from `old`, both whole values of the schema. `null` is a value; a missing member is none. Items of
+ * keyed lists and sets that occur more than once count as one atomic item; items without their keys are passed over.
+ */
+export function compareTyped(schema: Schema, old: unknown, next: unknown): FieldChanges {
+  const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
+  compareNodes(schema, old, next, out, "", undefined);
+  return toChanges(out.added?.nodes[0], out.modified?.nodes[0], out.removed?.nodes[0]);
+}
+
+/**
+ * How two API objects differ in what can be owned: without `apiVersion`, `kind`, and what the server alone sets in
+ * `metadata`. `old` is `undefined` for a create; the object is then compared with the zero value of its type.
+ */
+export function compareObjects(schema: Schema, old: JsonObject | undefined, next: JsonObject): FieldChanges {
+  const before = old ?? zeroOf(schema);
+  const out = compareMembers(schema, before, next, unownedTop);
+  return out === undefined
+    ? noChanges
+    : toChanges(finish(out.added, false), finish(out.modified, false), finish(out.removed, false));
+}
+
+const toChanges = (
+  added: FieldSet | undefined,
+  modified: FieldSet | undefined,
+  removed: FieldSet | undefined,
+): FieldChanges => ({
+  added: added ?? emptyFieldSet,
+  modified: modified ?? emptyFieldSet,
+  removed: removed ?? emptyFieldSet,
+});
+
+/** All fields of a value: what somebody owns who applied it. Structs are not members themselves, unless empty. */
+export function fieldsOf(schema: Schema, value: unknown): FieldSet {
+  const node = ownedNode(schema, value, false);
+  return node === undefined || node === leafNode ? emptyFieldSet : node;
+}
+
+/** Special types without fields of their own. The structure of the others is deduced from the value. */
+const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
+  "time",
+  "microTime",
+  "duration",
+  "quantity",
+  "intOrString",
+  "rawExtension",
+]);
+
+/** What a value is to the comparison. A `leaf` is scalar, atomic, or of a type that is compared as a whole. */
+type Shape = "map" | "list" | "leaf" | "null";
+
+function shapeOf(schema: Schema | undefined, value: unknown): Shape {
+  if (value === null || value === undefined) return "null";
+  if (typeof value !== "object") return "leaf";
+  if (schema === undefined) return isArray(value) ? "leaf" : "map";
+  if (schema.special !== undefined && wholeTypes.has(schema.special)) return "leaf";
+  if (isArray(value)) return schema.type === "array" && listRuleOf(schema) !== undefined ? "list" : "leaf";
+  return schema.mapType === "atomic" ? "leaf" : "map";
+}
+
+/** Schema of a member; `undefined` when its structure is deduced from the value. */
+function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
+  if (schema === undefined) return undefined;
+  return schema.type === "map" ? schema.items : schema.fields?.get(name)?.schema;
+}
+
+/** How items of a list are told apart: by these fields, or by themselves when there are none. */
+interface ListRule {
+  /** Sorted. */
+  readonly keys: readonly string[];
+  readonly defaults: readonly unknown[];
+}
+
+const listRules = new WeakMap<Schema, ListRule | null>();
+
+/** `undefined` for atomic lists. */
+function listRuleOf(schema: Schema): ListRule | undefined {
+  let rule = listRules.get(schema);
+  if (rule === undefined) {
+    rule = makeListRule(schema);
+    listRules.set(schema, rule);
+  }
+  return rule ?? undefined;
+}
+
+function makeListRule(schema: Schema): ListRule | null {
+  let keys: readonly string[];
+  if (schema.listType === "map") keys = schema.listMapKeys ?? [];
+  else if (schema.listType === "set") keys = [];
+  else if (schema.listType === undefined && schema.patchStrategy?.includes("merge") === true) {
+    keys = schema.patchMergeKey === undefined ? [] : [schema.patchMergeKey];
+  } else return null;
+  const sorted = keys.toSorted(compareText);
+  return { keys: sorted, defaults: sorted.map((key) => keyDefault(schema.items?.fields?.get(key))) };
+}
+
+const keyDefault = (field: Field | undefined): unknown => field?.default ?? field?.schema.default;
+
+/** The element of a list item; `undefined` when it cannot have one. */
+function itemElement(rule: ListRule, item: unknown): string | undefined {
+  if (rule.keys.length === 0) {
+    return item === undefined || typeof item === "object" ? undefined : valueElement(item);
+  }
+  if (!isObject(item)) return undefined;
+  const fields: [string, unknown][] = [];
+  for (let i = 0; i < rule.keys.length; i++) {
+    const key = rule.keys[i]!;
+    const value = member(item, key) ?? rule.defaults[i];
+    if (value === undefined) return undefined;
+    fields.push([key, value]);
+  }
+  return keyElement(fields);
+}
+
+/** The node of a value that is new or gone: each of its fields is a member. */
+function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
+  const shape = shapeOf(schema, value);
+  if (shape === "map") return wholeMap(schema, value as JsonObject); // the shape says so
+  return shape === "list" ? wholeList(schema!, value as readonly unknown[]) : leafNode; // a list has a schema
+}
+
+function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
+  const names = sortedNames(Object.keys(value));
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  for (const name of names) {
+    const inner = value[name];
+    if (inner === undefined) continue;
+    elements.push(`f:${name}`);
+    nodes.push(typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode);
+  }
+  return makeNode(true, elements, nodes) ?? leafNode;
+}
+
+function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
+  const draft: Draft = { elements: [], nodes: [] };
+  for (const [element, items] of itemsByElement(schema, list)) {
+    push(draft, element, items.length > 1 ? leafNode : wholeNode(schema.items, items[0]));
+  }
+  return finish(draft, true) ?? leafNode;
+}
+
+function itemsByElement(schema: Schema, list: readonly unknown[]): Map<string, unknown[]> {
+  const rule = listRuleOf(schema)!; // the shape of the list says that it has one
+  const found = new Map<string, unknown[]>();
+  for (const item of list) {
+    const element = itemElement(rule, item);
+    if (element === undefined) continue;
+    const same = found.get(element);
+    if (same === undefined) found.set(element, [item]);
+    else same.push(item);
+  }
+  return found;
+}
+
+/** Children of a node, in any order. */
+interface Draft {
+  readonly elements: string[];
+  readonly nodes: FieldSet[];
+}
+
+/** What changed below a node. */
+interface Drafts {
+  added: Draft | undefined;
+  modified: Draft | undefined;
+  removed: Draft | undefined;
+}
+
+function push(draft: Draft, element: string, node: FieldSet): void {
+  draft.elements.push(element);
+  draft.nodes.push(node);
+}
+
+function record(
+  out: Drafts,
+  where: "added" | "modified" | "removed",
+  element: string,
+  node: FieldSet | undefined,
+): void {
+  if (node !== undefined) push((out[where] ??= { elements: [], nodes: [] }), element, node);
+}
+
+/** The node of a draft, its children sorted. */
+function finish(draft: Draft | undefined, isMember: boolean): FieldSet | undefined {
+  if (draft === undefined) return makeNode(isMember, [], []);
+  const { elements, nodes } = draft;
+  for (let i = 1; i < elements.length; i++) {
+    if (compareElements(elements[i - 1]!, elements[i]!) < 0) continue;
+    const order = elements.map((_, at) => at).sort((a, b) => compareElements(elements[a]!, elements[b]!));
+    return makeNode(
+      isMember,
+      order.map((at) => elements[at]!),
+      order.map((at) => nodes[at]!),
+    );
+  }
+  return makeNode(isMember, elements, nodes);
+}
+
+/** Compares what stands at one element and records it in `out`. `undefined` is an absent side. */
+function compareNodes(
+  schema: Schema | undefined,
+  old: unknown,
+  next: unknown,
+  out: Drafts,
+  element: string,
+  skip: ReadonlySet<string> | undefined,
+): void {
+  if (old === next) return;
+  if (old === undefined) return record(out, "added", element, wholeNode(schema, next));
+  if (next === undefined) return record(out, "removed", element, wholeNode(schema, old));
+  const before = shapeOf(schema, old);
+  const after = shapeOf(schema, next);
+  let inner: Drafts | undefined;
+  let isModified = false;
+  if (before === "leaf" || after === "leaf") {
+    isModified = before !== after || !jsonEquals(old, next);
+    // One side has structure the other has not: its fields come or go with it.
+    if (before === "map") inner = compareMembers(schema, old as JsonObject, {}, skip);
+    else if (after === "map") inner = compareMembers(schema, {}, next as JsonObject, skip);
+  } else if (before === "map" || after === "map") {
+    const left = before === "map" ? (old as JsonObject) : {};
+    const right = after === "map" ? (next as JsonObject) : {};
+    if (before !== after && isBare(left) && isBare(right)) isModified = true;
+    else inner = compareMembers(schema, left, right, skip);
+  } else if (before === "list" || after === "list") {
+    const left = before === "list" ? (old as readonly unknown[]) : [];
+    const right = after === "list" ? (next as readonly unknown[]) : [];
+    if (before !== after && left.length === 0 && right.length === 0) isModified = true;
+    else inner = compareItems(schema!, left, right); // a list has a schema
+  }
+  if (isModified || inner?.modified !== undefined) {
+    record(out, "modified", element, finish(inner?.modified, isModified));
+  }
+  if (inner?.added !== undefined) record(out, "added", element, finish(inner.added, false));
+  if (inner?.removed !== undefined) record(out, "removed", element, finish(inner.removed, false));
+}
+
+function isBare(object: JsonObject): boolean {
+  for (const name in object) if (object[name] !== undefined) return false;
+  return true;
+}
+
+function compareMembers(
+  schema: Schema | undefined,
+  old: JsonObject,
+  next: JsonObject,
+  skip: ReadonlySet<string> | undefined,
+): Drafts | undefined {
+  const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
+  const isTop = skip === unownedTop;
+  for (const name of Object.keys(next)) {
+    if (skip?.has(name) === true) continue;
+    const after = next[name];
+    let before = member(old, name);
+    if (before === after) continue;
+    if (isTop && name === "metadata") {
+      before ??= {};
+      compareNodes(memberSchema(schema, name), before, after, out, "f:metadata", unownedMetadata);
+    } else {
+      compareNodes(memberSchema(schema, name), before, after, out, `f:${name}`, undefined);
+    }
+  }
+  for (const name of Object.keys(old)) {
+    if (skip?.has(name) === true || Object.hasOwn(next, name)) continue;
+    compareNodes(memberSchema(schema, name), old[name], undefined, out, `f:${name}`, undefined);
+  }
+  return out.added === undefined && out.modified === undefined && out.removed === undefined ? undefined : out;
+}
+
+function compareItems(schema: Schema, old: readonly unknown[], next: readonly unknown[]): Drafts | undefined {
+  const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
+  const before = itemsByElement(schema, old);
+  const after = itemsByElement(schema, next);
+  for (const [element, items] of before) {
+    compareSame(schema.items, items, after.get(element) ?? [], out, element);
+  }
+  for (const [element, items] of after) if (!before.has(element)) compareSame(schema.items, [], items, out, element);
+  return out;
+}
+
+/** Compares the items of one element; more than one on a side are an atomic whole. */
+function compareSame(
+  schema: Schema | undefined,
+  old: readonly unknown[],
+  next: readonly unknown[],
+  out: Drafts,
+  element: string,
+): void {
+  if (old.length <= 1 && next.length <= 1) {
+    compareNodes(schema, old[0], next[0], out, element, undefined);
+  } else if (old.length > 1 && next.length > 1) {
+    if (!jsonEquals(old, next)) record(out, "modified", element, leafNode);
+  } else if (old.length > 1) {
+    if (next.length > 0) record(out, "added", element, wholeNode(schema, next[0]));
+    record(out, "removed", element, leafNode);
+  } else {
+    if (old.length > 0) record(out, "removed", element, wholeNode(schema, old[0]));
+    record(out, "added", element, leafNode);
+  }
+}
+
+/** Fields of an applied value. `isListed` for members of maps and items of lists, which are members themselves. */
+function ownedNode(schema: Schema | undefined, value: unknown, isListed: boolean): FieldSet | undefined {
+  const shape = shapeOf(schema, value);
+  if (shape === "leaf" || shape === "null") return leafNode;
+  const draft: Draft = { elements: [], nodes: [] };
+  if (shape === "list") {
+    for (const [element, items] of itemsByElement(schema!, value as readonly unknown[])) {
+      // a list has a schema
+      const node = items.length > 1 ? leafNode : ownedNode(schema!.items, items[0], true);
+      push(draft, element, node ?? leafNode);
+    }
+    return draft.elements.length === 0 && !isListed ? undefined : finish(draft, isListed);
+  }
+  const object = value as JsonObject; // the shape says so
+  for (const name of sortedNames(Object.keys(object))) {
+    if (object[name] === undefined) continue;
+    const isField = schema?.fields?.has(name) === true;
+    const node = ownedNode(memberSchema(schema, name), object[name], !isField);
+    if (node !== undefined) push(draft, `f:${name}`, node);
+  }
+  return finish(draft, isListed || isBare(object));
+}
+
+function sortedNames(names: string[]): string[] {
+  for (let i = 1; i < names.length; i++) {
+    if (compareText(names[i - 1]!, names[i]!) > 0) return names.sort(compareText);
+  }
+  return names;
+}
+
+const zeros = new WeakMap<Schema, JsonObject>();
+
+/** The zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
+function zeroOf(schema: Schema): JsonObject {
+  let zero = zeros.get(schema);
+  if (zero === undefined) {
+    const draft: DraftObject = {};
+    for (const [name, field] of schema.fields ?? [])
+      if (field.keep === true) setMember(draft, name, zeroOfField(field));
+    zero = draft;
+    zeros.set(schema, zero);
+  }
+  return zero;
+}
+
+function zeroOfField(field: Field): unknown {
+  if (field.ptr === true) return null;
+  const { schema } = field;
+  if (schema.special === "quantity") return "0";
+  if (schema.special === "duration") return "0s";
+  if (schema.special === "intOrString") return 0;
+  if (schema.special !== undefined) return null;
+  if (schema.type === "object") return zeroOf(schema);
+  if (schema.type === "string") return schema.format === "byte" ? null : "";
+  if (schema.type === "integer" || schema.type === "number") return 0;
+  return schema.type === "boolean" ? false : null;
+}
