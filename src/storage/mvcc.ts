@@ -348,12 +348,16 @@ export class Mvcc {
     }
   }
 
-  /** Ends watches and timers; later writes are refused. */
-  close(): void {
-    if (this.#closed) return;
+  /** Refuses later writes and stops the timers; writes under way may still be acknowledged. */
+  seal(): void {
     this.#closed = true;
     this.#cancelExpiry?.();
     this.#cancelCompaction?.();
+  }
+
+  /** Seals the store and ends the watches. */
+  close(): void {
+    this.seal();
     this.#hub.close();
   }
 

@@ -21,8 +21,6 @@ export class Version implements Entry {
   readonly deleted: boolean;
   /** The version this one replaced, while history still holds it. */
   older: Version | undefined = undefined;
-  /** Piece of the arena that holds `value`; owned by `arena.ts`. */
-  slab: object | undefined = undefined;
 
   constructor(
     key: string,

@@ -1,0 +1,302 @@
+/**
+ * The durable backend: the store of `mvcc.ts` in memory, and behind it an append-only log in one SQLite file that a
+ * worker thread owns (`sqlite/worker.ts`). A write is acknowledged, and becomes visible, only after the transaction
+ * that holds it has been synced.
+ *
+ * Group commit: what is written in one turn of the loop is sent as one message; while two messages are under way the
+ * next one grows. The worker makes one transaction of everything that waits for it.
+ */
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+
+import { type Entry, type Revision, StorageFailure, type StoreEvent } from "./backend.ts";
+import type { EmbeddedBackend } from "./memory.ts";
+import { type Digest, type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
+import type { LogRow } from "./sqlite/log-file.ts";
+import {
+  type Answers,
+  type FromWorker,
+  type Question,
+  readRows,
+  RowWriter,
+  type StorageFaults,
+  type ToWorker,
+  type WorkerStart,
+} from "./sqlite/messages.ts";
+
+export type { StorageFaults } from "./sqlite/messages.ts";
+
+export interface SqliteOptions extends EmbeddedOptions {
+  /** Folder of the store's file; made when absent. One process at a time may have it open. */
+  readonly dataDir: string;
+  /** Only for tests. */
+  readonly faults?: StorageFaults;
+}
+
+/** What the consistency checker asks a durable backend. */
+export interface SqliteBackend extends EmbeddedBackend {
+  /** Digests of memory and of the log at one revision. */
+  digests(): Promise<{ readonly memory: Digest; readonly log: Digest }>;
+  /** The entry `index` places after the first in key order, from memory. */
+  entryAt(index: number): Entry | undefined;
+  /** What the log holds of these revisions; `undefined` for one that is gone. */
+  logged(revisions: readonly Revision[]): Promise<readonly (Entry | undefined)[]>;
+}
+
+const messagesUnderWayMax = 2;
+
+/**
+ * Opens the store in `dataDir`, reading all that is current into memory. Rejects with `StorageFailure` when the folder
+ * is in use by another process, or the file is damaged or of another version; nothing is changed then.
+ */
+export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteBackend> {
+  const { clock, observe } = options;
+  const link = startWorker({ dataDir: options.dataDir, faults: options.faults ?? {} });
+  const rowsToLoad: Uint8Array[] = [];
+
+  let queue: PendingWrite[] = [];
+  let isDispatchScheduled = false;
+  const underWay: { readonly writes: readonly PendingWrite[]; readonly sentAt: number }[] = [];
+  let drained: (() => void)[] = [];
+  let isClosed = false;
+
+  const opened = Promise.withResolvers<{ revision: Revision; compacted: Revision }>();
+  link.onMessage = (message) => {
+    if (message.kind === "load") rowsToLoad.push(message.rows);
+    else if (message.kind === "opened") opened.resolve(message);
+    else if (message.kind === "refused") opened.reject(new StorageFailure(message.message));
+  };
+  link.onLost = (error) => opened.reject(error);
+  let start: { revision: Revision; compacted: Revision };
+  try {
+    start = await opened.promise;
+  } catch (error) {
+    await link.stop();
+    throw error;
+  }
+
+  const mvcc = new Mvcc(options, {
+    revision: start.revision,
+    compactedRevision: start.compacted,
+    submit,
+    reader: oldReader(link),
+    compactLog: async (revision) => {
+      await link.ask({ kind: "compact", revision });
+    },
+  });
+  for (let rows = rowsToLoad.shift(); rows !== undefined; rows = rowsToLoad.shift()) {
+    for (const row of readRows(rows)) mvcc.load(row.key, row.value, row.revision, row.created, row.expires);
+  }
+  mvcc.start();
+  link.onMessage = (message) => {
+    if (message.kind === "committed") committed(message.revision);
+    else if (message.kind === "failed") failed(new StorageFailure(`writing to the store failed: ${message.message}`));
+  };
+  link.onLost = (error) => failed(error);
+
+  function submit(write: PendingWrite): void {
+    queue.push(write);
+    scheduleDispatch();
+  }
+
+  function scheduleDispatch(): void {
+    if (isDispatchScheduled || queue.length === 0 || underWay.length >= messagesUnderWayMax) return;
+    isDispatchScheduled = true;
+    setImmediate(dispatch);
+  }
+
+  function dispatch(): void {
+    isDispatchScheduled = false;
+    const writes = queue;
+    queue = [];
+    if (writes.length === 0) return;
+    let capacityBytes = 0;
+    for (const { version } of writes) capacityBytes += 64 + version.key.length * 3 + version.value.length;
+    const writer = new RowWriter(capacityBytes);
+    for (const { version, replaces } of writes) {
+      const { revision, key, created, expiresAt, deleted, value } = version;
+      writer.add(revision, key, replaces, created, expiresAt, deleted ? 1 : 0, value);
+    }
+    underWay.push({ writes, sentAt: clock.monotonic() });
+    const rows = writer.take();
+    link.send({ kind: "commit", rows }, [rows.buffer]);
+  }
+
+  function committed(revision: Revision): void {
+    for (let sent = underWay[0]; sent !== undefined; sent = underWay[0]) {
+      if (sent.writes[sent.writes.length - 1]!.version.revision > revision) break;
+      underWay.shift();
+      for (const write of sent.writes) mvcc.acknowledge(write);
+      observe?.commit?.(sent.writes.length, (clock.monotonic() - sent.sentAt) / 1000);
+    }
+    scheduleDispatch();
+    wakeDrained();
+  }
+
+  function failed(error: Error): void {
+    const writes = [...underWay.flatMap((sent) => sent.writes), ...queue];
+    underWay.length = 0;
+    queue = [];
+    mvcc.fail(error, writes);
+    wakeDrained();
+  }
+
+  function wakeDrained(): void {
+    if (underWay.length > 0 || queue.length > 0) return;
+    for (const wake of drained) wake();
+    drained = [];
+  }
+
+  return {
+    get revision() {
+      return mvcc.revision;
+    },
+    get compactedRevision() {
+      return mvcc.compactedRevision;
+    },
+    get failure() {
+      return mvcc.failure;
+    },
+    get statistics() {
+      return mvcc.statistics;
+    },
+    // One process has the store, and what it acknowledged is visible to it already.
+    fresh: () => Promise.resolve(),
+    waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
+    get: (key) => mvcc.get(key),
+    getAt: (key, revision) => mvcc.getAt(key, revision),
+    range: (prefix, rangeOptions) => mvcc.range(prefix, rangeOptions),
+    rangeAt: (prefix, rangeOptions) => mvcc.rangeAt(prefix, rangeOptions),
+    count: (prefix) => mvcc.count(prefix),
+    put: (key, expected, encode, ttlSeconds) => mvcc.put(key, expected, encode, ttlSeconds),
+    remove: (key, expected, encodeLast) => mvcc.remove(key, expected, encodeLast),
+    watch: (watchOptions) => mvcc.watch(watchOptions),
+    compact: (revision) => mvcc.compact(revision),
+    backup: async (file) => {
+      await link.ask({ kind: "backup", file });
+    },
+    entryAt: (index) => mvcc.entryAt(index),
+    logged: (revisions) => versions(link, revisions),
+    digests: async () => {
+      const memory = mvcc.digest;
+      const { revision } = memory;
+      const { keys, sum } = await link.ask({ kind: "digest", revision });
+      return { memory, log: { revision, keys, sum } };
+    },
+    close: async () => {
+      if (isClosed) return;
+      isClosed = true;
+      mvcc.seal();
+      if (underWay.length > 0 || queue.length > 0) await new Promise<void>((resolve) => drained.push(resolve));
+      mvcc.close();
+      await link.stop();
+    },
+  };
+}
+
+/** The worker, its questions and answers. */
+interface Link {
+  onMessage: (message: FromWorker) => void;
+  onLost: (error: Error) => void;
+  send(message: ToWorker, handOver: ArrayBuffer[]): void;
+  ask<K extends Question["kind"]>(question: Extract<Question, { kind: K }>): Promise<Answers[K]>;
+  /** Lets the worker close the file, and ends it. */
+  stop(): Promise<void>;
+}
+
+function startWorker(start: WorkerStart): Link {
+  // In the source tree this file and the worker end in .ts, in the package in .js.
+  const url = new URL(`./sqlite/worker${extname(import.meta.url)}`, import.meta.url);
+  const worker = new Worker(url, { workerData: start, execArgv: [], name: "binnacle-storage" });
+  const asked = new Map<
+    number,
+    { resolve: (answer: Answers[keyof Answers]) => void; reject: (error: Error) => void }
+  >();
+  let lastId = 0;
+  let isStopping = false;
+  let isGone = false;
+  const lost = (error: Error): void => {
+    if (isGone) return;
+    isGone = true;
+    for (const { reject } of asked.values()) reject(error);
+    asked.clear();
+    if (!isStopping) link.onLost(error);
+  };
+  const link: Link = {
+    onMessage: () => undefined,
+    onLost: () => undefined,
+    send: (message, handOver) => worker.postMessage(message, handOver),
+    ask: (question) =>
+      new Promise((resolve, reject) => {
+        if (isGone || isStopping) {
+          reject(new StorageFailure("the store is closed"));
+          return;
+        }
+        const id = ++lastId;
+        // Safe: the worker answers a question with the answer of its kind.
+        asked.set(id, { resolve: resolve as (answer: Answers[keyof Answers]) => void, reject });
+        worker.postMessage({ kind: "ask", id, question } satisfies ToWorker);
+      }),
+    stop: async () => {
+      if (!isGone) await Promise.race([link.ask({ kind: "close" }).catch(() => undefined), ended]);
+      isStopping = true;
+      lost(new StorageFailure("the store is closed"));
+      await worker.terminate();
+    },
+  };
+  const ended = new Promise<void>((resolve) => {
+    worker.on("exit", (code) => {
+      lost(new StorageFailure(`the storage thread ended with code ${code}`));
+      resolve();
+    });
+  });
+  worker.on("error", (error) =>
+    lost(new StorageFailure(`the storage thread failed: ${String(error)}`, { cause: error })),
+  );
+  worker.on("message", (message: FromWorker) => {
+    if (message.kind !== "answer" && message.kind !== "error") {
+      link.onMessage(message);
+      return;
+    }
+    const waiting = asked.get(message.id);
+    asked.delete(message.id);
+    if (message.kind === "answer") waiting?.resolve(message.answer);
+    else waiting?.reject(new StorageFailure(message.message));
+  });
+  return link;
+}
+
+function oldReader(link: Link): OldReader {
+  return {
+    async events(prefix, exact, after, upTo) {
+      const { rows, reached } = await link.ask({ kind: "events", prefix, exact, after, upTo });
+      if (rows === undefined) return undefined;
+      const events: StoreEvent[] = [];
+      const read = readRows(rows);
+      for (const row of read) {
+        const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
+        const type = row.deleted !== 0 ? "DELETED" : previous === undefined ? "ADDED" : "MODIFIED";
+        events.push({ type, revision: row.revision, entry: entryOf(row), previous, frames: undefined });
+      }
+      return { events, reached };
+    },
+    async undo(undo: Undo, from, to, after, upTo) {
+      const { keys, previous } = await link.ask({ kind: "undo", from, to, after, upTo });
+      for (const [i, key] of keys.entries()) if (!undo.has(key)) undo.set(key, previous[i]!);
+    },
+    versions: (revisions) => versions(link, revisions),
+  };
+}
+
+async function versions(link: Link, revisions: readonly Revision[]): Promise<readonly (Entry | undefined)[]> {
+  const { rows } = await link.ask({ kind: "versions", revisions });
+  const found = new Map<Revision, Entry>();
+  for (const row of readRows(rows)) found.set(row.revision, entryOf(row));
+  return revisions.map((revision) => found.get(revision));
+}
+
+/** An entry with bytes of its own, so that it does not keep the whole answer alive. */
+function entryOf(row: LogRow): Entry {
+  const value = Buffer.from(row.value);
+  return { key: row.key, value, revision: row.revision, created: row.created, expiresAt: row.expires, view: undefined };
+}
