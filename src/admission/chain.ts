@@ -1,0 +1,59 @@
+/**
+ * Admission plugins in order: all that may change the object, then all that may refuse it. On the path of every write:
+ * a chain whose plugins answer at once makes no promise of its own beyond the caller's.
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { AdmissionAttributes, AdmissionPlugin, Operation } from "./plugin.ts";
+
+export interface AdmissionChain {
+  /** Names of the plugins, in order. */
+  readonly names: readonly string[];
+  /** Whether any plugin has a word on this operation. */
+  handles(operation: Operation): boolean;
+  /** The object as the plugins leave it; `undefined` where there is none (deletes). */
+  admit(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
+  validate(attributes: AdmissionAttributes): void | Promise<void>;
+}
+
+export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
+  const operations = new Set(plugins.flatMap((plugin) => plugin.operations));
+  const having = (method: "admit" | "validate", operation: Operation): readonly AdmissionPlugin[] =>
+    plugins.filter((plugin) => plugin[method] !== undefined && plugin.operations.includes(operation));
+  const byOperation = (method: "admit" | "validate"): ReadonlyMap<Operation, readonly AdmissionPlugin[]> =>
+    new Map([...operations].map((operation) => [operation, having(method, operation)]));
+  const admitting = byOperation("admit");
+  const validating = byOperation("validate");
+  return {
+    names: plugins.map((plugin) => plugin.name),
+    handles: (operation) => operations.has(operation),
+    admit: (attributes) => admitFrom(admitting.get(attributes.operation) ?? [], 0, attributes),
+    validate: (attributes) => validateFrom(validating.get(attributes.operation) ?? [], 0, attributes),
+  };
+}
+
+function admitFrom(
+  plugins: readonly AdmissionPlugin[],
+  start: number,
+  attributes: AdmissionAttributes,
+): ApiObject | undefined | Promise<ApiObject | undefined> {
+  let current = attributes;
+  for (let i = start; i < plugins.length; i++) {
+    const answer = plugins[i]!.admit!(current);
+    if (answer instanceof Promise) {
+      return answer.then((object) => admitFrom(plugins, i + 1, { ...current, object }));
+    }
+    if (answer !== current.object) current = { ...current, object: answer };
+  }
+  return current.object;
+}
+
+function validateFrom(
+  plugins: readonly AdmissionPlugin[],
+  start: number,
+  attributes: AdmissionAttributes,
+): void | Promise<void> {
+  for (let i = start; i < plugins.length; i++) {
+    const answer = plugins[i]!.validate!(attributes);
+    if (answer instanceof Promise) return answer.then(() => validateFrom(plugins, i + 1, attributes));
+  }
+}

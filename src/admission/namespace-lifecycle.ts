@@ -1,0 +1,56 @@
+/**
+ * NamespaceLifecycle: nothing is written into a namespace that does not exist, nothing is created in one that is being
+ * deleted, and the system's namespaces are not deleted. Source: upstream's plugin of this name.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { forbidden, notFound } from "#meta/status-error.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+
+export interface NamespaceLifecycleOptions {
+  readonly domain: ApiDomain;
+  /** Answers from memory; `undefined` when there is none. */
+  getNamespace(name: string): ApiObject | undefined;
+}
+
+const namespaces = { group: "", resource: "namespaces" };
+
+export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
+  const { domain, getNamespace } = options;
+  const immortal = new Set(["default", domain.rename("kube-system"), domain.rename("kube-public")]);
+  const reviews = domain.rename("authorization.k8s.io");
+  const check = (attributes: AdmissionAttributes): ApiObject | undefined => {
+    const { operation, kind, name, namespace, resource, object } = attributes;
+    const isNamespace = kind.group === "" && kind.kind === "Namespace";
+    if (isNamespace) {
+      if (operation === "DELETE" && immortal.has(name)) {
+        throw forbidden(namespaces, name, "this namespace may not be deleted");
+      }
+      return object;
+    }
+    if (namespace === "" || operation === "DELETE") return object;
+    if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return object;
+    const found = getNamespace(namespace);
+    if (found === undefined) throw notFound(namespaces, namespace);
+    if (operation === "CREATE" && isEnding(found)) {
+      throw refusal(
+        attributes,
+        `unable to create new content in namespace ${namespace} because it is being terminated`,
+        [
+          {
+            reason: "NamespaceTerminating",
+            message: `namespace ${namespace} is being terminated`,
+            field: "metadata.namespace",
+          },
+        ],
+      );
+    }
+    return object;
+  };
+  return { name: "NamespaceLifecycle", operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
+}
+
+function isEnding(namespace: ApiObject): boolean {
+  const { status } = namespace as { readonly status?: { readonly phase?: string } }; // a Namespace, by the lookup
+  return status?.phase === "Terminating";
+}

@@ -1,0 +1,55 @@
+/**
+ * What an admission plugin is. Plugins see the object of a write in the version of the request, after defaults. They
+ * learn about other objects through functions they are made with, never through stores.
+ */
+import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import { forbidden, type StatusCause, StatusError } from "#meta/status-error.ts";
+
+export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+
+export interface AdmissionAttributes {
+  readonly context: RequestContext;
+  readonly operation: Operation;
+  readonly resource: GroupVersionResource;
+  /** Kind of the body, which is not the resource's for some subresources. */
+  readonly kind: GroupVersionKind;
+  /** Empty for cluster-scoped resources. */
+  readonly namespace: string;
+  /** Empty for a create whose name will be generated, and for the delete of a collection. */
+  readonly name: string;
+  /** Empty for the main resource. */
+  readonly subresource: string;
+  /** What is to be written; `undefined` for deletes. */
+  readonly object: ApiObject | undefined;
+  /** What is there; `undefined` for creates. */
+  readonly oldObject: ApiObject | undefined;
+  readonly dryRun: boolean;
+  /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as webhooks are sent them. */
+  readonly options: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A plugin answers at once or with a promise; both throw `StatusError` to refuse. */
+export interface AdmissionPlugin {
+  /** Upstream's name, as flags say it. */
+  readonly name: string;
+  readonly operations: readonly Operation[];
+  /** May change the object: returns it, or a changed copy. Called for creates, updates and connects, and for deletes. */
+  admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
+  /** May only refuse. */
+  validate?(attributes: AdmissionAttributes): void | Promise<void>;
+}
+
+/** A refusal in the plugin's words, as clients see it. */
+export function refusal(
+  attributes: AdmissionAttributes,
+  reason: string,
+  causes: readonly StatusCause[] = [],
+): StatusError {
+  const { metadata } = attributes.object ?? { metadata: undefined };
+  const name = [attributes.name, metadata?.name, metadata?.generateName].find((text) => (text ?? "") !== "");
+  const error = forbidden(attributes.resource, name ?? "Unknown", reason);
+  if (causes.length === 0) return error;
+  return new StatusError({ ...error.status, details: { ...error.status.details, causes } });
+}

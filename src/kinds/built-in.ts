@@ -1,0 +1,145 @@
+/**
+ * Built-in kinds as definitions: facts from the generated tables joined with the behaviour in this folder. Schemas are
+ * built when a definition's is first asked for.
+ */
+import type { ApiTables, KindFacts } from "#api/definitions.ts";
+import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Schema } from "#schema/schema.ts";
+import { kindBehaviour } from "./all.ts";
+import { genericStrategy, type KindEnvironment } from "./generic.ts";
+import { zeroOf } from "./zero-value.ts";
+
+/** Definitions of the kinds that `serves` says yes to, in the order of the tables (group, version, resource). */
+export function builtInDefinitions(
+  tables: ApiTables,
+  environment: KindEnvironment,
+  serves: (facts: KindFacts) => boolean = () => true,
+): readonly ResourceDefinition[] {
+  return tables.kinds.filter(serves).map((facts) => definitionOf(facts, tables, environment));
+}
+
+function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvironment): ResourceDefinition {
+  const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment);
+  let schema: Schema | undefined;
+  const schemaOf = (): Schema => {
+    schema ??= tables.schemaOf(facts);
+    if (schema === undefined) throw new Error(`no type for ${apiVersionOf(facts)} ${facts.kind}`);
+    return schema;
+  };
+  const strategy = genericStrategy(
+    {
+      hasStatus: facts.statusSubresource,
+      generation: facts.generation,
+      zeroStatus: () => {
+        const field = schemaOf().fields?.get("status");
+        return field?.keep === true ? zeroOf(field.schema) : undefined;
+      },
+    },
+    behaviour,
+  );
+  const deprecation = deprecationOf(facts);
+  return {
+    group: facts.group,
+    version: facts.version,
+    kind: facts.kind,
+    resource: facts.resource,
+    singular: facts.singular,
+    listKind: facts.listKind,
+    namespaced: facts.namespaced,
+    verbs: facts.verbs,
+    shortNames: facts.shortNames,
+    categories: facts.categories,
+    subresources: facts.subresources.filter(({ gate }) => gate === undefined || environment.gate(gate)),
+    get schema() {
+      return schemaOf();
+    },
+    storage: storageOf(facts, tables),
+    storageVersionHash: facts.storageVersionHash,
+    ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
+    stored: facts.stored,
+    nameRule: facts.nameRule,
+    generation: facts.generation,
+    gracefulDeletion: facts.gracefulDeletion,
+    defaultPropagation: facts.defaultPropagation,
+    returnDeletedObject: returnedByDelete.has(`${facts.kubernetesGroup}/${facts.resource}`),
+    createOnUpdate: facts.createOnUpdate,
+    unconditionalUpdate: facts.unconditionalUpdate,
+    selectableFields: facts.selectableFields ?? [],
+    fieldAliases: facts.fieldAliases,
+    columns: behaviour.columns ?? [],
+    strategy,
+    ...(deprecation === undefined ? {} : { deprecation }),
+    origin: "builtin",
+  };
+}
+
+/** Resources whose DELETE answers with the object that went, where others answer with a Status. */
+const returnedByDelete: ReadonlySet<string> = new Set([
+  "/persistentvolumeclaims",
+  "/persistentvolumes",
+  "/pods",
+  "/podtemplates",
+  "/resourcequotas",
+  "/serviceaccounts",
+  "/services",
+  "storage.k8s.io/csidrivers",
+  "storage.k8s.io/csinodes",
+  "storage.k8s.io/storageclasses",
+  "storage.k8s.io/volumeattachments",
+  "storage.k8s.io/volumeattributesclasses",
+]);
+
+/**
+ * Where and as what a kind is stored. The preferred of all its versions, served or not, so that it does not depend on
+ * what is switched on today. Both event groups lie in the core one.
+ */
+function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["storage"] {
+  const { kind, resource } = facts;
+  if (facts.kubernetesGroup === "events.k8s.io") return { group: "", version: "v1", kind, resource };
+  let best = facts.version;
+  for (const other of tables.kinds) {
+    if (other.group === facts.group && other.kind === kind && isPreferred(other.version, best)) best = other.version;
+  }
+  return { group: facts.group, version: best, kind, resource };
+}
+
+/** Stable before beta before alpha, then the higher. */
+function isPreferred(version: string, over: string): boolean {
+  const [stage, major, minor] = versionRank(version);
+  const [otherStage, otherMajor, otherMinor] = versionRank(over);
+  if (stage !== otherStage) return stage > otherStage;
+  return major === otherMajor ? minor > otherMinor : major > otherMajor;
+}
+
+function versionRank(version: string): readonly [stage: number, major: number, minor: number] {
+  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
+  if (match === null) return [-1, 0, 0];
+  return [match[2] === undefined ? 2 : match[2] === "beta" ? 1 : 0, Number(match[1]), Number(match[3] ?? 0)];
+}
+
+const release = "1.32";
+
+/** The warning of a version that is deprecated in this release. */
+function deprecationOf(facts: KindFacts): ResourceDefinition["deprecation"] {
+  // The type of component statuses carries no mark; upstream's server says it all the same.
+  const isStatus = facts.kubernetesGroup === "" && facts.kind === "ComponentStatus";
+  const { deprecated, removed, replacement } = isStatus ? { ...facts.lifecycle, deprecated: "1.19" } : facts.lifecycle;
+  if (deprecated === undefined || isLater(deprecated, release)) return undefined;
+  const parts = [`${apiVersionOf(facts)} ${facts.kind} is deprecated in v${deprecated}+`];
+  if (removed !== undefined) parts.push(`, unavailable in v${removed}+`);
+  if (replacement !== undefined) {
+    const slash = replacement.lastIndexOf("/");
+    const gv = parseApiVersion(replacement.slice(0, slash));
+    parts.push(
+      `; use ${gv === undefined ? replacement.slice(0, slash) : apiVersionOf(gv)} ${replacement.slice(slash + 1)}`,
+    );
+  }
+  return { warning: parts.join(""), removedRelease: removed ?? "" };
+}
+
+function isLater(one: string, other: string): boolean {
+  const [major = 0, minor = 0] = one.split(".").map(Number);
+  const [otherMajor = 0, otherMinor = 0] = other.split(".").map(Number);
+  return major === otherMajor ? minor > otherMinor : major > otherMajor;
+}

@@ -1,0 +1,103 @@
+/** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
+import { formatLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
+import { ageOf } from "#meta/human-duration.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Column } from "#registry/resource-definition.ts";
+import { type Json, listField, objectField, textField } from "./edit.ts";
+
+type Cell = (object: ApiObject, nowMs: number) => unknown;
+
+const column =
+  (type: Column["type"], priority: number) =>
+  (name: string, description: string, cell: Cell): Column => ({
+    name,
+    type,
+    format: "",
+    description,
+    priority,
+    cell,
+  });
+
+/** A column of texts; cells may be numbers where upstream's are. */
+export const text = column("string", 0);
+export const integer = column("integer", 0);
+export const flag = column("boolean", 0);
+/** Shown only in wide output. */
+export const wideText = column("string", 1);
+
+export const nameColumn: Column = {
+  ...text("Name", "Name of the object, unique within its scope.", (object) => object.metadata.name ?? ""),
+  format: "name",
+};
+
+/** The name of a class, marked when it is the default. */
+export function classNameColumn(isDefault: (object: ApiObject) => boolean): Column {
+  const cell = (object: ApiObject): string => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
+  return { ...nameColumn, cell };
+}
+
+export const ageColumn: Column = text("Age", "Time since the server created the object.", (object, nowMs) =>
+  ageOf(object.metadata.creationTimestamp, nowMs),
+);
+
+export const createdColumn: Column = {
+  ...column("date", 0)("Created At", "Time at which the server created the object, in UTC.", (object) =>
+    object.metadata.creationTimestamp === undefined ? null : object.metadata.creationTimestamp,
+  ),
+};
+
+export const age = ageOf;
+
+export const orNone = (value: unknown): unknown =>
+  value === undefined || value === null || value === "" ? "<none>" : value;
+
+/** `k=v` pairs in order of the keys. */
+export function labelsText(labels: Json | undefined): string {
+  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${String(value)}`);
+  return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
+}
+
+/** At most `max` texts, and how many more there are. */
+export function firstOf(texts: readonly string[], max: number, none: string): string {
+  if (texts.length === 0) return none;
+  const more = texts.length - max;
+  return texts.slice(0, max).join(",") + (more > 0 ? ` + ${more} more...` : "");
+}
+
+export const selectorText = (selector: unknown): string =>
+  formatLabelSelector(selector as LabelSelectorObject | null | undefined); // the schema says that it is one
+
+/** Columns of names and images of the containers a template holds. */
+export function containerColumns(podSpecOf: (object: ApiObject) => Json | undefined): readonly Column[] {
+  const all = (key: string) => (object: ApiObject) =>
+    listField(podSpecOf(object) ?? {}, "containers")
+      .map((container) => textField(container, key))
+      .join(",");
+  return [
+    wideText("Containers", "Names of the containers in the template.", all("name")),
+    wideText("Images", "Images of the containers in the template.", all("image")),
+  ];
+}
+
+/** Access modes in short, in upstream's order. */
+export function accessModesText(modes: unknown): string {
+  const shown = Array.isArray(modes) ? modes : [];
+  return shortModes
+    .filter(([mode]) => shown.includes(mode))
+    .map(([, short]) => short)
+    .join(",");
+}
+
+const shortModes = [
+  ["ReadWriteOnce", "RWO"],
+  ["ReadOnlyMany", "ROX"],
+  ["ReadWriteMany", "RWX"],
+  ["ReadWriteOncePod", "RWOP"],
+] as const;
+
+/** Walks down fields that hold objects. */
+export function inside(object: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let at = object;
+  for (const name of path) at = at === undefined ? undefined : objectField(at, name);
+  return at;
+}

@@ -1,0 +1,42 @@
+/** VolumeAttributesClass: named settings of volumes for a storage driver; made once and never changed. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { defaultClassCheck } from "#meta/default-class.ts";
+import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { qualifiedName } from "#meta/names.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, classNameColumn, text } from "../cells.ts";
+import { textField, textsField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateParameters } from "./parameters.ts";
+
+export function volumeAttributesClasses(environment: KindEnvironment): KindBehaviour {
+  return {
+    columns: [
+      classNameColumn(defaultClassCheck("VolumeAttributesClass", environment.domain)),
+      text("DriverName", "Storage driver that the settings are for.", (object) => textField(object, "driverName")),
+      ageColumn,
+    ],
+    strategy: {
+      validate,
+      validateUpdate: (object, old) => [...validateKept(object, old), ...validate(object)],
+    },
+  };
+}
+
+function validate(object: ApiObject): FieldError[] {
+  return [
+    ...validateDriver(textField(object, "driverName"), "driverName"),
+    ...validateParameters(textsField(object, "parameters") ?? {}, { field: "parameters", allowEmpty: false }),
+  ];
+}
+
+function validateDriver(name: string, field: string): FieldError[] {
+  if (name === "") return [required(field)];
+  return qualifiedName(name.toLowerCase()).map((message) => invalidField(field, name, message));
+}
+
+function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
+  return ["driverName", "parameters"]
+    .filter((field) => !jsonEquals(object[field] ?? null, old[field] ?? null))
+    .map((field) => invalidField(field, object[field] ?? null, "field is immutable"));
+}

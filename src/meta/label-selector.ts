@@ -1,0 +1,105 @@
+/**
+ * LabelSelector objects, as specs of many kinds hold them: their checks, their compiled form and their text.
+ * Source: upstream's `apis/meta/v1/validation` and `FormatLabelSelector`.
+ */
+import { type FieldError, forbiddenField, goQuote, invalidField, required } from "./field-error.ts";
+import { labelValue, qualifiedName } from "./names.ts";
+import { compileLabels, type LabelOperator, type LabelRequirement, type LabelSelector } from "./selector.ts";
+import { validateLabels } from "./validate-object-meta.ts";
+
+export interface LabelSelectorRequirement {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly values?: readonly string[] | null;
+}
+
+export interface LabelSelectorObject {
+  readonly matchLabels?: Readonly<Record<string, string>> | null;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[] | null;
+}
+
+const operators: ReadonlyMap<string, LabelOperator> = new Map([
+  ["In", "in"],
+  ["NotIn", "notin"],
+  ["Exists", "exists"],
+  ["DoesNotExist", "!"],
+]);
+
+/** Findings below `field`. Values that cannot be label values may be tolerated, for objects written before. */
+export function validateLabelSelector(
+  selector: LabelSelectorObject,
+  field: string,
+  options: { readonly allowInvalidValues?: boolean } = {},
+): FieldError[] {
+  const errors = validateLabels(selector.matchLabels ?? undefined, `${field}.matchLabels`);
+  for (const [index, expression] of (selector.matchExpressions ?? []).entries()) {
+    const path = `${field}.matchExpressions[${index}]`;
+    const { key = "", operator = "" } = expression;
+    const values = expression.values ?? [];
+    if (operator === "In" || operator === "NotIn") {
+      if (values.length === 0) {
+        errors.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (operator === "Exists" || operator === "DoesNotExist") {
+      if (values.length > 0) {
+        errors.push(
+          forbiddenField(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+        );
+      }
+    } else {
+      errors.push(invalidField(`${path}.operator`, operator, "not a valid selector operator"));
+    }
+    for (const message of qualifiedName(key)) errors.push(invalidField(`${path}.key`, key, message));
+    if (options.allowInvalidValues === true) continue;
+    for (const [at, value] of values.entries()) {
+      for (const message of labelValue(value)) errors.push(invalidField(`${path}.values[${at}]`, value, message));
+    }
+  }
+  return errors;
+}
+
+/**
+ * The selector that such an object means, `undefined` when it cannot be read. An object without requirements selects
+ * everything; that an absent one selects nothing is the caller's to know.
+ */
+export function compileLabelSelector(selector: LabelSelectorObject): LabelSelector | undefined {
+  const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
+    key,
+    operator: "=",
+    values: [value],
+  }));
+  for (const { key = "", operator = "", values } of selector.matchExpressions ?? []) {
+    const compiled = operators.get(operator);
+    if (compiled === undefined) return undefined;
+    requirements.push({ key, operator: compiled, values: [...new Set(values ?? [])].sort() });
+  }
+  return compileLabels(requirements);
+}
+
+/** Text of a selector in tables: `<none>` when empty or absent, `<error>` when it cannot be read. */
+export function formatLabelSelector(selector: LabelSelectorObject | null | undefined): string {
+  if (selector === null || selector === undefined) return "<none>";
+  const compiled = compileLabelSelector(selector);
+  if (compiled === undefined) return "<error>";
+  return compiled.empty ? "<none>" : compiled.text;
+}
+
+/** A selector as Go prints the struct in field errors. */
+export function printLabelSelector(selector: LabelSelectorObject): string {
+  const pairs = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const labels =
+    selector.matchLabels === undefined || selector.matchLabels === null
+      ? "map[string]string(nil)"
+      : `map[string]string{${pairs.map(([key, value]) => `${goQuote(key)}:${goQuote(value)}`).join(", ")}}`;
+  const expressions =
+    selector.matchExpressions === undefined || selector.matchExpressions === null
+      ? "[]v1.LabelSelectorRequirement(nil)"
+      : `[]v1.LabelSelectorRequirement{${selector.matchExpressions.map(printExpression).join(", ")}}`;
+  return `v1.LabelSelector{MatchLabels:${labels}, MatchExpressions:${expressions}}`;
+}
+
+function printExpression({ key = "", operator = "", values }: LabelSelectorRequirement): string {
+  const list =
+    values === undefined || values === null ? "[]string(nil)" : `[]string{${values.map(goQuote).join(", ")}}`;
+  return `v1.LabelSelectorRequirement{Key:${goQuote(key)}, Operator:${goQuote(operator)}, Values:${list}}`;
+}
