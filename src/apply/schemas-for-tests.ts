@@ -1,4 +1,4 @@
-/** A small type with every list and patch strategy, for the tests of this folder. */
+/** Small types with every list type and patch strategy, for the tests of this folder. */
 import type { Field, Schema } from "#schema/schema.ts";
 
 const string: Schema = { type: "string" };
@@ -39,3 +39,82 @@ export const everyStrategy: Schema = struct("Testing", {
   nested: struct("Nested", { items: { type: "array", items: item, patchStrategy: ["merge"], patchMergeKey: "name" } }),
   raw: { type: "any", special: "rawExtension" },
 });
+
+const place = struct("Place", {
+  s: string,
+  i: integer,
+  set: { type: "array", listType: "set", items: string },
+  m: { type: "map", items: string },
+});
+
+const keyed: Schema = {
+  type: "object",
+  fields: new Map<string, Field>([
+    ["name", { schema: string }],
+    ["port", { schema: integer }],
+    ["proto", { schema: string, default: "TCP" }],
+    ["v", { schema: string }],
+    ["sub", { schema: place }],
+  ]),
+};
+
+/** Every way in which apply takes lists and maps. */
+export const everyTopology: Schema = struct("Topology", {
+  s: string,
+  i: integer,
+  b: { type: "boolean" },
+  st: place,
+  at: struct("Atomic", { s: string, i: integer }, { mapType: "atomic" }),
+  m: { type: "map", items: string },
+  ms: { type: "map", items: place },
+  am: { type: "map", mapType: "atomic", items: string },
+  al: { type: "array", items: string, listType: "atomic" },
+  set: { type: "array", listType: "set", items: { type: "any", special: "intOrString" } },
+  kl: { type: "array", patchStrategy: ["merge"], patchMergeKey: "name", items: keyed },
+  kl2: { type: "array", listType: "map", listMapKeys: ["port", "proto"], items: keyed },
+  any: { type: "any" },
+  raw: { type: "any", special: "rawExtension" },
+});
+
+const metadata = struct("ObjectMeta", {
+  name: string,
+  creationTimestamp: { type: "string", special: "time" },
+  labels: { type: "map", items: string },
+  finalizers: { ...strings, listType: "set" },
+  managedFields: { type: "array", listType: "atomic", items: { type: "any" } },
+});
+
+const kept = (schema: Schema): Field => ({ schema, keep: true });
+
+const object = (fields: readonly (readonly [string, Field])[]): Schema => ({
+  type: "object",
+  fields: new Map([
+    ["apiVersion", { schema: string, omitempty: true }],
+    ["kind", { schema: string, omitempty: true }],
+    ["metadata", kept(metadata)],
+    ...fields,
+  ]),
+});
+
+/** A built-in kind with data only. */
+export const configMap: Schema = object([["data", { schema: { type: "map", items: string }, omitempty: true }]]);
+
+/** A built-in kind with a spec and a status, which its JSON always has. */
+export const workload: Schema = object([
+  [
+    "spec",
+    kept({
+      type: "object",
+      fields: new Map<string, Field>([
+        ["replicas", { schema: integer, ptr: true, omitempty: true }],
+        ["strategy", kept(struct("Strategy", { type: string, rolling: place }))],
+        ["containers", kept({ type: "array", listType: "map", listMapKeys: ["name"], items: item })],
+        [
+          "volumes",
+          { schema: { type: "array", listType: "map", listMapKeys: ["name"], items: item }, omitempty: true },
+        ],
+      ]),
+    }),
+  ],
+  ["status", kept(struct("Status", { phase: string }))],
+]);

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  compareElements,
+  compareText,
+  difference,
+  emptyFieldSet,
+  equalSets,
+  type FieldPath,
+  type FieldSet,
+  fieldSetOf,
+  hasPath,
+  intersection,
+  isEmptySet,
+  keyElement,
+  leavesOf,
+  parseFieldSet,
+  pathsOf,
+  recursiveDifference,
+  union,
+  valueElement,
+} from "./field-set.ts";
+import { frozen } from "./frozen.ts";
+
+const elements = [
+  "f:a",
+  "f:b",
+  "f:a.b",
+  'k:{"name":"x"}',
+  'k:{"name":"y","port":1}',
+  'v:"x"',
+  "v:2",
+  "v:10",
+  "i:0",
+  "i:11",
+];
+const path = fc.array(fc.constantFrom(...elements), { minLength: 1, maxLength: 4 });
+const paths = fc.array(path, { maxLength: 12 });
+const key = (one: FieldPath): string => JSON.stringify(one);
+const keysOf = (set: FieldSet): Set<string> => new Set([...pathsOf(set)].map(key));
+
+/** Runs a claim about sets given as paths; the sets are frozen. */
+function holds(claim: (a: FieldSet, b: FieldSet, inA: ReadonlySet<string>, inB: ReadonlySet<string>) => void): void {
+  fc.assert(
+    fc.property(paths, paths, (left, right) => {
+      const a = frozen(fieldSetOf(left));
+      const b = frozen(fieldSetOf(right));
+      claim(a, b, new Set(left.map(key)), new Set(right.map(key)));
+    }),
+  );
+}
+
+test("a set has the paths it was made of and no others", () => {
+  holds((a, b, inA) => {
+    assert.deepEqual(keysOf(a), new Set(inA));
+    for (const one of pathsOf(b)) assert.equal(hasPath(a, one), inA.has(key(one)));
+    assert.equal(isEmptySet(a), inA.size === 0);
+  });
+});
+
+test("union, intersection and difference are those of the sets of paths", () => {
+  holds((a, b, inA, inB) => {
+    assert.deepEqual(keysOf(union(a, b)), inA.union(inB));
+    assert.deepEqual(keysOf(intersection(a, b)), inA.intersection(inB));
+    assert.deepEqual(keysOf(difference(a, b)), inA.difference(inB));
+  });
+});
+
+test("the recursive difference also takes what lies below", () => {
+  holds((a, b, inA, inB) => {
+    const isBelow = (one: string): boolean => {
+      const whole = JSON.parse(one) as string[];
+      return whole.some((_, i) => inB.has(key(whole.slice(0, i + 1))));
+    };
+    assert.deepEqual(keysOf(recursiveDifference(a, b)), new Set([...inA].filter((one) => !isBelow(one))));
+  });
+});
+
+test("leaves are the paths with nothing below them", () => {
+  holds((a, _b, inA) => {
+    const all = [...inA].map((one) => JSON.parse(one) as string[]);
+    const isAbove = (one: string[]): boolean =>
+      all.some((other) => other.length > one.length && one.every((element, i) => other[i] === element));
+    assert.deepEqual(keysOf(leavesOf(a)), new Set(all.filter((one) => !isAbove(one)).map(key)));
+  });
+});
+
+test("results are canonical, and equal when their paths are", () => {
+  holds((a, b) => {
+    for (const set of [a, union(a, b), intersection(a, b), difference(a, b), recursiveDifference(a, b), leavesOf(a)]) {
+      assert.equal(parseFieldSet(set), set);
+      assert.equal(JSON.stringify(parseFieldSet(JSON.parse(JSON.stringify(set)))), JSON.stringify(set));
+    }
+    assert.ok(equalSets(union(a, b), union(b, a)));
+    assert.ok(equalSets(union(difference(a, b), intersection(a, b)), a));
+    assert.equal(equalSets(a, b), JSON.stringify(a) === JSON.stringify(b));
+  });
+});
+
+test("an operation that changes nothing gives its argument back", () => {
+  holds((a, b) => {
+    assert.equal(union(a, a), a);
+    assert.equal(union(a, intersection(a, b)), a);
+    const rest = difference(a, b);
+    assert.equal(difference(rest, b), rest);
+  });
+});
+
+test("elements are written as Go writes them [MF-10]", () => {
+  assert.equal(valueElement("a<b>&\u2028"), 'v:"a\\u003cb\\u003e\\u0026\\u2028"');
+  assert.equal(valueElement(true), "v:true");
+  assert.equal(valueElement(1.5), "v:1.5");
+  assert.equal(
+    keyElement([
+      ["protocol", "TCP"],
+      ["port", 80],
+    ]),
+    'k:{"port":80,"protocol":"TCP"}',
+  );
+});
+
+test("elements are ordered by kind, names by bytes, values by type [MF-10]", () => {
+  const ordered = [
+    "f:Z",
+    "f:a",
+    "f:\uffee",
+    "f:\u{1f600}",
+    'k:{"id":2}',
+    'k:{"id":10}',
+    'k:{"name":"a"}',
+    "v:2",
+    "v:10",
+    'v:"10"',
+    "v:true",
+  ];
+  assert.deepEqual(ordered.toReversed().sort(compareElements), ordered);
+  assert.ok(compareText("a", "ab") < 0);
+});
+
+test("a set from a client is sorted and normalized", () => {
+  const check = (given: unknown, expected: string | undefined): void => {
+    const set = parseFieldSet(frozen(given));
+    assert.equal(set === undefined ? undefined : JSON.stringify(set), expected);
+  };
+  check({ "f:b": {}, "f:a": { "f:c": {}, ".": {} } }, '{"f:a":{".":{},"f:c":{}},"f:b":{}}');
+  check({ "f:a": { ".": {} } }, '{"f:a":{}}');
+  check({ ".": {}, "f:a": {} }, '{"f:a":{}}');
+  check({ 'k:{"b": 1, "a":2}': {} }, '{"k:{\\"a\\":2,\\"b\\":1}":{}}');
+  check({ "x:unknown": {}, "f:a": {} }, '{"f:a":{}}');
+  check({ "f:a": { "x:unknown": {} } }, "{}");
+  check({ "f:__proto__": {} }, '{"f:__proto__":{}}');
+  check(null, "{}");
+  check({ f: {} }, undefined);
+  check({ "f:a": 5 }, undefined);
+  check({ "v:{": {} }, undefined);
+  check({ "k:[]": {} }, undefined);
+  check([], undefined);
+  check("x", undefined);
+});
+
+test("a set that is nested too deeply is refused", () => {
+  let deep: unknown = {};
+  for (let i = 0; i < 5000; i++) deep = { "f:a": deep };
+  assert.equal(parseFieldSet(deep), undefined);
+});
+
+test("the empty set is one value", () => {
+  assert.equal(fieldSetOf([]), emptyFieldSet);
+  assert.equal(intersection(fieldSetOf([["f:a"]]), fieldSetOf([["f:b"]])), emptyFieldSet);
+});
