@@ -30,13 +30,21 @@ export interface ApiRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
+  /** Every value of a header that may repeat, in order; `name` in lower case. */
+  headerValues(name: string): readonly string[];
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   /** Subject of a verified client certificate: common name and organizations. */
   readonly clientCertificate: ClientCertificate | undefined;
-  /** Aborted when the client goes away or the deadline passes. */
+  /** Why a certificate that the client showed was not verified; empty when it was, or when there is none. */
+  readonly clientCertificateProblem: string;
+  /** Aborted when the client goes away or the deadline passes. Made when first asked for: ask only to wait. */
   readonly signal: AbortSignal;
-  /** Reads the whole body; throws `requestTooLarge` beyond the limit. */
+  /** Whether `signal` is, or would be, aborted. */
+  readonly aborted: boolean;
+  /** Aborts `signal` and ends a read of the body that is under way with `reason`. The first reason stays. */
+  abort(reason: Error): void;
+  /** Reads the whole body; throws `requestTooLarge` beyond the limit. Empty when there is none. */
   body(limitBytes: number): Promise<Buffer>;
   /** Filled in by filters, in the order of `http/chain.ts`. */
   info: RequestInfo;
@@ -73,6 +81,8 @@ export interface Reply {
   readonly compressible?: boolean;
   /** A stream: the writer calls `open` once headers are out; the stream ends when it closes the sink. */
   readonly stream?: ReplyStream;
+  /** Ask the client to make a new connection: `Connection: close`, or GOAWAY on HTTP/2. */
+  readonly closeConnection?: boolean;
 }
 
 /** Where a streaming reply writes. */

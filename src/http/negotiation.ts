@@ -131,7 +131,7 @@ export function isConsumable(contentType: string | undefined, consumed: readonly
 function producible(accept: string, names: readonly string[]): boolean {
   for (const clause of accept.split(",")) {
     const name = clause.split(";", 1)[0]!.trim();
-    if (name === "" || name === "*/*" || names.includes(name)) return true;
+    if (name === "*/*" || names.includes(name)) return true;
   }
   return false;
 }

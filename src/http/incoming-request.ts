@@ -1,0 +1,205 @@
+/**
+ * `ApiRequest` over one HTTP exchange, of either protocol version.
+ *
+ * Hot path: almost every field is made when somebody asks for it (headers, query, abort signal), since most requests
+ * never need them.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+import { badRequest, requestTooLarge } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { ApiRequest, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
+import { parseQuery } from "./request-info.ts";
+
+/** What a request takes from its connection. */
+export interface Peer {
+  readonly remoteAddress: string;
+  readonly clientCertificate: ClientCertificate | undefined;
+  readonly clientCertificateProblem: string;
+}
+
+/** The message as the protocol's implementation holds it. */
+export interface Message {
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as sent. */
+  readonly rawHeaders: readonly string[];
+  /** The body; `undefined` when there is none. */
+  readonly body: Readable | undefined;
+  /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
+  sendContinue(): void;
+}
+
+const unknownInfo: RequestInfo = {
+  isResourceRequest: false,
+  path: "",
+  verb: "",
+  apiPrefix: "",
+  group: "",
+  version: "",
+  namespace: "",
+  resource: "",
+  subresource: "",
+  name: "",
+  parts: [],
+};
+const unknownUser: UserInfo = { name: "", groups: [] };
+
+export class IncomingRequest implements ApiRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly protocol: "HTTP/1.1" | "HTTP/2.0";
+  readonly receivedMs: number;
+  readonly warnings: string[] = [];
+  info: RequestInfo = unknownInfo;
+  user: UserInfo = unknownUser;
+  deadlineMs = 0;
+
+  readonly #peer: Peer;
+  readonly #message: Message;
+  readonly #queryText: string;
+  readonly #newId: () => string;
+  #query: URLSearchParams | undefined;
+  #auditId: string | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: Error | undefined;
+  #body: Promise<Buffer> | undefined;
+  #failBody: ((reason: Error) => void) | undefined;
+  #bodyRead = false;
+
+  constructor(
+    method: string,
+    url: string,
+    target: { readonly path: string; readonly query: string },
+    protocol: "HTTP/1.1" | "HTTP/2.0",
+    receivedMs: number,
+    peer: Peer,
+    message: Message,
+    newId: () => string,
+  ) {
+    this.method = method;
+    this.url = url;
+    this.path = target.path;
+    this.protocol = protocol;
+    this.receivedMs = receivedMs;
+    this.#queryText = target.query;
+    this.#peer = peer;
+    this.#message = message;
+    this.#newId = newId;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= parseQuery(this.#queryText);
+    return this.#query;
+  }
+
+  get headers(): Headers {
+    // Only set-cookie would be a list, and no request has a use for it.
+    return this.#message.headers as Headers;
+  }
+
+  headerValues(name: string): readonly string[] {
+    const raw = this.#message.rawHeaders;
+    const values: string[] = [];
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) values.push(raw[i + 1]!);
+    }
+    return values;
+  }
+
+  get remoteAddress(): string {
+    return this.#peer.remoteAddress;
+  }
+
+  get clientCertificate(): ClientCertificate | undefined {
+    return this.#peer.clientCertificate;
+  }
+
+  get clientCertificateProblem(): string {
+    return this.#peer.clientCertificateProblem;
+  }
+
+  get auditId(): string {
+    if (this.#auditId === undefined) {
+      const own = this.headers["audit-id"];
+      this.#auditId = own === undefined || own === "" ? this.#newId() : own.slice(0, auditIdLengthMax);
+    }
+    return this.#auditId;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#abortReason !== undefined;
+  }
+
+  /** Whether body bytes may still be under way: there is a body and nobody read it to its end. */
+  get bodyPending(): boolean {
+    return this.#message.body !== undefined && !this.#bodyRead;
+  }
+
+  abort(reason: Error): void {
+    if (this.#abortReason !== undefined) return;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+    this.#failBody?.(reason);
+  }
+
+  body(limitBytes: number): Promise<Buffer> {
+    this.#body ??= this.#readBody(limitBytes);
+    return this.#body;
+  }
+
+  #readBody(limitBytes: number): Promise<Buffer> {
+    const source = this.#message.body;
+    if (source === undefined) return Promise.resolve(noBytes);
+    if (this.#abortReason !== undefined) return Promise.reject(this.#abortReason);
+    const declared = Number(this.headers["content-length"] ?? 0);
+    if (declared > limitBytes) return Promise.reject(tooLarge(limitBytes));
+
+    return new Promise((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      let length = 0;
+      const stop = (): void => {
+        this.#failBody = undefined;
+        source.off("data", take);
+        source.off("end", finish);
+        source.off("close", lose);
+        source.pause();
+      };
+      const fail = (reason: Error): void => {
+        stop();
+        reject(reason);
+      };
+      const take = (piece: Buffer): void => {
+        length += piece.length;
+        if (length > limitBytes) fail(tooLarge(limitBytes));
+        else if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
+      };
+      const finish = (): void => {
+        this.#bodyRead = true;
+        stop();
+        resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length));
+      };
+      const lose = (): void => fail(badRequest("unexpected EOF"));
+      this.#failBody = fail;
+      source.on("data", take);
+      source.on("end", finish);
+      source.on("close", lose);
+      this.#message.sendContinue();
+    });
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+const auditIdLengthMax = 256;
+/** A body that trickles in byte by byte costs no more than one that comes at once. */
+const piecesMax = 1024;
+
+const tooLarge = (limitBytes: number): Error => requestTooLarge(`limit is ${limitBytes}`);
