@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+/** The program: picks the command, prints what went wrong in one line. Commands are loaded only when asked for. */
+import { StartError } from "#server/start-error.ts";
+
+const help = `Binnacle, a Kubernetes-compatible API server in one process.
+
+Usage: binnacle <command> [flags]
+
+  serve            start the server (binnacle serve --help lists its flags)
+  backup FILE      write a consistent copy of the objects, also while the server runs
+  restore FILE     fill an empty data folder from such a copy
+  version          print the version
+`;
+
+const commands: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
+  serve: async (args) => (await import("#server/serve.ts")).serve(args),
+  backup: async (args) => (await import("#server/backup.ts")).backup(args),
+  restore: async (args) => (await import("#server/backup.ts")).restore(args),
+  version: async () => {
+    const { programVersion } = await import("#server/program-version.ts");
+    process.stdout.write(`binnacle ${programVersion()}\n`);
+  },
+};
+
+async function main([name, ...args]: readonly string[]): Promise<void> {
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    process.stdout.write(help);
+    return;
+  }
+  const command = commands[name === "--version" ? "version" : name];
+  if (command === undefined) throw new StartError(`unknown command ${JSON.stringify(name)}: see binnacle --help`);
+  await command(args);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const isExpected = error instanceof StartError;
+  process.stderr.write(`binnacle: ${isExpected ? error.message : ((error as Error).stack ?? String(error))}\n`);
+  process.exit(1);
+}

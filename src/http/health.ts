@@ -1,0 +1,131 @@
+/**
+ * Health checks and their endpoints: `/healthz`, `/livez`, `/readyz`, one path below each per check, with `verbose` and
+ * `exclude`. Texts are upstream's, except that a verbose success ends with `healthz check passed` at all three, as the
+ * specification says. What is checked is the server's business.
+ */
+import type { Clock } from "#std/clock.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+
+export type HealthEndpoint = "healthz" | "livez" | "readyz";
+
+export interface HealthCheck {
+  /** May contain slashes: `poststarthook/start-controllers`. */
+  readonly name: string;
+  readonly endpoints: readonly HealthEndpoint[];
+  /** Why it failed, for the log; undefined when all is well. */
+  problem(): string | undefined;
+  /** Whether `/livez` counts it as well while the server may still be starting. */
+  readonly startup?: boolean;
+}
+
+export interface HealthOptions {
+  readonly clock: Clock;
+  /** How long after start `/livez` waits for what start-up still has to finish. */
+  readonly livezGracePeriodMs: number;
+  /** Hears of failed checks. */
+  failed?(endpoint: string, check: string, problem: string): void;
+}
+
+const everywhere: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
+const textPlain = "text/plain; charset=utf-8";
+
+export class Health {
+  readonly #options: HealthOptions;
+  readonly #startedMs: number;
+  readonly #checks: HealthCheck[] = [];
+
+  constructor(options: HealthOptions) {
+    this.#options = options;
+    this.#startedMs = options.clock.monotonic();
+    this.add({ name: "ping", endpoints: everywhere, problem: () => undefined });
+  }
+
+  /** Checks are shown in the order in which they were added. */
+  add(check: HealthCheck): void {
+    this.#checks.push(check);
+  }
+
+  /** A step of start-up, shown as `poststarthook/<name>`; it fails until the returned function is called. */
+  startupStep(name: string): () => void {
+    let done = false;
+    this.add({
+      name: `poststarthook/${name}`,
+      endpoints: everywhere,
+      startup: true,
+      problem: () => (done ? undefined : "not finished"),
+    });
+    return () => {
+      done = true;
+    };
+  }
+
+  /** Whether every check of the endpoint passes. */
+  passes(endpoint: HealthEndpoint): boolean {
+    return this.#checksOf(endpoint).every((check) => this.#problem(endpoint, check) === undefined);
+  }
+
+  /** Answers health paths, undefined for all others and for checks there are not. */
+  reply(request: Pick<ApiRequest, "path" | "query">): Reply | undefined {
+    const [, endpoint, name] = /^\/(healthz|livez|readyz)(?:\/(.+))?$/.exec(request.path) ?? [];
+    if (endpoint === undefined) return undefined;
+    const checks = this.#checksOf(endpoint as HealthEndpoint); // the expression allows no other
+    if (name !== undefined) {
+      const check = checks.find((candidate) => candidate.name === name);
+      return check && this.#replyOne(endpoint as HealthEndpoint, check); // as above
+    }
+    return this.#replyAll(endpoint as HealthEndpoint, checks, request.query); // as above
+  }
+
+  #checksOf(endpoint: HealthEndpoint): readonly HealthCheck[] {
+    return this.#checks.filter((check) => check.endpoints.includes(endpoint));
+  }
+
+  #problem(endpoint: HealthEndpoint, check: HealthCheck): string | undefined {
+    const problem = check.problem();
+    if (problem === undefined || endpoint !== "livez" || check.startup !== true) return problem;
+    const age = this.#options.clock.monotonic() - this.#startedMs;
+    return age < this.#options.livezGracePeriodMs ? undefined : problem;
+  }
+
+  #replyOne(endpoint: HealthEndpoint, check: HealthCheck): Reply {
+    const problem = this.#problem(endpoint, check);
+    if (problem === undefined) return { code: 200, bytes: Buffer.from("ok"), contentType: textPlain };
+    this.#options.failed?.(endpoint, check.name, problem);
+    return plain(500, `internal server error: ${problem}\n`);
+  }
+
+  #replyAll(endpoint: HealthEndpoint, checks: readonly HealthCheck[], query: URLSearchParams): Reply {
+    const excluded = new Set(query.getAll("exclude"));
+    let lines = "";
+    let failed = false;
+    for (const check of checks) {
+      if (excluded.delete(check.name)) {
+        lines += `[+]${check.name} excluded: ok\n`;
+        continue;
+      }
+      const problem = this.#problem(endpoint, check);
+      if (problem === undefined) {
+        lines += `[+]${check.name} ok\n`;
+        continue;
+      }
+      this.#options.failed?.(endpoint, check.name, problem);
+      failed = true;
+      lines += `[-]${check.name} failed: reason withheld\n`;
+    }
+    if (excluded.size > 0) {
+      const names = [...excluded].sort().map((name) => JSON.stringify(name));
+      lines += `warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`;
+    }
+    if (failed) return plain(500, `${lines}${endpoint} check failed\n`);
+    return plain(200, query.has("verbose") ? `${lines}healthz check passed\n` : "ok");
+  }
+}
+
+function plain(code: number, text: string): Reply {
+  return {
+    code,
+    bytes: Buffer.from(text),
+    contentType: textPlain,
+    headers: { "x-content-type-options": "nosniff" },
+  };
+}

@@ -1,0 +1,27 @@
+/** `GET /version`: which API this server speaks and which program it is. Source: upstream's `version.Info`. */
+import type { ApiRequest, Reply } from "./api-request.ts";
+
+/** The release of Kubernetes whose API is served. */
+const release = "1.32.4";
+
+/** `version` is this program's own. */
+export function versionDocument(version: string): Record<string, string> {
+  const [major, minor] = release.split(".");
+  return {
+    major: major!,
+    minor: minor!,
+    gitVersion: `v${release}+binnacle.${version}`,
+    gitCommit: "",
+    gitTreeState: "clean",
+    buildDate: "1970-01-01T00:00:00Z",
+    goVersion: "",
+    compiler: `node ${process.version}`,
+    platform: `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`,
+  };
+}
+
+/** Answers `/version`; the trailing slash some clients send is taken too. Undefined for other paths. */
+export function versionReply(document: Record<string, string>, request: ApiRequest): Reply | undefined {
+  if (request.path !== "/version" && request.path !== "/version/") return undefined;
+  return { code: 200, bytes: Buffer.from(JSON.stringify(document, undefined, 2)), contentType: "application/json" };
+}

@@ -1,0 +1,42 @@
+/** What `assemble` is given and what it returns: the seam between starting a server and composing its handlers. */
+import type { ApiRequest, Reply, RequestInfo } from "#http/api-request.ts";
+import type { Health } from "#http/health.ts";
+import type { RequestMetrics } from "#http/request-metrics.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Random } from "#std/random.ts";
+import type { Backend } from "#storage/backend.ts";
+import type { Endpoints } from "./endpoints.ts";
+import type { ServerOptions } from "./options.ts";
+
+export interface AssembleConfig {
+  readonly options: ServerOptions;
+  readonly domain: ApiDomain;
+  readonly backend: Backend;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly requestMetrics: RequestMetrics;
+  /** Steps of start-up are added here and must have ended before `/readyz` passes. */
+  readonly health: Health;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Paths outside the API; asked by the router after authorization. */
+  readonly endpoints: Endpoints;
+  /** Bearer token of a user in `system:masters`. */
+  readonly adminToken: string;
+  /** Content of `--token-auth-file`. */
+  readonly tokenFile: string | undefined;
+  /** PEM. */
+  readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
+}
+
+export interface Assembled {
+  /** Never rejects: errors are replies. */
+  handle(request: ApiRequest): Promise<Reply>;
+  /** Whether a resource or subresource exists; keeps metric labels bounded. */
+  serves(info: RequestInfo): boolean;
+  /** Ends controllers. Called when no request is left, before the backend is closed. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,226 @@
+/**
+ * The certificates, keys and the token a server makes for itself on its first start, reuses later and renews when they
+ * run out or no longer fit. Deciding and making happen in memory; `files` says what there is to write afterwards.
+ */
+import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { keyPem, newKey, signCertificate } from "./certificate.ts";
+import { StartError } from "./start-error.ts";
+
+/** A certificate and its private key, both PEM. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface Credentials {
+  /** The authority that signed `serving` and `admin`; PEM. */
+  readonly ca: KeyPair;
+  readonly serving: KeyPair;
+  /** A client in the group `system:masters`. */
+  readonly admin: KeyPair & { readonly token: string };
+  /** Signs service account tokens; PEM. */
+  readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
+  /** Made or renewed now: path below the data folder and content. Empty when everything could be reused. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+export interface CredentialsWanted {
+  /** Where earlier ones lie; undefined makes all of them new. */
+  readonly folder: string | undefined;
+  /** Names beside those every server has. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const dayMs = 86_400_000;
+const authorityDays = 3650;
+const leafDays = 365;
+/** A certificate with less time left is made anew. */
+const renewBeforeMs = 30 * dayMs;
+/** Clocks of clients may be a little behind. */
+const backdateMs = 5 * 60_000;
+
+/** Names under which a server on this machine, or programs that believe they run inside a cluster, reach it. */
+const commonNames = [
+  "localhost",
+  "kubernetes",
+  "kubernetes.default",
+  "kubernetes.default.svc",
+  "kubernetes.default.svc.cluster.local",
+  "127.0.0.1",
+  "::1",
+];
+
+/** Reads what there is and makes the rest. Throws `StartError` for files that cannot be read or understood. */
+export function prepareCredentials(wanted: CredentialsWanted): Credentials {
+  const { clock, random } = wanted;
+  const files = new Map<string, string>();
+  const read = (path: string): string | undefined =>
+    wanted.folder === undefined ? undefined : readPem(wanted.folder, path);
+  const keep = (name: string, pair: KeyPair): KeyPair => {
+    files.set(`pki/${name}.crt`, pair.certificate);
+    files.set(`pki/${name}.key`, pair.key);
+    return pair;
+  };
+  const stored = (name: string): KeyPair | undefined => {
+    const certificate = read(`pki/${name}.crt`);
+    const key = read(`pki/${name}.key`);
+    return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });
+  };
+  const period = (days: number) => ({
+    notBeforeMs: clock.now() - backdateMs,
+    notAfterMs: clock.now() + days * dayMs,
+  });
+
+  const makeAuthority = (): KeyPair => {
+    const key = newKey();
+    const commonName = "binnacle-ca";
+    const certificate = signCertificate(
+      { commonName, publicKey: createPublicKey(key), usage: "authority", ...period(authorityDays) },
+      { commonName, key },
+      random,
+    );
+    return keep("ca", { certificate, key: keyPem(key) });
+  };
+  const oldAuthority = stored("ca");
+  const ca = oldAuthority !== undefined && isFresh(oldAuthority, clock) ? oldAuthority : makeAuthority();
+  const issuer = { commonName: "binnacle-ca", key: createPrivateKey(ca.key) };
+  const issuedBy = (pair: KeyPair): boolean =>
+    new X509Certificate(pair.certificate).verify(createPublicKey(issuer.key));
+
+  const leaf = (name: string, fits: (pair: KeyPair) => boolean, make: (publicKey: KeyObject) => string): KeyPair => {
+    const old = stored(name);
+    if (old !== undefined && isFresh(old, clock) && issuedBy(old) && fits(old)) return old;
+    const key = newKey();
+    return keep(name, { certificate: make(createPublicKey(key)), key: keyPem(key) });
+  };
+  const names = [...new Set([...commonNames, ...wanted.names])];
+  const serving = leaf(
+    "apiserver",
+    (pair) => hasNames(pair, names),
+    (publicKey) =>
+      signCertificate(
+        { commonName: "binnacle", publicKey, usage: "server", names, ...period(leafDays) },
+        issuer,
+        random,
+      ),
+  );
+  const admin = leaf(
+    "admin",
+    () => true,
+    (publicKey) =>
+      signCertificate(
+        { commonName: "admin", organizations: ["system:masters"], publicKey, usage: "client", ...period(leafDays) },
+        issuer,
+        random,
+      ),
+  );
+  let token = read("pki/admin.token")?.trim();
+  if (token === undefined || token === "") {
+    token = random.bytes(32).toString("base64url");
+    files.set("pki/admin.token", `${token}\n`);
+  }
+  let privateKey = read("pki/sa.key");
+  if (privateKey === undefined) {
+    privateKey = keyPem(newKey());
+    files.set("pki/sa.key", privateKey);
+  }
+  const publicKey = publicPem("pki/sa.key", privateKey);
+  if (files.has("pki/sa.key")) files.set("pki/sa.pub", publicKey);
+  return { ca, serving, admin: { ...admin, token }, serviceAccount: { privateKey, publicKey }, files };
+}
+
+/** Reads and checks a serving certificate given by flags. Throws `StartError`. */
+export function readServingPair(certificateFile: string, keyFile: string): KeyPair {
+  return checkPair(certificateFile, { certificate: readGiven(certificateFile), key: readGiven(keyFile) }, keyFile);
+}
+
+/** Reads a bundle of CA certificates given by a flag. Throws `StartError`. */
+export function readAuthorities(file: string): string {
+  const bundle = readGiven(file);
+  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g);
+  if (blocks === null) throw new StartError(`${file}: no certificate in it`);
+  for (const block of blocks) parseCertificate(file, block);
+  return blocks.map((block) => `${block}\n`).join("");
+}
+
+/** Reads a file named by a flag. Throws `StartError`. */
+export function readGiven(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function readPem(folder: string, path: string): string | undefined {
+  const file = join(folder, path);
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** A short reason for a failed system call. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: "no such file",
+    EACCES: "permission denied",
+    EISDIR: "it is a folder",
+    ENOTDIR: "a part of its path is not a folder",
+    EROFS: "the file system is read-only",
+    ENOSPC: "no space left",
+  };
+  return known[code ?? ""] ?? message ?? String(error);
+}
+
+function parseCertificate(file: string, pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw new StartError(`${file}: not a certificate in PEM form`, { cause: error });
+  }
+}
+
+function checkPair(file: string, pair: KeyPair, keyFile = `${file}.key`): KeyPair {
+  const certificate = parseCertificate(file, pair.certificate);
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pair.key);
+  } catch (error) {
+    throw new StartError(`${keyFile}: not a private key in PEM form`, { cause: error });
+  }
+  if (!certificate.checkPrivateKey(key)) throw new StartError(`${keyFile}: not the key of ${file}`);
+  return pair;
+}
+
+function publicPem(file: string, privateKey: string): string {
+  try {
+    return createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString();
+  } catch (error) {
+    throw new StartError(`${file}: not a private key in PEM form`, { cause: error });
+  }
+}
+
+function isFresh(pair: KeyPair, clock: Clock): boolean {
+  const { validFromDate, validToDate } = new X509Certificate(pair.certificate);
+  return validFromDate.getTime() <= clock.now() && validToDate.getTime() - clock.now() > renewBeforeMs;
+}
+
+function hasNames(pair: KeyPair, names: readonly string[]): boolean {
+  const certificate = new X509Certificate(pair.certificate);
+  const has = (name: string): boolean =>
+    isIP(name) === 0
+      ? (certificate.subjectAltName ?? "").split(", ").includes(`DNS:${name}`)
+      : certificate.checkIP(name) !== undefined;
+  return names.every(has);
+}

@@ -1,0 +1,109 @@
+/**
+ * The data folder: which API domain it belongs to, and files with private modes. The store keeps its own files in it
+ * and its own lock on it.
+ *
+ *     binnacle.json      format of the folder and API domain, fixed by the first start
+ *     admin.kubeconfig   for kubectl and other clients
+ *     pki/               authority, serving and admin certificates, service account keys, admin token
+ *     store.db…          the store's
+ */
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { reasonOf } from "./credentials.ts";
+import { StartError } from "./start-error.ts";
+
+/** Format of the folder that this program writes; it reads no other. */
+const formatVersion = 1;
+
+interface Marker {
+  readonly formatVersion: number;
+  readonly apiDomain: string;
+}
+
+/** Refuses a folder of another API domain or format. Writes nothing. True when the folder was used before. */
+export function checkDataFolder(folder: string, apiDomain: string): boolean {
+  const file = join(folder, "binnacle.json");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw new StartError(`cannot use data folder ${folder}: ${reasonOf(error)}`, { cause: error });
+  }
+  const marker = parseMarker(file, text);
+  if (marker.formatVersion !== formatVersion) {
+    throw new StartError(
+      `data folder ${folder} has format ${marker.formatVersion}, this program reads format ${formatVersion}`,
+    );
+  }
+  if (marker.apiDomain !== apiDomain) {
+    throw new StartError(
+      `data folder ${folder} belongs to API domain ${marker.apiDomain}: start with --api-domain=${marker.apiDomain} or with another --data-dir`,
+    );
+  }
+  return true;
+}
+
+function parseMarker(file: string, text: string): Marker {
+  try {
+    const { formatVersion: version, apiDomain } = JSON.parse(text) as Partial<Record<string, unknown>>;
+    if (typeof version === "number" && typeof apiDomain === "string") return { formatVersion: version, apiDomain };
+  } catch {
+    // Said below: it makes no difference how it is damaged.
+  }
+  throw new StartError(`${file} is damaged`);
+}
+
+/** Makes the folder if need be; the returned function takes it away again if it was made and is still empty. */
+export function makeDataFolder(folder: string): () => void {
+  try {
+    const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return () => {
+      for (let path = folder; made !== undefined && path.length >= made.length; path = dirname(path)) {
+        try {
+          rmdirSync(path);
+        } catch {
+          return; // somebody put something into it
+        }
+      }
+    };
+  } catch (error) {
+    throw new StartError(`cannot make data folder ${folder}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Marks the folder as belonging to the domain, for good. */
+export function markDataFolder(folder: string, apiDomain: string): void {
+  const marker: Marker = { formatVersion, apiDomain };
+  writePrivate(folder, "binnacle.json", `${JSON.stringify(marker)}\n`);
+}
+
+/** Writes a file below the folder, readable by its owner only; it is there whole or not at all. */
+export function writePrivate(folder: string, path: string, content: string): void {
+  const file = join(folder, path);
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const fresh = `${file}.new`;
+    const handle = openSync(fresh, "w", 0o600);
+    try {
+      writeSync(handle, content);
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+    chmodSync(fresh, 0o600);
+    renameSync(fresh, file);
+  } catch (error) {
+    throw new StartError(`cannot write ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,50 @@
+/** Paths of the server itself, beside the API: health, version, metrics, and the program's own under `/binnacle/`. */
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { Health } from "#http/health.ts";
+import type { RequestMetrics } from "#http/request-metrics.ts";
+import { versionDocument, versionReply } from "#http/version.ts";
+import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
+import type { Backend } from "#storage/backend.ts";
+
+/** Where `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
+export const backupPath = "/binnacle/v1/backup";
+
+export interface EndpointParts {
+  readonly health: Health;
+  readonly requestMetrics: RequestMetrics;
+  readonly backend: Backend;
+  /** This program's version. */
+  readonly version: string;
+}
+
+/** Answers these paths and leaves all others (`undefined`). Who may ask is decided before. */
+export type Endpoints = (request: ApiRequest) => Reply | Promise<Reply> | undefined;
+
+export function serverEndpoints({ health, requestMetrics, backend, version }: EndpointParts): Endpoints {
+  const document = versionDocument(version);
+  return (request) => {
+    if (request.path === backupPath) return backup(backend, request);
+    if (request.path === "/version" && request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
+    return health.reply(request) ?? requestMetrics.reply(request) ?? versionReply(document, request);
+  };
+}
+
+async function backup(backend: Backend, request: ApiRequest): Promise<Reply> {
+  if (request.method !== "POST") throw methodUnknown();
+  const body = await request.body(16_384);
+  let file: unknown;
+  try {
+    ({ file } = JSON.parse(body.toString()) as { file?: unknown });
+  } catch (cause) {
+    throw badRequest("the body must be JSON", cause);
+  }
+  if (typeof file !== "string" || !/^(?:\/|[A-Za-z]:[\\/])/.test(file))
+    throw badRequest("file must be an absolute path");
+  try {
+    await backend.backup(file);
+  } catch (cause) {
+    throw internalError(`the backup failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+  const done = { file, revision: String(backend.revision) };
+  return { code: 200, bytes: Buffer.from(`${JSON.stringify(done)}\n`), contentType: "application/json" };
+}

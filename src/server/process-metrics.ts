@@ -1,0 +1,105 @@
+/** Metrics of the process and its store, read when somebody scrapes. Names are those Prometheus' own clients use. */
+import { readdirSync, readFileSync } from "node:fs";
+import type { Metrics, Sample } from "#std/metrics.ts";
+import type { EmbeddedBackend } from "#storage/memory.ts";
+import type { StorageObserver } from "#storage/mvcc.ts";
+
+const one = (value: number): readonly Sample[] => [{ labels: [], value }];
+
+export function addProcessMetrics(metrics: Metrics): void {
+  const startedSeconds = Date.now() / 1000 - process.uptime();
+  const gauge = (name: string, help: string, read: () => number): void =>
+    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+  metrics.observed(
+    { name: "process_cpu_seconds_total", help: "Total user and system CPU time spent in seconds.", type: "counter" },
+    () => {
+      const { user, system } = process.cpuUsage();
+      return one((user + system) / 1e6);
+    },
+  );
+  gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => startedSeconds);
+  gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
+  metrics.observed({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge" }, openFiles);
+  metrics.observed(
+    { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge" },
+    maxFiles,
+  );
+  gauge(
+    "nodejs_heap_size_total_bytes",
+    "Process heap size from Node.js in bytes.",
+    () => process.memoryUsage().heapTotal,
+  );
+  gauge(
+    "nodejs_heap_size_used_bytes",
+    "Process heap size used from Node.js in bytes.",
+    () => process.memoryUsage().heapUsed,
+  );
+  gauge("nodejs_external_memory_bytes", "Node.js external memory size in bytes.", () => process.memoryUsage().external);
+  let before = performance.eventLoopUtilization();
+  gauge("nodejs_eventloop_utilization", "Share of time the event loop was busy since the last scrape.", () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    return utilization;
+  });
+}
+
+/** Linux only; nothing elsewhere. */
+function openFiles(): readonly Sample[] {
+  try {
+    return one(readdirSync("/proc/self/fd").length);
+  } catch {
+    return [];
+  }
+}
+
+function maxFiles(): readonly Sample[] {
+  try {
+    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return limit === undefined ? [] : one(Number(limit));
+  } catch {
+    return [];
+  }
+}
+
+/** Metrics of the store: what it reports by itself, and `read` for the rest. */
+export function storageObserver(metrics: Metrics): StorageObserver {
+  const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+  const seconds = metrics
+    .histogram({
+      name: "binnacle_storage_commit_duration_seconds",
+      help: "Time from handing writes to the log until they were synced, per transaction.",
+      buckets,
+    })
+    .with();
+  const writes = metrics.counter({ name: "binnacle_storage_writes_total", help: "Writes made durable." }).with();
+  const compaction = metrics
+    .histogram({ name: "binnacle_storage_compaction_duration_seconds", help: "Time of compactions.", buckets })
+    .with();
+  const expired = metrics
+    .counter({ name: "binnacle_storage_expired_total", help: "Objects deleted because their time was over." })
+    .with();
+  const deliveries = metrics
+    .counter({ name: "binnacle_storage_watch_deliveries_total", help: "Batches of events handed to watchers." })
+    .with();
+  return {
+    commit(count, duration) {
+      writes.add(count);
+      seconds.observe(duration);
+    },
+    compaction: (_revision, duration) => compaction.observe(duration),
+    expired: (keys) => expired.add(keys),
+    flush: (count) => deliveries.add(count),
+  };
+}
+
+export function addStorageMetrics(metrics: Metrics, backend: EmbeddedBackend): void {
+  const gauge = (name: string, help: string, read: () => number): void =>
+    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+  gauge("binnacle_storage_revision", "Revision that reads see.", () => backend.revision);
+  gauge("binnacle_storage_compacted_revision", "Oldest revision kept.", () => backend.compactedRevision);
+  gauge("binnacle_storage_keys", "Objects stored.", () => backend.statistics.keys);
+  gauge("binnacle_storage_watchers", "Open watches.", () => backend.statistics.watchers);
+  gauge("binnacle_storage_value_bytes", "Bytes of objects held in memory.", () => backend.statistics.valueBytes);
+  gauge("binnacle_storage_history_bytes", "Of them for history only.", () => backend.statistics.historyBytes);
+}

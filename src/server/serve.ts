@@ -1,0 +1,98 @@
+/** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
+import { styleText } from "node:util";
+import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "./options.ts";
+import { readGiven } from "./credentials.ts";
+import { StartError } from "./start-error.ts";
+import { type RunningServer, startServer } from "./start-server.ts";
+
+/** Runs until a signal comes. Rejects with `StartError` when the server cannot start. */
+export async function serve(args: readonly string[]): Promise<void> {
+  const { output, rest: own } = takeOutput(args);
+  const { settings: typed, help, rest } = parseServeArguments(own);
+  if (help) {
+    process.stdout.write(`${usage}${serveHelp(process.stdout.columns ?? 100)}`);
+    return;
+  }
+  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: serve takes flags only`);
+  const file: ServerSettings =
+    typed.config === undefined ? {} : await readConfigFile(typed.config, readGiven(typed.config));
+  const settings = { dataDir: "./.binnacle", ...file, ...typed };
+  for (const note of inertNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
+
+  // Files of the store as well as our own are for their owner only.
+  process.umask(0o077);
+  const server = await startServer(settings);
+  stopOnSignal(server);
+  process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
+}
+
+const usage = `Starts the API server.
+
+Usage: binnacle serve [flags]
+
+  -o json                         print where things are as JSON
+  -h, --help                      print this
+
+`;
+
+/** `-o json` belongs to the command, not to the server. */
+function takeOutput(args: readonly string[]): { output: "text" | "json"; rest: readonly string[] } {
+  const at = args.findIndex((arg) => /^(?:-o|--output)(?:=.*)?$/.test(arg));
+  if (at < 0) return { output: "text", rest: args };
+  const glued = args[at]!.includes("=");
+  const value = glued ? args[at]!.split("=")[1] : args[at + 1];
+  if (value !== "json" && value !== "text")
+    throw new StartError(`invalid value ${JSON.stringify(value ?? "")} for -o: must be json or text`);
+  return { output: value, rest: [...args.slice(0, at), ...args.slice(at + (glued ? 1 : 2))] };
+}
+
+function summary(server: RunningServer): Record<string, unknown> {
+  const { options, url, port, kubeconfigFile } = server;
+  return {
+    url,
+    port,
+    apiDomain: options.apiDomain,
+    storage: options.storage,
+    dataDir: options.dataDir,
+    kubeconfig: kubeconfigFile,
+  };
+}
+
+function greeting(server: RunningServer): string {
+  const { options, url, kubeconfigFile } = server;
+  const dim = (text: string): string => styleText("dim", text);
+  const pki = `${options.dataDir}/pki`;
+  const rows: readonly [string, string][] = [
+    ["server", url],
+    ["API domain", options.apiDomain],
+    ["storage", options.storage === "disk" ? options.dataDir : "memory: objects are gone when the server ends"],
+    ["kubeconfig", kubeconfigFile ?? "none"],
+  ];
+  const lines = rows.map(([name, value]) => `  ${dim(name.padEnd(12))}${value}`);
+  const next =
+    options.apiDomain === "k8s.io"
+      ? `kubectl --kubeconfig ${options.dataDir}/admin.kubeconfig get namespaces`
+      : `curl --cacert ${pki}/ca.crt --cert ${pki}/admin.crt --key ${pki}/admin.key ${url}/api/v1/namespaces`;
+  return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
+}
+
+/** The first signal asks for an orderly end, the second for any end. */
+function stopOnSignal(server: RunningServer): void {
+  let asked = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (asked) {
+      process.stderr.write(`binnacle: ${signal} again: stopping at once\n`);
+      process.exit(1);
+    }
+    asked = true;
+    server.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`binnacle: the server did not stop in good order: ${String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+}

@@ -1,0 +1,316 @@
+/**
+ * From options to a running server and back: everything is checked before anything is written, the port is taken before
+ * the store is opened, and nothing is global, so that several servers live in one process. What the server does with a
+ * request is composed in `assemble.ts`.
+ */
+import { join, resolve } from "node:path";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { Health } from "#http/health.ts";
+import { type Listener, openListener } from "#http/listener.ts";
+import { RequestMetrics } from "#http/request-metrics.ts";
+import { apiDomain } from "#meta/api-domain.ts";
+import { serviceUnavailable } from "#meta/status-error.ts";
+import { type Clock, systemClock } from "#std/clock.ts";
+import { type Log, openLog } from "#std/log.ts";
+import { Metrics } from "#std/metrics.ts";
+import { type Random, systemRandom } from "#std/random.ts";
+import { StorageFailure } from "#storage/backend.ts";
+import { type EmbeddedBackend, openMemoryBackend } from "#storage/memory.ts";
+import type { EmbeddedOptions } from "#storage/mvcc.ts";
+import { openSqliteBackend } from "#storage/sqlite.ts";
+import { assemble } from "./assemble.ts";
+import type { Assembled } from "./assemble-config.ts";
+import {
+  type Credentials,
+  type KeyPair,
+  prepareCredentials,
+  readAuthorities,
+  readGiven,
+  readServingPair,
+  reasonOf,
+} from "./credentials.ts";
+import { checkDataFolder, makeDataFolder, markDataFolder, writePrivate } from "./data-folder.ts";
+import { serverEndpoints } from "./endpoints.ts";
+import { adminKubeconfig } from "./kubeconfig.ts";
+import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
+import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import { programVersion } from "./program-version.ts";
+import { StartError } from "./start-error.ts";
+import { tlsSettings } from "./tls-settings.ts";
+
+/** What a server takes from its surroundings; the machine's own by default. */
+export interface Environment {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+}
+
+export interface RunningServer {
+  readonly options: ServerOptions;
+  /** `https://host:port`, reachable from this machine. */
+  readonly url: string;
+  readonly address: string;
+  readonly port: number;
+  /** Certificate, PEM, that clients must trust. */
+  readonly ca: string;
+  /** Credentials of a user in `system:masters`. */
+  readonly admin: { readonly token: string; readonly certificate: string; readonly key: string };
+  /** Text of a kubeconfig with the above. */
+  readonly kubeconfig: string;
+  /** Where the kubeconfig lies; undefined when nothing was written. */
+  readonly kubeconfigFile: string | undefined;
+  /**
+   * Stops in good order: `/readyz` fails at once, the shutdown delay is kept, running requests end, watches are closed,
+   * what was acknowledged is on disk. May be called again; the first call's end is everybody's.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server. Rejects with `StartError` when it cannot start; then nothing was written. A server in memory writes
+ * nothing at all unless `dataDir` is set, where it keeps its credentials.
+ */
+export async function startServer(
+  settings: ServerSettings = {},
+  environment: Environment = {},
+): Promise<RunningServer> {
+  const { clock = systemClock, random = systemRandom } = environment;
+  const options = resolveOptions(settings);
+  const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
+  const inputs = readInputs(options, folder, clock, random);
+  const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
+  const undo: (() => Promise<void> | void)[] = [];
+  try {
+    return await start({ options, folder, clock, random, log, inputs, undo });
+  } catch (error) {
+    for (const step of undo.reverse()) await step();
+    throw asStartError(error);
+  }
+}
+
+/** Files that were given or lie in the data folder; all read and understood. */
+interface Inputs {
+  readonly credentials: Credentials;
+  readonly serving: KeyPair;
+  readonly clientCa: string;
+  readonly tokenFile: string | undefined;
+  readonly isMarked: boolean;
+}
+
+function readInputs(options: ServerOptions, folder: string | undefined, clock: Clock, random: Random): Inputs {
+  const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tokenAuthFile } = options;
+  const given =
+    tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : [tlsCertFile, tlsPrivateKeyFile];
+  const bind = /^(?:0\.0\.0\.0|::)$/.test(options.bindAddress) ? [] : [options.bindAddress];
+  const names = [
+    ...bind,
+    ...(options.externalHostname === undefined ? [] : [options.externalHostname]),
+    ...options.tlsSan,
+  ];
+  const authorities = clientCaFile === undefined ? "" : readAuthorities(clientCaFile);
+  const serving = given === undefined ? undefined : readServingPair(given[0]!, given[1]!);
+  const tokenFile = tokenAuthFile === undefined ? undefined : readGiven(tokenAuthFile);
+  tlsSettings(options);
+  const credentials = prepareCredentials({ folder, names, clock, random });
+  return {
+    credentials,
+    serving: serving ?? credentials.serving,
+    clientCa: credentials.ca.certificate + authorities,
+    tokenFile,
+    isMarked,
+  };
+}
+
+interface Start {
+  readonly options: ServerOptions;
+  readonly folder: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly inputs: Inputs;
+  /** What takes back the steps made so far, in order. */
+  readonly undo: (() => Promise<void> | void)[];
+}
+
+async function start({ options, folder, clock, random, log, inputs, undo }: Start): Promise<RunningServer> {
+  const { credentials } = inputs;
+  const health = new Health({
+    clock,
+    livezGracePeriodMs: options.livezGracePeriodMs,
+    failed: (endpoint, check, problem) => log.warn({ endpoint, check, problem }, "health check failed"),
+  });
+  const metrics = new Metrics();
+  const requestMetrics = new RequestMetrics({ metrics, isServed: (info) => assembled?.serves(info) ?? false });
+  addProcessMetrics(metrics);
+
+  // Requests that come before everything is assembled wait; health is answered.
+  let assembled: Assembled | undefined;
+  const ready = Promise.withResolvers<Assembled>();
+  ready.promise.catch(() => undefined);
+  let stopping: "no" | "delayed" | "draining" = "no";
+  const handle = async (request: ApiRequest): Promise<Reply> => {
+    if (stopping === "draining" && options.shutdownSendRetryAfter) return shuttingDown;
+    if (assembled !== undefined) return assembled.handle(request);
+    return health.reply(request) ?? (await ready.promise).handle(request);
+  };
+  const started = health.startupStep("start-server");
+
+  const listener = await listen(options, inputs, handle, log, clock, random);
+  undo.push(() => listener.close());
+  undo.push(() => ready.reject(serviceUnavailable("the server could not start")));
+
+  const storageOptions: EmbeddedOptions = {
+    clock,
+    historyBytesMax: options.historyMemoryBytes,
+    historyMs: options.historyDurationMs,
+    compactionIntervalMs: options.compactionIntervalMs,
+    observe: {
+      ...storageObserver(metrics),
+      watchError: (error) => log.error({ error }, "a watch failed"),
+    },
+  };
+  if (folder !== undefined) undo.push(makeDataFolder(folder));
+  const backend: EmbeddedBackend =
+    options.storage === "memory" || folder === undefined
+      ? openMemoryBackend(storageOptions)
+      : await openSqliteBackend({ ...storageOptions, dataDir: folder });
+  undo.push(() => backend.close());
+  addStorageMetrics(metrics, backend);
+  addHealthChecks(health, backend, () => stopping !== "no");
+
+  const version = programVersion();
+  assembled = await assemble({
+    options,
+    domain: apiDomain(options.apiDomain),
+    backend,
+    log,
+    metrics,
+    requestMetrics,
+    health,
+    clock,
+    random,
+    endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
+    adminToken: credentials.admin.token,
+    tokenFile: inputs.tokenFile,
+    serviceAccount: credentials.serviceAccount,
+  });
+  undo.push(() => assembled?.close());
+
+  const url = urlOf(options, listener.port);
+  const kubeconfig = adminKubeconfig(url, credentials.ca.certificate, credentials.admin);
+  if (folder !== undefined) {
+    for (const [path, content] of credentials.files) writePrivate(folder, path, content);
+    writePrivate(folder, "admin.kubeconfig", kubeconfig);
+    if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
+  }
+  started();
+  ready.resolve(assembled);
+  log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
+
+  let closing: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    stopping = "delayed";
+    log.info({ delayMs: options.shutdownDelayMs }, "stopping");
+    if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
+    stopping = "draining";
+    const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
+    if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
+    await assembled?.close();
+    await listener.close();
+    await backend.close();
+    log.info({}, "stopped");
+    log.flush();
+  };
+  return {
+    options,
+    url,
+    address: listener.address,
+    port: listener.port,
+    ca: credentials.ca.certificate,
+    admin: credentials.admin,
+    kubeconfig,
+    kubeconfigFile: folder === undefined ? undefined : join(folder, "admin.kubeconfig"),
+    close: () => (closing ??= stop()),
+  };
+}
+
+async function listen(
+  options: ServerOptions,
+  inputs: Inputs,
+  handle: (request: ApiRequest) => Promise<Reply>,
+  log: Log,
+  clock: Clock,
+  random: Random,
+): Promise<Listener> {
+  const { bindAddress: host, securePort: port } = options;
+  const { minVersion, ciphers } = tlsSettings(options);
+  try {
+    return await openListener({
+      host,
+      port,
+      tls: {
+        key: inputs.serving.key,
+        cert: inputs.serving.certificate,
+        clientCa: inputs.clientCa,
+        minVersion,
+        ...(ciphers === undefined ? {} : { ciphers }),
+      },
+      http1Only: options.disableHttp2,
+      limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
+      strictTransport: options.strictTransportSecurity.join("; "),
+      handle,
+      log,
+      clock,
+      random,
+    });
+  } catch (error) {
+    const why: Readonly<Record<string, string>> = {
+      EADDRINUSE: `port ${port} of ${host} is in use by another program: choose one with --secure-port`,
+      EACCES: `port ${port} of ${host} may not be used: permission denied`,
+      EADDRNOTAVAIL: `${host} is no address of this machine (--bind-address)`,
+      ENOTFOUND: `${host} is no address of this machine (--bind-address)`,
+    };
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function addHealthChecks(health: Health, backend: EmbeddedBackend, isStopping: () => boolean): void {
+  const everywhere = ["healthz", "livez", "readyz"] as const;
+  health.add({ name: "log", endpoints: everywhere, problem: () => undefined });
+  health.add({ name: "storage", endpoints: everywhere, problem: () => backend.failure?.message });
+  // Reads come from memory that the store fills before it opens: always in step.
+  health.add({ name: "informer-sync", endpoints: ["readyz"], problem: () => undefined });
+  health.add({
+    name: "shutdown",
+    endpoints: ["readyz"],
+    problem: () => (isStopping() ? "process is shutting down" : undefined),
+  });
+}
+
+/** For clients on this machine, whatever address the server listens on. */
+function urlOf(options: ServerOptions, port: number): string {
+  const host = options.bindAddress === "0.0.0.0" || options.bindAddress === "::" ? "127.0.0.1" : options.bindAddress;
+  return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
+  if (loggingFormat !== "auto") return loggingFormat;
+  return process.stderr.isTTY ? "text" : "json";
+}
+
+function asStartError(error: unknown): unknown {
+  return error instanceof StorageFailure ? new StartError(error.message, { cause: error }) : error;
+}
+
+const pause = (clock: Clock, ms: number): Promise<void> => new Promise((wake) => void clock.after(ms, wake));
+
+/** Upstream's answer to those who come too late. */
+const shuttingDown: Reply = {
+  code: 429,
+  contentType: "text/plain; charset=utf-8",
+  headers: { "retry-after": "5" },
+  closeConnection: true,
+  bytes: Buffer.from("The apiserver is shutting down, please try again later."),
+};

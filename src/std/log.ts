@@ -1,0 +1,119 @@
+/**
+ * Structured logs: JSON lines for machines, short lines for people. A thin face over pino, so that code below `server/`
+ * depends on an interface only. Lines wait in a bounded buffer; a reader that stalls loses lines, never the server.
+ */
+import { pino } from "pino";
+
+export type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
+
+/** Extra facts of a line, none: `{}`. `err` or `error` holds an error, printed with its stack. */
+export type LogFields = object;
+
+export interface Log {
+  error(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  debug(fields: LogFields, message: string): void;
+  trace(fields: LogFields, message: string): void;
+  /** Whether lines of this level are written: ask before building costly fields. */
+  enabled(level: LogLevel): boolean;
+  /** The same log with fields added to every line. */
+  with(fields: LogFields): Log;
+  /** Writes what waits, before returning. */
+  flush(): void;
+}
+
+export interface LogOptions {
+  readonly format: "json" | "text";
+  /** klog's number: 0 to 3 info, 4 and 5 debug, 6 and more trace. */
+  readonly verbosity: number;
+  /** Where lines go; each ends with a line break. Default: standard error. */
+  readonly write?: (line: string) => void;
+}
+
+const bufferLengthMax = 1 << 20;
+
+export function openLog(options: LogOptions): Log {
+  const error = pino.destination({ fd: 2, sync: false, maxLength: bufferLengthMax });
+  const write = options.write ?? ((line: string) => void error.write(line));
+  const logger = pino(
+    {
+      level: levelOf(options.verbosity),
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: pino.stdSerializers.err, error: pino.stdSerializers.err },
+    },
+    options.write === undefined && options.format === "json"
+      ? error
+      : { write: options.format === "text" ? (line: string) => write(readable(line)) : write },
+  );
+  const flush = (): void => {
+    try {
+      error.flushSync();
+    } catch {
+      // Standard error is closed or was never ready: nobody is left to read.
+    }
+  };
+  return wrap(logger, flush);
+}
+
+/** Says nothing. */
+export const silentLog: Log = {
+  error() {},
+  warn() {},
+  info() {},
+  debug() {},
+  trace() {},
+  enabled: () => false,
+  with: () => silentLog,
+  flush() {},
+};
+
+function levelOf(verbosity: number): LogLevel {
+  if (verbosity >= 6) return "trace";
+  return verbosity >= 4 ? "debug" : "info";
+}
+
+function wrap(logger: pino.Logger, flush: () => void): Log {
+  const at =
+    (level: LogLevel) =>
+    (fields: LogFields, message: string): void =>
+      logger[level](fields, message);
+  return {
+    error: at("error"),
+    warn: at("warn"),
+    info: at("info"),
+    debug: at("debug"),
+    trace: at("trace"),
+    enabled: (level) => logger.isLevelEnabled(level),
+    with: (fields) => wrap(logger.child(fields), flush),
+    flush,
+  };
+}
+
+/** `12:03:04.567 warn  text  key=value`, and the stack of an error below it. */
+function readable(line: string): string {
+  const {
+    level,
+    time,
+    msg,
+    err: short,
+    error = short,
+    ...fields
+  } = JSON.parse(line) as Record<string, unknown> & {
+    level: string;
+    time: string;
+    msg?: string;
+    err?: { stack?: string; message?: string };
+    error?: { stack?: string; message?: string };
+  };
+  const rest = Object.entries(fields)
+    .map(
+      ([key, value]) =>
+        `  ${key}=${typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`,
+    )
+    .join("");
+  const stack = error === undefined ? "" : `\n  ${(error.stack ?? error.message ?? "").replaceAll("\n", "\n  ")}`;
+  return `${time.slice(11, 23)} ${level.padEnd(5)} ${msg ?? ""}${rest}${stack}\n`;
+}
