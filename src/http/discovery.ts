@@ -1,0 +1,208 @@
+/**
+ * Which groups, versions and resources the server has, in every form clients ask for: `/api`, `/apis` and what is
+ * below them, and all at once as aggregated discovery. Documents are encoded when first asked for and kept until the
+ * table changes. Source: upstream's `endpoints/discovery` and `endpoints/discovery/aggregated`; odd answers (POST is
+ * the one that is refused here and not there) were recorded from a 1.32 server.
+ */
+import { createHash } from "node:crypto";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import { groupDiscoveryList } from "./discovery/aggregated.ts";
+import { type ServedGroup, servedGroups } from "./discovery/groups.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "./discovery/legacy.ts";
+import { type DiscoveryDocument, encodeDiscovery } from "./discovery/protobuf.ts";
+import {
+  type Allows,
+  jsonType,
+  type Negotiated,
+  negotiator,
+  noTransform,
+  protobufType,
+  yamlType,
+} from "./negotiation.ts";
+import { valueReply } from "./object-reply.ts";
+
+export interface DiscoveryOptions {
+  readonly domain: ApiDomain;
+  /** What is served now. Another table is another array. */
+  definitions(): readonly ResourceDefinition[];
+  /** `host:port` under which clients reach this server. */
+  serverAddress(): string;
+}
+
+/** What a request shows to discovery. */
+export type DiscoveryRequest = Pick<ApiRequest, "method" | "path" | "url" | "query" | "headers">;
+
+const negotiation = negotiator([jsonType, yamlType, protobufType]);
+
+export class Discovery {
+  readonly #options: DiscoveryOptions;
+  readonly #allowsAggregated: Allows;
+  #source: readonly ResourceDefinition[] | undefined;
+  #groups: readonly ServedGroup[] = [];
+  /** Encoded documents of `#source`, by path, form and encoding. */
+  readonly #bytes = new Map<string, Encoded>();
+
+  constructor(options: DiscoveryOptions) {
+    this.#options = options;
+    const group = options.domain.rename("apidiscovery.k8s.io");
+    this.#allowsAggregated = (_type, kind, asked, version) =>
+      kind === "APIGroupDiscoveryList" && asked === group && (version === "v2" || version === "v2beta1");
+  }
+
+  /** Groups of the present table, the core group first. */
+  groups(): readonly ServedGroup[] {
+    const definitions = this.#options.definitions();
+    if (definitions !== this.#source) {
+      this.#source = definitions;
+      this.#groups = servedGroups(definitions, this.#options.domain);
+      this.#bytes.clear();
+    }
+    return this.#groups;
+  }
+
+  /**
+   * The answer for a discovery path; `undefined` for other paths. Throws `resourceNotFound` for a version that a
+   * built-in group does not have, `notAcceptable`, and `methodUnknown` for anything but GET and HEAD.
+   */
+  reply(request: DiscoveryRequest): Reply | undefined {
+    const [prefix, ...rest] = segments(request.path);
+    if (prefix === "api") return rest.length < 2 ? this.#core(request, rest[0]) : undefined;
+    if (prefix !== "apis" || rest.length > 2) return undefined;
+    const [groupName, version] = rest;
+    if (groupName === undefined) return this.#list(request, this.groups().slice(this.#hasCore() ? 1 : 0));
+    const group = this.groups().find(({ name }) => name === groupName && name !== "");
+    if (group === undefined) return pageNotFound;
+    if (version !== undefined) return this.#version(request, group, version);
+    return this.#plain(request, () => apiGroup(group));
+  }
+
+  /** `/`: every path that can be asked for; `others` are those of the rest of the server. */
+  paths(others: readonly string[]): Reply {
+    const own = this.groups().flatMap(({ name, versions }) => {
+      const base = name === "" ? "/api" : `/apis/${name}`;
+      return [base, ...versions.map(({ version }) => `${base}/${version}`)];
+    });
+    const paths = [...new Set(["/api", "/apis", "/apis/", ...own, ...others])].sort();
+    return { code: 200, bytes: Buffer.from(JSON.stringify({ paths }, undefined, 2)), contentType: jsonType.name };
+  }
+
+  /**
+   * The answer for a path that nobody serves. Upstream: a group with built-in kinds, and the core group, answer with a
+   * Status (thrown as `resourceNotFound`), everything else with a page of plain text.
+   */
+  unknown(path: string): Reply {
+    const [prefix, groupName] = segments(path);
+    if (prefix === "api") throw resourceNotFound();
+    const group = prefix === "apis" ? this.groups().find(({ name }) => name === groupName) : undefined;
+    if (group?.builtin === true) throw resourceNotFound();
+    return pageNotFound;
+  }
+
+  #hasCore(): boolean {
+    return this.groups()[0]?.name === "";
+  }
+
+  #core(request: DiscoveryRequest, version: string | undefined): Reply {
+    const groups = this.groups();
+    const core = this.#hasCore() ? groups[0] : undefined;
+    if (version !== undefined) {
+      if (core === undefined) throw resourceNotFound();
+      return this.#version(request, core, version);
+    }
+    checkMethod(request);
+    negotiation.checkProducible(request, false);
+    const negotiated = negotiation.answer(request, this.#allowsAggregated);
+    if (negotiated.transform !== "") return this.#aggregated(request, negotiated, core === undefined ? [] : [core]);
+    // Not kept: the address may become known later than the table.
+    return encodedReply(encode(apiVersions(core, this.#options.serverAddress()), negotiated));
+  }
+
+  #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {
+    checkMethod(request);
+    const negotiated = negotiation.answer(request, this.#allowsAggregated);
+    if (negotiated.transform !== "") return this.#aggregated(request, negotiated, groups);
+    return encodedReply(this.#kept("/apis", negotiated, () => apiGroupList(groups)));
+  }
+
+  #version(request: DiscoveryRequest, group: ServedGroup, name: string): Reply {
+    const version = group.versions.find((of) => of.version === name);
+    if (version === undefined) return this.unknown(request.path);
+    negotiation.checkProducible(request, false);
+    return this.#plain(request, () => apiResourceList(group.name, version));
+  }
+
+  #plain(request: DiscoveryRequest, make: () => DiscoveryDocument): Reply {
+    checkMethod(request);
+    const negotiated = negotiation.answer(request, noTransform);
+    return encodedReply(this.#kept(segments(request.path).join("/"), negotiated, make));
+  }
+
+  #aggregated(request: DiscoveryRequest, negotiated: Negotiated, groups: readonly ServedGroup[]): Reply {
+    const { group, version, mediaType } = negotiated;
+    const apiVersion = `${group}/${version}`;
+    const path = segments(request.path).join("/");
+    const encoded = this.#kept(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
+    encoded.tag ??= entityTag(encoded.bytes);
+    const headers = { etag: encoded.tag, vary: "Accept", "cache-control": "public" };
+    // Upstream: one tag, compared as text; neither lists nor weak tags.
+    if (request.headers["if-none-match"] === encoded.tag) return { code: 304, headers };
+    const contentType = `${mediaType};g=${group};v=${version};as=${negotiated.transform}`;
+    return { ...encodedReply(encoded), headers, contentType };
+  }
+
+  #kept(document: string, negotiated: Negotiated, make: () => DiscoveryDocument): Encoded {
+    const key = `${document} ${negotiated.mediaType} ${negotiated.pretty}`;
+    let encoded = this.#bytes.get(key);
+    if (encoded === undefined) {
+      encoded = encode(make(), negotiated);
+      this.#bytes.set(key, encoded);
+    }
+    return encoded;
+  }
+}
+
+/** What Go's file server says, and so what clients see for a path outside of the API. */
+export const pageNotFound: Reply = {
+  code: 404,
+  headers: { "x-content-type-options": "nosniff" },
+  contentType: "text/plain; charset=utf-8",
+  bytes: Buffer.from("404 page not found\n"),
+};
+
+interface Encoded {
+  readonly bytes: Buffer;
+  readonly mediaType: string;
+  tag?: string;
+}
+
+function encode(document: DiscoveryDocument, negotiated: Negotiated): Encoded {
+  const { mediaType } = negotiated;
+  const bytes =
+    mediaType === protobufType.name
+      ? encodeDiscovery(document)
+      : (valueReply(negotiated, 200, document).bytes as Buffer); // one piece
+  return { bytes, mediaType };
+}
+
+function encodedReply({ bytes, mediaType }: Encoded): Reply {
+  return { code: 200, bytes, contentType: mediaType, compressible: true };
+}
+
+/** A strong entity tag of these bytes. */
+export function entityTag(bytes: Buffer): string {
+  return `"${createHash("sha512").update(bytes).digest("hex").toUpperCase()}"`;
+}
+
+export function checkMethod(request: Pick<ApiRequest, "method">): void {
+  if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
+}
+
+/** Segments of a path, any slashes at its end left out. */
+function segments(path: string): string[] {
+  let end = path.length;
+  while (end > 1 && path.charCodeAt(end - 1) === 0x2f) end--;
+  return path.slice(1, end).split("/");
+}

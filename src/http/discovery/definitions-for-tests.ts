@@ -1,0 +1,84 @@
+/** Definitions for tests of discovery and OpenAPI: built-in kinds from the tables, without behaviour, and custom ones. */
+import { type ApiTables, type KindFacts, loadDefinitions } from "#api/definitions.ts";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+
+export const kubernetesTables = loadDefinitions(kubernetesDomain);
+export const platformTables = loadDefinitions(apiDomain("platform.io"));
+
+/** Every kind of the tables that `serves` lets through. */
+export function builtinDefinitions(
+  tables: ApiTables,
+  serves: (kind: KindFacts) => boolean = ({ servedByDefault }) => servedByDefault,
+): ResourceDefinition[] {
+  return tables.kinds.filter(serves).map((facts) => {
+    const { group, version, kind, resource, singular, listKind, namespaced, verbs, shortNames, categories } = facts;
+    const { subresources, storageVersionHash, stored } = facts;
+    const schema = tables.schema(facts.typeName);
+    if (schema === undefined) throw new Error(`no schema of ${facts.typeName}`);
+    return {
+      ...withoutBehaviour,
+      group,
+      version,
+      kind,
+      resource,
+      singular,
+      listKind,
+      namespaced,
+      verbs,
+      shortNames,
+      categories,
+      subresources,
+      storageVersionHash,
+      stored,
+      storage: { group, version, kind, resource },
+      schema,
+      origin: "builtin",
+    };
+  });
+}
+
+const withoutBehaviour = {
+  nameRule: "dns1123subdomain",
+  generation: false,
+  gracefulDeletion: false,
+  defaultPropagation: "Background",
+  returnDeletedObject: false,
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  selectableFields: [],
+  fieldAliases: {},
+  columns: [],
+  strategy: {},
+} as const;
+
+/** A custom resource as the extensions would define it. */
+export function customDefinition(
+  group: string,
+  version: string,
+  kind: string,
+  more: Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "schema">> = {},
+): ResourceDefinition {
+  const singular = kind.toLowerCase();
+  const resource = `${singular}s`;
+  return {
+    ...withoutBehaviour,
+    group,
+    version,
+    kind,
+    resource,
+    singular,
+    listKind: `${kind}List`,
+    namespaced: true,
+    verbs: ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+    shortNames: [],
+    categories: [],
+    subresources: [],
+    storageVersionHash: "",
+    stored: true,
+    storage: { group, version, kind, resource },
+    schema: { type: "object", fields: new Map() },
+    origin: "custom",
+    ...more,
+  };
+}

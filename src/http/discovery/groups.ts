@@ -1,0 +1,110 @@
+/**
+ * Groups and versions in the order in which clients are told of them: it decides which version a client takes when the
+ * user named none. Source: upstream's priorities of API services, and its order of version names.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+
+export interface ServedVersion {
+  readonly version: string;
+  /** In the order of discovery: built-in kinds by name, custom ones as they came. */
+  readonly definitions: readonly ResourceDefinition[];
+}
+
+export interface ServedGroup {
+  /** Empty for the core group. */
+  readonly name: string;
+  /** Preferred version first. */
+  readonly versions: readonly ServedVersion[];
+  /** Whether any of its kinds is built in; such a group answers for versions it does not have. */
+  readonly builtin: boolean;
+}
+
+/** Groups of the table, the core group first. */
+export function servedGroups(definitions: readonly ResourceDefinition[], domain: ApiDomain): ServedGroup[] {
+  const groups = new Map<string, Map<string, ResourceDefinition[]>>();
+  for (const definition of definitions) {
+    const versions = groups.get(definition.group) ?? new Map<string, ResourceDefinition[]>();
+    groups.set(definition.group, versions);
+    const list = versions.get(definition.version);
+    if (list === undefined) versions.set(definition.version, [definition]);
+    else list.push(definition);
+  }
+  const ranks = new Map(
+    groupOrder.map((names, rank) => names.map((name) => [domain.rename(name), rank] as const)).flat(),
+  );
+  const rank = (name: string): number => ranks.get(name) ?? groupOrder.length;
+  return [...groups]
+    .map(([name, versions]) => ({
+      name,
+      versions: [...versions]
+        .sort(([a], [b]) => compareVersions(a, b))
+        .map(([version, list]) => ({ version, definitions: sorted(list) })),
+      builtin: [...versions.values()].some((list) => list.some(({ origin }) => origin === "builtin")),
+    }))
+    .sort((a, b) => rank(a.name) - rank(b.name) || compareTexts(a.name, b.name));
+}
+
+function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
+  return definitions.toSorted((a, b) =>
+    a.origin === "builtin" && b.origin === "builtin" ? compareTexts(a.resource, b.resource) : 0,
+  );
+}
+
+/** Built-in groups; those in one row stand beside each other by name. Others come after them. */
+const groupOrder: readonly (readonly string[])[] = [
+  [""],
+  ["apiregistration.k8s.io"],
+  ["apps"],
+  ["events.k8s.io"],
+  ["authentication.k8s.io"],
+  ["authorization.k8s.io"],
+  ["autoscaling"],
+  ["batch"],
+  ["certificates.k8s.io"],
+  ["networking.k8s.io"],
+  ["policy"],
+  ["rbac.authorization.k8s.io"],
+  ["storage.k8s.io"],
+  ["admissionregistration.k8s.io", "apiextensions.k8s.io"],
+  ["scheduling.k8s.io"],
+  ["coordination.k8s.io"],
+  ["node.k8s.io"],
+  ["discovery.k8s.io"],
+  ["flowcontrol.apiserver.k8s.io"],
+  ["internal.apiserver.k8s.io"],
+  ["resource.k8s.io"],
+  ["storagemigration.k8s.io"],
+];
+
+/** Order of texts by code unit, as Go compares ASCII. */
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Stable versions, then beta, then alpha, the higher number first: v10, v2, v1, v11beta2, v1beta1, v1alpha10. Names
+ * of another form come last, by name. Source: upstream's `util/version`, `CompareKubeAwareVersionStrings`.
+ */
+export function compareVersions(a: string, b: string): number {
+  if (a === b) return 0;
+  const x = parseVersion(a);
+  const y = parseVersion(b);
+  if (x === undefined || y === undefined) {
+    return x === undefined && y === undefined ? compareTexts(a, b) : x === undefined ? 1 : -1;
+  }
+  return y.stability - x.stability || y.major - x.major || y.minor - x.minor;
+}
+
+interface ParsedVersion {
+  readonly stability: number;
+  readonly major: number;
+  readonly minor: number;
+}
+
+function parseVersion(text: string): ParsedVersion | undefined {
+  const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(text);
+  if (match === null) return undefined;
+  const stability = match[2] === undefined ? 2 : match[2] === "beta" ? 1 : 0;
+  return { stability, major: Number(match[1]), minor: Number(match[3] ?? 0) };
+}

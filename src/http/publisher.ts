@@ -1,0 +1,54 @@
+/**
+ * Everything the server says about itself: the list of paths at `/`, discovery, and OpenAPI. The router hands over the
+ * requests that are for no resource.
+ */
+import type { ApiTables } from "#api/definitions.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Reply } from "./api-request.ts";
+import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
+
+export interface PublisherOptions {
+  readonly domain: ApiDomain;
+  readonly tables: ApiTables;
+  /** What is served now. Another table is another array. */
+  definitions(): readonly ResourceDefinition[];
+  /** `host:port` under which clients reach this server, for `/api`; asked at every request. */
+  serverAddress?(): string;
+  /** Paths of others, listed at `/`. */
+  readonly otherPaths?: readonly string[];
+}
+
+export interface Publisher {
+  /**
+   * The answer for `/`, discovery and OpenAPI; `undefined` for paths of others. Throws `resourceNotFound`,
+   * `notAcceptable` and `methodUnknown`.
+   */
+  reply(request: DiscoveryRequest): Reply | undefined;
+  /**
+   * The answer for a path that nobody serves, resource paths included: a page of plain text, or `resourceNotFound`
+   * thrown where clients expect a Status.
+   */
+  unknown(path: string): Reply;
+}
+
+const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+
+export function createPublisher(options: PublisherOptions): Publisher {
+  const { domain, otherPaths = usualPaths } = options;
+  const discovery = new Discovery({
+    domain,
+    definitions: () => options.definitions(),
+    serverAddress: () => options.serverAddress?.() ?? "",
+  });
+  return {
+    reply(request) {
+      if (request.path === "/") {
+        checkMethod(request);
+        return discovery.paths(otherPaths);
+      }
+      return discovery.reply(request);
+    },
+    unknown: (path) => discovery.unknown(path),
+  };
+}
