@@ -1,0 +1,37 @@
+/** Attributes of writes that tests hand to plugins. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { AdmissionAttributes } from "./plugin.ts";
+
+/** A create of `object` in namespace `n` by an administrator; `more` says what is different. */
+export function attributesOf(
+  object: ApiObject | undefined,
+  more: Partial<AdmissionAttributes> = {},
+): AdmissionAttributes {
+  return {
+    context: {
+      user: { name: "admin", groups: ["system:masters"] },
+      userAgent: "test",
+      signal: undefined,
+      deadlineMs: Number.MAX_SAFE_INTEGER,
+      warn() {},
+      annotate() {},
+    },
+    operation: "CREATE",
+    resource: { group: "", version: "v1", resource: "configmaps" },
+    kind: { group: "", version: "v1", kind: "ConfigMap" },
+    namespace: "n",
+    name: "",
+    subresource: "",
+    object,
+    oldObject: undefined,
+    dryRun: false,
+    options: undefined,
+    ...more,
+  };
+}
+
+/** A claim for a gibibyte. */
+export const claimAttributes = {
+  resource: { group: "", version: "v1", resource: "persistentvolumeclaims" },
+  kind: { group: "", version: "v1", kind: "PersistentVolumeClaim" },
+} as const;

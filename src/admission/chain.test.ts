@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { attributesOf } from "./attributes-for-tests.ts";
+import { admissionChain } from "./chain.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
+import { refusal } from "./plugin.ts";
+
+const object: ApiObject = { metadata: { name: "a" } };
+
+function marker(name: string, later: boolean): AdmissionPlugin {
+  const mark = (of: ApiObject | undefined): ApiObject => ({ ...of, metadata: of!.metadata, [name]: true });
+  return {
+    name,
+    operations: ["CREATE"],
+    admit: ({ object }) => (later ? Promise.resolve(mark(object)) : mark(object)),
+  };
+}
+
+test("each plugin sees what the one before it made, whether it answers at once or later", async () => {
+  const chain = admissionChain([marker("one", false), marker("two", true), marker("three", false)]);
+  assert.deepEqual(await chain.admit(attributesOf(object)), { ...object, one: true, two: true, three: true });
+  assert.deepEqual(chain.names, ["one", "two", "three"]);
+});
+
+test("a chain whose plugins answer at once answers at once", () => {
+  const chain = admissionChain([marker("one", false)]);
+  assert.deepEqual(chain.admit(attributesOf(object)), { ...object, one: true });
+  assert.equal(chain.validate(attributesOf(object)), undefined);
+});
+
+test("plugins are asked only about their operations", () => {
+  const chain = admissionChain([marker("one", false)]);
+  assert.equal(chain.handles("CREATE"), true);
+  assert.equal(chain.handles("DELETE"), false);
+  assert.equal(chain.admit(attributesOf(object, { operation: "UPDATE" })), object);
+});
+
+test("the first plugin that refuses ends the chain", async () => {
+  const asked: string[] = [];
+  const plugin = (name: string, refuses: boolean): AdmissionPlugin => ({
+    name,
+    operations: ["CREATE"],
+    async validate(attributes) {
+      asked.push(name);
+      await Promise.resolve();
+      if (refuses) throw refusal(attributes, "no");
+    },
+  });
+  const chain = admissionChain([plugin("a", false), plugin("b", true), plugin("c", false)]);
+  await assert.rejects(async () => chain.validate(attributesOf(object)), /configmaps "a" is forbidden: no/);
+  assert.deepEqual(asked, ["a", "b"]);
+});
+
+test("a refusal names the object as far as it has a name", () => {
+  const message = (object: ApiObject) => refusal(attributesOf(object), "no").message;
+  assert.equal(message({ metadata: { generateName: "p-" } }), 'configmaps "p-" is forbidden: no');
+  assert.equal(message({ metadata: {} }), 'configmaps "Unknown" is forbidden: no');
+});

@@ -1,0 +1,62 @@
+/**
+ * Claims that name no class get the default one: DefaultStorageClass, as upstream has it, and the same for volume
+ * attributes classes, which the specification asks for ("if unset and unbound, the default class is applied when one
+ * exists"); how those are marked is said in `meta/default-class.ts`.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { defaultClass, defaultClassCheck } from "#meta/default-class.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
+
+export interface DefaultClassOptions {
+  readonly domain: ApiDomain;
+  /** All classes, from memory. */
+  listClasses(): Iterable<ApiObject>;
+}
+
+/** The part of a claim that the plugins look at. */
+interface Claim extends ApiObject {
+  readonly spec?: {
+    readonly storageClassName?: string | null;
+    readonly volumeAttributesClassName?: string | null;
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+const claimOf = ({ resource, subresource, object }: AdmissionAttributes): Claim | undefined =>
+  resource.group === "" && resource.resource === "persistentvolumeclaims" && subresource === ""
+    ? (object as Claim | undefined) // the resource says so
+    : undefined;
+
+export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlugin {
+  const isDefault = defaultClassCheck("StorageClass", options.domain);
+  const annotation = options.domain.rename("volume.beta.kubernetes.io/storage-class");
+  return {
+    name: "DefaultStorageClass",
+    operations: ["CREATE"],
+    admit(attributes) {
+      const claim = claimOf(attributes);
+      if (claim === undefined || hasName(claim.spec?.storageClassName)) return attributes.object;
+      if (claim.metadata.annotations?.[annotation] !== undefined) return claim;
+      const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
+      return name === undefined ? claim : { ...claim, spec: { ...claim.spec, storageClassName: name } };
+    },
+  };
+}
+
+export function defaultVolumeAttributesClass(options: DefaultClassOptions): AdmissionPlugin {
+  const isDefault = defaultClassCheck("VolumeAttributesClass", options.domain);
+  return {
+    name: "DefaultVolumeAttributesClass",
+    operations: ["CREATE"],
+    admit(attributes) {
+      const claim = claimOf(attributes);
+      if (claim === undefined || hasName(claim.spec?.volumeAttributesClassName)) return attributes.object;
+      const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
+      return name === undefined ? claim : { ...claim, spec: { ...claim.spec, volumeAttributesClassName: name } };
+    },
+  };
+}
+
+/** The empty name asks for no class; only an absent one asks for the default. */
+const hasName = (name: string | null | undefined): boolean => name !== undefined && name !== null;

@@ -1,0 +1,28 @@
+/**
+ * StorageObjectInUseProtection: claims and volumes get a finalizer when they are made, so that they are not gone while
+ * something uses them. Taking it off is a controller's. Source: upstream's plugin of this name.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { AdmissionPlugin } from "./plugin.ts";
+
+export function storageProtection(options: { readonly domain: ApiDomain }): AdmissionPlugin {
+  const finalizers: ReadonlyMap<string, string> = new Map([
+    ["persistentvolumeclaims", options.domain.rename("kubernetes.io/pvc-protection")],
+    ["persistentvolumes", options.domain.rename("kubernetes.io/pv-protection")],
+  ]);
+  return {
+    name: "StorageObjectInUseProtection",
+    operations: ["CREATE"],
+    admit({ resource, subresource, object }) {
+      const finalizer = resource.group === "" && subresource === "" ? finalizers.get(resource.resource) : undefined;
+      return finalizer === undefined || object === undefined ? object : withFinalizer(object, finalizer);
+    },
+  };
+}
+
+function withFinalizer(object: ApiObject, finalizer: string): ApiObject {
+  const finalizers = object.metadata.finalizers ?? [];
+  if (finalizers.includes(finalizer)) return object;
+  return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
+}

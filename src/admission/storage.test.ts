@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { attributesOf, claimAttributes } from "./attributes-for-tests.ts";
+import { claimResize } from "./claim-resize.ts";
+import { defaultStorageClass, defaultVolumeAttributesClass } from "./default-class.ts";
+import { storageProtection } from "./storage-protection.ts";
+
+const claim = (spec: Record<string, unknown> = {}): ApiObject => ({ metadata: { name: "c" }, spec });
+const created = (object: ApiObject) => attributesOf(object, claimAttributes);
+const marked = (name: string, annotation: string, creationTimestamp = "2026-01-01T00:00:00Z"): ApiObject => ({
+  metadata: { name, creationTimestamp, annotations: { [annotation]: "true" } },
+});
+
+test("a claim is protected from the start [DELST-05]", () => {
+  const plugin = storageProtection({ domain: kubernetesDomain });
+  const protectedClaim = plugin.admit!(created(claim())) as ApiObject;
+  assert.deepEqual(protectedClaim.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
+  assert.equal(plugin.admit!(created(protectedClaim)), protectedClaim);
+  const other = claim();
+  assert.equal(plugin.admit!(attributesOf(other)), other);
+  const platform = storageProtection({ domain: apiDomain("platform.io") });
+  const renamed = platform.admit!(created(claim())) as ApiObject;
+  assert.deepEqual(renamed.metadata.finalizers, ["platform.io/pvc-protection"]);
+});
+
+test("a claim without a storage class gets the newest default", () => {
+  const annotation = "storageclass.kubernetes.io/is-default-class";
+  const classes = [
+    { metadata: { name: "none" } },
+    marked("old", annotation, "2025-01-01T00:00:00Z"),
+    marked("z", annotation),
+    marked("new", "storageclass.beta.kubernetes.io/is-default-class"),
+  ];
+  const plugin = defaultStorageClass({ domain: kubernetesDomain, listClasses: () => classes });
+  assert.deepEqual((plugin.admit!(created(claim())) as ApiObject)["spec"], { storageClassName: "new" });
+  for (const kept of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
+    assert.equal(plugin.admit!(created(kept)), kept);
+  }
+  const annotated = { ...claim(), metadata: { annotations: { "volume.beta.kubernetes.io/storage-class": "x" } } };
+  assert.equal(plugin.admit!(created(annotated)), annotated);
+});
+
+test("a claim without a volume attributes class gets the default one [PVC-38]", () => {
+  const classes = [marked("gold", "volumeattributesclass.kubernetes.io/is-default-class")];
+  const plugin = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => classes });
+  assert.deepEqual((plugin.admit!(created(claim())) as ApiObject)["spec"], { volumeAttributesClassName: "gold" });
+  const named = claim({ volumeAttributesClassName: "x" });
+  assert.equal(plugin.admit!(created(named)), named);
+  const none = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => [] });
+  const bare = claim();
+  assert.equal(none.admit!(created(bare)), bare);
+});
+
+test("a claim grows only when it is bound and its class allows it [PVC-16]", () => {
+  const sized = (storage: string, phase: string, storageClassName = "grows"): ApiObject => ({
+    metadata: { name: "c" },
+    spec: { storageClassName, resources: { requests: { storage } } },
+    status: { phase },
+  });
+  const plugin = claimResize({
+    classAnnotation: "volume.beta.kubernetes.io/storage-class",
+    getStorageClass: (name) =>
+      name === "grows" ? { metadata: { name }, allowVolumeExpansion: true } : { metadata: { name } },
+  });
+  const check = (object: ApiObject, oldObject: ApiObject): string => {
+    try {
+      plugin.validate!(attributesOf(object, { ...claimAttributes, operation: "UPDATE", name: "c", oldObject }));
+      return "";
+    } catch (error) {
+      assert(error instanceof StatusError);
+      assert.equal(error.status.code, 403);
+      return error.message;
+    }
+  };
+  assert.equal(check(sized("3Gi", "Bound"), sized("1Gi", "Bound")), "");
+  assert.equal(check(sized("1Gi", "Bound"), sized("1024Mi", "Pending")), "");
+  assert.equal(
+    check(sized("3Gi", "Pending"), sized("1Gi", "Pending")),
+    'persistentvolumeclaims "c" is forbidden: Only bound persistent volume claims can be expanded',
+  );
+  assert.equal(
+    check(sized("3Gi", "Bound", "fixed"), sized("1Gi", "Bound", "fixed")),
+    'persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+  );
+});
