@@ -305,8 +305,10 @@ function readNode(value: JsonObject, depth: number): Children | undefined {
     const node = makeNode(isMember, ...children);
     if (node !== undefined) found.set(element, node);
   }
-  const elements = [...found.keys()].sort(compareElements);
-  return [elements, elements.map((element) => found.get(element)!)];
+  const elements = [...found.keys()];
+  const order = orderOf(elements);
+  const sorted = order === undefined ? elements : order.map((at) => elements[at]!);
+  return [sorted, sorted.map((element) => found.get(element)!)];
 }
 
 /** A path element as it is written here; empty for one of an unknown kind, `undefined` for none at all. */
@@ -332,13 +334,28 @@ const kindRank: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 /** The order of elements in FieldsV1: by kind, then names by bytes, keys by name and value, values by type. */
 export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
-  const kind = a[0]!;
-  if (kind !== b[0]) return (kindRank[kind] ?? 4) - (kindRank[b[0]!] ?? 4);
-  if (kind === "f") return compareText(a, b);
-  if (kind === "i") return Number(a.slice(2)) - Number(b.slice(2));
-  const left: unknown = JSON.parse(a.slice(2));
-  const right: unknown = JSON.parse(b.slice(2));
-  return compareValues(left, right);
+  const kind = a.charCodeAt(0);
+  if (kind !== b.charCodeAt(0)) return (kindRank[a[0]!] ?? 4) - (kindRank[b[0]!] ?? 4);
+  return kind === 102 /* f */ ? compareText(a, b) : compareValues(contentOf(a), contentOf(b));
+}
+
+/** What an element that names no field says. */
+const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
+
+/** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once. */
+export function orderOf(elements: readonly string[]): number[] | undefined {
+  let at = 1;
+  while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;
+  if (at >= elements.length) return undefined;
+  const contents = elements.map((element) => (element.startsWith("f:") ? undefined : contentOf(element)));
+  return elements
+    .map((_, i) => i)
+    .sort((i, j) => {
+      const a = elements[i]!;
+      const b = elements[j]!;
+      const isOneKind = a.charCodeAt(0) === b.charCodeAt(0);
+      return isOneKind && contents[i] !== undefined ? compareValues(contents[i], contents[j]) : compareElements(a, b);
+    });
 }
 
 /** Numbers, then strings, booleans, lists, objects, null. Source: structured-merge-diff's `value.Compare`. */
