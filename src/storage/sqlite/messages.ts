@@ -60,14 +60,19 @@ export interface Answers {
 
 export type ToWorker =
   | { readonly kind: "commit"; readonly rows: Uint8Array }
+  /** A `load` has been taken in; its buffer comes back. */
+  | { readonly kind: "loaded"; readonly buffer: ArrayBuffer }
   | { readonly kind: "ask"; readonly id: number; readonly question: Question };
 
 export type FromWorker =
+  /** The file is open; what is current follows. */
+  | { readonly kind: "opening"; readonly revision: Revision; readonly compacted: Revision }
   | { readonly kind: "load"; readonly rows: Uint8Array }
-  | { readonly kind: "opened"; readonly revision: Revision; readonly compacted: Revision }
+  | { readonly kind: "opened" }
   /** The file could not be opened. */
   | { readonly kind: "refused"; readonly message: string }
-  | { readonly kind: "committed"; readonly revision: Revision }
+  /** Everything up to `revision` is durable; the buffers of the commits come back. */
+  | { readonly kind: "committed"; readonly revision: Revision; readonly buffers: readonly ArrayBuffer[] }
   /** A commit failed; none will follow. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }
@@ -75,13 +80,13 @@ export type FromWorker =
 
 const headerBytes = 44;
 
-/** Packs rows into one buffer. */
+/** Packs rows into one buffer: one handed back, or a new one. */
 export class RowWriter {
   #buffer: Buffer;
   #length = 0;
 
-  constructor(capacityBytes: number) {
-    this.#buffer = Buffer.allocUnsafeSlow(capacityBytes);
+  constructor(space: number | ArrayBuffer) {
+    this.#buffer = typeof space === "number" ? Buffer.allocUnsafeSlow(space) : Buffer.from(space);
   }
 
   get length(): number {

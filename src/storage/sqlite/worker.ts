@@ -21,7 +21,10 @@ import {
   type WorkerStart,
 } from "./messages.ts";
 
+/** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
 const loadBytes = 1024 * 1024;
+const loadMarginBytes = 64 * 1024;
+const loadsUnderWay = 3;
 const transactionBytesMax = 8 * 1024 * 1024;
 const sliceRows = 512;
 const compactionRows = 256;
@@ -56,9 +59,9 @@ try {
   const isNew = !existsSync(logFilePath(dataDir));
   file = new LogFile(logFilePath(dataDir));
   if (isNew) syncFolder(dataDir);
-  load();
-  if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
-  port.on("message", receive);
+  const revision = file.lastRevision;
+  tell({ kind: "opening", revision, compacted: file.marks.compacted });
+  startLoading(load(revision));
 } catch (error) {
   tell({ kind: "refused", message: messageOf(error) });
 }
@@ -67,9 +70,35 @@ function tell(message: FromWorker, handOver: ArrayBuffer[] = []): void {
   port.postMessage(message, handOver);
 }
 
+/** Runs `loading`, each step of which sends something, a few steps ahead of the main thread. */
+function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefined>): void {
+  let spare: ArrayBuffer | undefined;
+  let isDone = false;
+  const advance = (): void => {
+    if (isDone) return;
+    try {
+      isDone = loading.next(spare).done === true;
+      spare = undefined;
+      if (!isDone) return;
+      if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
+      port.off("message", onLoaded);
+      port.on("message", receive);
+      tell({ kind: "opened" });
+    } catch (error) {
+      isDone = true;
+      tell({ kind: "refused", message: messageOf(error) });
+    }
+  };
+  const onLoaded = (message: ToWorker): void => {
+    if (message.kind === "loaded") spare = message.buffer;
+    advance();
+  };
+  port.on("message", onLoaded);
+  for (let i = 0; i < loadsUnderWay; i++) advance();
+}
+
 /** Sends everything current to the main thread, and checks on the way that the log adds up. */
-function load(): void {
-  const revision = file.lastRevision;
+function* load(revision: Revision): Generator<undefined, void, ArrayBuffer | undefined> {
   let keys = 0;
   let sum = 0;
   let writer = new RowWriter(loadBytes);
@@ -77,11 +106,11 @@ function load(): void {
     keys++;
     sum = (sum + row.revision) % digestModulus;
     writer.addRow(row);
-    if (writer.length > loadBytes - 64 * 1024) {
-      const rows = writer.take();
-      tell({ kind: "load", rows }, [rows.buffer]);
-      writer = new RowWriter(loadBytes);
-    }
+    if (writer.length < loadBytes - loadMarginBytes) continue;
+    const rows = writer.take();
+    tell({ kind: "load", rows }, [rows.buffer]);
+    const spare = yield;
+    writer = new RowWriter(spare ?? loadBytes);
   }
   const rows = writer.take();
   tell({ kind: "load", rows }, [rows.buffer]);
@@ -89,13 +118,12 @@ function load(): void {
   if (expected.keys !== keys || expected.sum !== sum) {
     throw new Error("the store is damaged: rows are missing from the log; restore a backup (it has not been changed)");
   }
-  tell({ kind: "opened", revision, compacted: file.marks.compacted });
 }
 
 function receive(first: ToWorker): void {
   for (let message: ToWorker | undefined = first; message !== undefined; ) {
     if (message.kind === "commit") commits.push(message.rows);
-    else jobs.push(jobOf(message.id, message.question));
+    else if (message.kind === "ask") jobs.push(jobOf(message.id, message.question));
     // Safe: only `sqlite.ts` writes to this port.
     message = receiveMessageOnPort(port)?.message as ToWorker | undefined;
   }
@@ -147,7 +175,8 @@ function commit(batch: readonly Uint8Array[]): void {
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
-  tell({ kind: "committed", revision });
+  const buffers = batch.map((rows) => rows.buffer as ArrayBuffer);
+  tell({ kind: "committed", revision, buffers }, buffers);
 }
 
 /** Lets one job go one step. */

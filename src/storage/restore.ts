@@ -1,0 +1,84 @@
+/**
+ * Makes a data folder out of a backup. The revision moves far ahead, and everything before it counts as compacted: no
+ * revision that the lost store gave out can come again, and watchers and lists that knew it are told to start over.
+ */
+import {
+  closeSync,
+  copyFileSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+
+import { type Revision, StorageFailure } from "./backend.ts";
+import { LogFile, logFilePath } from "./sqlite/log-file.ts";
+
+export interface RestoreOptions {
+  /** A file that `Backend.backup` wrote. It is only read. */
+  readonly backupFile: string;
+  /** Folder of the new store; it must not hold one. */
+  readonly dataDir: string;
+  /** How far the revision moves; more than the writes since the backup. Default 1,000,000,000. */
+  readonly revisionStep?: number;
+}
+
+export interface Restored {
+  /** Revision of the new store; its compacted revision too. */
+  readonly revision: Revision;
+  readonly keys: number;
+}
+
+const defaultRevisionStep = 1_000_000_000;
+
+/** Checks every row on the way. Throws `StorageFailure`, leaving the folder without a store, when something is wrong. */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { backupFile, dataDir } = options;
+  const target = logFilePath(dataDir);
+  if (!existsSync(backupFile)) throw new StorageFailure(`${backupFile} does not exist`);
+  if (existsSync(target)) throw new StorageFailure(`${target} exists already: restore into an empty folder`);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const partial = `${target}.partial`;
+  const discard = (): void => {
+    for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
+  };
+  discard();
+  copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
+  try {
+    const restored = moveForward(partial, options.revisionStep ?? defaultRevisionStep);
+    syncPath(partial);
+    renameSync(partial, target);
+    syncPath(dataDir);
+    return restored;
+  } catch (error) {
+    discard();
+    throw error;
+  }
+}
+
+function moveForward(path: string, step: number): Restored {
+  const file = new LogFile(path);
+  try {
+    let keys = 0;
+    for (const _row of file.live()) keys++;
+    const revision = file.lastRevision + step;
+    file.transaction(() => file.setMark("compacted", revision));
+    file.finish();
+    return { revision, keys };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+function syncPath(path: string): void {
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
