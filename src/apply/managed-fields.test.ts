@@ -93,7 +93,7 @@ test("a field goes to whoever changed its value last, and to nobody when it is r
     ["m1", "Update", '{"f:data":{}}'],
     ["m3", "Update", '{"f:data":{"f:a":{}}}'],
   );
-  check(map.write("m4", {}), ...[]);
+  check(map.write("m4", {}));
 });
 
 test("a second write of one manager joins its entry and renews the time [MF-06]", () => {
