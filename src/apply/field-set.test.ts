@@ -1,3 +1,4 @@
+/** Field sets: laws against plain sets of paths, the written form of elements, and sets from clients. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+/** JSON Patch: answers recorded from upstream's library, limits, and hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frozen } from "./frozen.ts";

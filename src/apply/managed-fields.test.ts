@@ -1,3 +1,4 @@
+/** Ownership after plain writes: who gains, who loses, order, resets, folding. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";

@@ -1,3 +1,4 @@
+/** JSON Merge Patch: answers recorded from upstream's library, refusals, and hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frozen } from "./frozen.ts";

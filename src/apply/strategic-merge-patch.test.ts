@@ -1,3 +1,4 @@
+/** Strategic merge patch: answers and errors recorded from upstream's library, and hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Schema } from "#schema/schema.ts";

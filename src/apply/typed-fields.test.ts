@@ -1,3 +1,4 @@
+/** Comparison of typed values: answers recorded from structured-merge-diff, and what plain writes need of it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frozen } from "./frozen.ts";
