@@ -43,6 +43,8 @@ export interface Schema {
   readonly patchMergeKey?: string;
   /** Default of a list or map member. */
   readonly default?: unknown;
+  /** Name of the Go type as decoding errors show it, where it does not follow from the rest (`v1.TaintEffect`). */
+  readonly goType?: string;
   /** `x-kubernetes-unions` and other marks only OpenAPI shows. */
   readonly unions?: unknown;
   readonly oneOf?: readonly { readonly type: string }[];

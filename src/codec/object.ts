@@ -1,0 +1,318 @@
+/**
+ * Request bodies to API objects, in one call: media type, kind and version, typed decoding, field validation, and
+ * upstream's error for everything that can be wrong. Source of the wording: upstream's `serializer/json` and handlers.
+ */
+import { goQuote, invalidField } from "#meta/field-error.ts";
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, invalid, unclassified } from "#meta/status-error.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { countKeys, isRawNumber, withBigInts } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { decodeJson, escapeHtml } from "./json.ts";
+import { sortedJson, strictFindings } from "./strict.ts";
+import { decodeYaml } from "./yaml.ts";
+
+/** What happens with unknown and double fields: dropped silently, dropped with a warning, refused. */
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+/** What a body is held against. */
+export interface Expected {
+  /** What it must be; where it says no kind or version, it is meant to be this. */
+  readonly gvk: GroupVersionKind;
+  /** Other kinds of the same type (options belong to many groups). */
+  readonly accepted?: readonly GroupVersionKind[];
+  /** Whether a kind is known at all, for the error of a body of another kind. Default: none is. */
+  isRegistered?(gvk: GroupVersionKind): boolean;
+  /**
+   * Upstream's answer to options it cannot read is an error of code 500 that does not say what they were, and their
+   * version may be any. Default: whether the kind's name ends in `Options`.
+   */
+  readonly isOptions?: boolean;
+}
+
+export interface ObjectBody extends Expected {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  readonly schema: Schema;
+  readonly fieldValidation: FieldValidation;
+}
+
+export interface DecodedObject {
+  /** Canonical, schema defaults filled in, `kind` and `apiVersion` set. */
+  readonly object: ApiObject;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Texts for the client; of `Warn` only. */
+  readonly warnings: readonly string[];
+}
+
+/** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+export function decodeObject(body: ObjectBody): DecodedObject {
+  const { gvk } = body;
+  let read: ReadValue;
+  let actual: GroupVersionKind;
+  try {
+    read = readValue(body);
+    actual = meantKind(read.value, gvk);
+  } catch (error) {
+    if (error instanceof DecodeError) throw unrecognized(body, error);
+    throw error;
+  }
+  try {
+    checkKind(body, actual, () => Buffer.from(body.bytes).toString());
+    return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    if (isOptions(body)) throw unclassified(error.message, error);
+    throw cannotHandle(actual, gvk, error.message, error);
+  }
+}
+
+interface ReadValue {
+  readonly value: unknown;
+  /** Keys in the text; `undefined` when double ones were looked for otherwise. */
+  readonly keys: number | undefined;
+  /** JSON text to search for problems. */
+  text(): string;
+  /** Double keys of YAML, by line. */
+  readonly duplicates: readonly string[];
+}
+
+function readValue(body: ObjectBody): ReadValue {
+  if (body.mediaType === "application/yaml") {
+    const { value, duplicates } = decodeYaml(body.bytes);
+    return { value, keys: undefined, text: () => sortedJson(value), duplicates };
+  }
+  try {
+    const { value, keys, text } = decodeJson(body.bytes);
+    return { value, keys, text: () => text, duplicates: [] };
+  } catch (error) {
+    throw error instanceof DecodeError ? new DecodeError(typePrefix + error.message, { cause: error }) : error;
+  }
+}
+
+function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
+  let findings: Findings = { keys: 0, unknown: false };
+  let value = decodeTyped(schema, read.value ?? {}, findings);
+  const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
+  let problems: readonly string[] = read.duplicates;
+  if (hasDoubles || (findings.unknown && validation !== "Ignore")) {
+    const found = strictFindings(schema, read.text());
+    if (hasDoubles) {
+      findings = { keys: 0, unknown: false };
+      value = decodeTyped(schema, found.value, findings);
+    }
+    problems = [...yamlProblems(read.duplicates, validation), ...found.problems];
+  } else problems = yamlProblems(read.duplicates, validation);
+  if (validation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
+  const apiVersion = apiVersionOf(gvk);
+  return {
+    object: withType(value as ApiObject, apiVersion, gvk.kind), // schemas of kinds are structs with metadata
+    apiVersion,
+    kind: gvk.kind,
+    warnings: validation === "Warn" ? problems : [],
+  };
+}
+
+const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
+
+/** Under `Strict` all double keys of a YAML text are one error. */
+function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
+  if (duplicates.length === 0 || validation !== "Strict") return duplicates;
+  return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
+}
+
+/** `kind` and `apiVersion` come first in every object. */
+function withType(object: ApiObject, apiVersion: string, kind: string): ApiObject {
+  if (object.kind === kind && object.apiVersion === apiVersion) return object;
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+  return { kind, apiVersion, ...rest } as ApiObject; // the same fields, two of them set
+}
+
+interface SaidType {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** What the value says it is; empty texts where it says nothing. */
+function saidType(value: unknown): SaidType {
+  if (value === null) return { apiVersion: "", kind: "" };
+  if (typeof value !== "object" || Array.isArray(value) || isRawNumber(value)) {
+    throw new DecodeError(
+      `${typePrefix}json: cannot unmarshal ${kindOf(value)} into Go value of type struct { ${goTypeMeta} }`,
+    );
+  }
+  const said = { apiVersion: "", kind: "" };
+  for (const [name, field] of Object.entries(value)) {
+    if ((name !== "apiVersion" && name !== "kind") || field === null) continue;
+    if (typeof field !== "string") {
+      const what = kindOf(field);
+      throw new DecodeError(`${typePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`);
+    }
+    said[name] = field;
+  }
+  return said;
+}
+
+const typePrefix = "couldn't get version/kind; json parse error: ";
+const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "object") return isRawNumber(value) ? "number" : "object";
+  return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
+}
+
+/** The kind the value is meant to be: what it says, completed by `fallback`. Throws `DecodeError` for no kind at all. */
+function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind {
+  const said = saidType(value);
+  const gv = said.apiVersion === "/" ? { group: "", version: "" } : parseApiVersion(said.apiVersion);
+  if (gv === undefined) throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
+  const kind = said.kind === "" ? fallback.kind : said.kind;
+  if (gv.version !== "") return { ...gv, kind };
+  if (gv.group !== "" && gv.group !== fallback.group) return { ...gv, kind };
+  return { group: fallback.group, version: fallback.version, kind };
+}
+
+/** Throws unless `actual` is what is wanted. */
+function checkKind(expected: Expected, actual: GroupVersionKind, text: () => string): void {
+  const { gvk } = expected;
+  const isSame = (other: GroupVersionKind): boolean =>
+    other.kind === actual.kind && other.version === actual.version && other.group === actual.group;
+  if (isSame(gvk) || expected.accepted?.some(isSame) === true) return;
+  if (isOptions(expected) && actual.kind === gvk.kind) return;
+  if (actual.version === "") throw new DecodeError(`Object 'apiVersion' is missing in '${text()}'`);
+  if (expected.isRegistered?.(actual) !== true) {
+    throw new DecodeError(
+      `no kind "${actual.kind}" is registered for version "${apiVersionOf(actual)}" in scheme "${scheme}"`,
+    );
+  }
+  if (actual.kind === gvk.kind) {
+    throw badRequest(
+      `the API version in the data (${apiVersionOf(actual)}) does not match the expected API version (${apiVersionOf(gvk)})`,
+    );
+  }
+  throw new DecodeError(
+    `converting (${actual.version}.${actual.kind}) to (${internalPackage(gvk.group)}.${gvk.kind}): unknown conversion`,
+  );
+}
+
+/** Where upstream made the table of its kinds; part of its message. */
+const scheme = "pkg/api/legacyscheme/scheme.go:30";
+
+/** Name of the package with upstream's internal types of a group. */
+const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
+
+const cannotHandle = (actual: GroupVersionKind, expected: GroupVersionKind, message: string, cause: unknown): Error =>
+  badRequest(
+    `${actual.kind} in version ${goQuote(actual.version)} cannot be handled as a ${expected.kind}: ${message}`,
+    cause,
+  );
+
+/** The error for a body that does not even say what it is. */
+function unrecognized(body: ObjectBody, error: DecodeError): Error {
+  if (isOptions(body)) return unclassified(error.message, error);
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${body.gvk.kind}): ${error.message} (${summary(body.bytes)})`,
+    error,
+  );
+}
+
+/** First bytes of a body: as text when it begins like an object, else in hexadecimal. */
+function summary(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const head = Buffer.from(bytes.subarray(0, 30)).toString(bytes[0] === 0x7b ? "utf8" : "hex");
+  return bytes.length > 30 ? `${head} ...` : head;
+}
+
+const isOptions = (expected: Expected): boolean => expected.isOptions ?? expected.gvk.kind.endsWith("Options");
+
+export interface PatchBody {
+  readonly bytes: Uint8Array;
+  readonly fieldValidation: FieldValidation;
+  /** Of JSON Patch: the type of the list of operations. Merge patches have none. */
+  readonly schema?: Schema;
+  /** Decides the wording of errors of merge patches. */
+  readonly form?: "merge" | "strategic";
+}
+
+export interface DecodedPatch {
+  /** Whole numbers beyond 2^53 are `bigint`. */
+  readonly value: unknown;
+  readonly warnings: readonly string[];
+}
+
+/** Decodes the body of a JSON Patch, merge patch or strategic merge patch. Throws the `StatusError` to answer. */
+export function decodePatch(body: PatchBody): DecodedPatch {
+  const { schema, fieldValidation } = body;
+  const isStrict = fieldValidation !== "Ignore";
+  try {
+    const { value, keys, text } = decodeJson(body.bytes);
+    if (schema === undefined) checkMergePatch(value, body.form);
+    else checkJsonPatch(value, isStrict);
+    const result = withBigInts(value);
+    if (!isStrict) return { value: result, warnings: [] };
+    const isPlain = keys === countKeys(value) && schema === undefined;
+    const found = isPlain ? [] : strictFindings(schema, text).problems;
+    const problems = schema === undefined ? found : found.map((problem) => `json patch ${problem}`);
+    if (fieldValidation === "Strict" && problems.length > 0) throw invalidPatch(text, strictMessage(problems));
+    return { value: result, warnings: problems };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    if (!isStrict && body.form === "merge") throw badRequest("Invalid JSON Patch", error);
+    const prefix = isStrict && body.form !== "strategic" ? "error decoding patch: " : "";
+    throw badRequest(prefix + error.message, error);
+  }
+}
+
+function checkMergePatch(value: unknown, form: PatchBody["form"]): void {
+  if (value === null && form === "merge") throw badRequest("Invalid JSON Patch");
+  if (value === null || kindOf(value) === "object") return;
+  throw new DecodeError(`json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`);
+}
+
+function checkJsonPatch(value: unknown, isStrict: boolean): void {
+  if (value === null) return;
+  const [list, item] = isStrict
+    ? ["[]handlers.jsonPatchOp", "handlers.jsonPatchOp"]
+    : ["jsonpatch.Patch", "jsonpatch.Operation"];
+  const wrong = (what: unknown, type: string): DecodeError =>
+    new DecodeError(`json: cannot unmarshal ${kindOf(what)} into Go value of type ${type}`);
+  if (!Array.isArray(value)) throw wrong(value, list!);
+  for (const operation of value as unknown[]) {
+    if (operation === null) continue;
+    if (kindOf(operation) !== "object") throw wrong(operation, item!);
+    if (!isStrict) continue;
+    for (const [name, field] of Object.entries(operation as object)) {
+      if (!["op", "path", "from"].includes(name) || field === null || typeof field === "string") continue;
+      const what = kindOf(field);
+      throw new DecodeError(`json: cannot unmarshal ${what} into Go struct field jsonPatchOp.${name} of type string`);
+    }
+  }
+}
+
+const invalidPatch = (value: string, message: string): Error =>
+  invalid({ group: "", kind: "" }, "", [invalidField("patch", value, message)]);
+
+export interface PatchedValue extends Expected {
+  /** What applying the patch gave. Not changed; the result shares what it can with it. */
+  readonly value: unknown;
+  readonly schema: Schema;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** Decodes a patched object the way a body is decoded. Throws the `StatusError` to answer. */
+export function decodePatched(patched: PatchedValue): DecodedObject {
+  const { value, gvk } = patched;
+  const text = (): string => sortedJson(value);
+  try {
+    const actual = meantKind(value, gvk);
+    checkKind(patched, actual, text);
+    return finish(patched.schema, { value, keys: undefined, text, duplicates: [] }, gvk, patched.fieldValidation);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw invalidPatch(escapeHtml(text()), error.message);
+  }
+}

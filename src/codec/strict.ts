@@ -1,0 +1,167 @@
+/**
+ * What a strict reader finds in a JSON text beyond its value: fields the type does not have and keys that come twice,
+ * in the order of the text, with upstream's paths (`spec.containers[0].foo`). Slow: run only when a cheaper check says
+ * that there is something to find. Source of the wording: upstream's `sigs.k8s.io/json`.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { rawNumber } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+
+export interface StrictFindings {
+  /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */
+  readonly problems: readonly string[];
+  /**
+   * The value as Go decodes it into a typed object: of double fields the last scalar or list wins, structs and maps
+   * that come twice are merged.
+   */
+  readonly value: unknown;
+}
+
+/** Upstream keeps as many. */
+export const problemsMax = 100;
+
+/** `text` must be valid JSON. Without a schema nothing is unknown and every object is searched for double keys. */
+export function strictFindings(schema: Schema | undefined, text: string): StrictFindings {
+  const walker = new Walker(text);
+  try {
+    const value = walker.value(schema, "", "report");
+    return { problems: [...walker.problems], value };
+  } catch (error) {
+    if (error instanceof RangeError) throw new DecodeError("exceeded max depth", { cause: error });
+    throw error;
+  }
+}
+
+type Mode = "report" | "quiet";
+type Json = Record<string, unknown>;
+
+class Walker {
+  readonly problems = new Set<string>();
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(schema: Schema | undefined, path: string, mode: Mode): unknown {
+    this.#space();
+    switch (this.#text[this.#at]) {
+      case "{":
+        return this.#object(schema, path, mode);
+      case "[":
+        return this.#array(schema, path, mode);
+      case '"':
+        return this.#string();
+      default:
+        return this.#word();
+    }
+  }
+
+  #object(schema: Schema | undefined, path: string, mode: Mode): Json {
+    const object: Json = {};
+    // Types with a decoder of their own are not looked into.
+    const inside = schema === undefined || isOpen(schema) ? mode : "quiet";
+    const prefix = path === "" ? "" : `${path}.`;
+    this.#at++;
+    this.#space();
+    while (this.#text[this.#at] !== "}") {
+      const key = this.#string();
+      this.#space();
+      this.#at++;
+      const isStruct = schema?.fields !== undefined && schema.special === undefined;
+      const field = isStruct ? schema.fields.get(key)?.schema : schema?.type === "map" ? schema.items : undefined;
+      const isUnknown = isStruct && field === undefined;
+      const isDouble = Object.hasOwn(object, key);
+      if (inside === "report") {
+        if (isUnknown) this.#report("unknown", prefix + key);
+        else if (isDouble) this.#report("duplicate", prefix + key);
+      }
+      const value = this.value(field, prefix + key, isUnknown ? "quiet" : inside);
+      set(object, key, isDouble && isStruct ? merged(field, object[key], value) : value);
+      this.#space();
+      if (this.#text[this.#at] === ",") this.#at++;
+      this.#space();
+    }
+    this.#at++;
+    return object;
+  }
+
+  #array(schema: Schema | undefined, path: string, mode: Mode): unknown[] {
+    const list: unknown[] = [];
+    const inside = schema === undefined || isOpen(schema) ? mode : "quiet";
+    const items = schema?.type === "array" ? schema.items : undefined;
+    this.#at++;
+    this.#space();
+    while (this.#text[this.#at] !== "]") {
+      list.push(this.value(items, `${path}[${list.length}]`, inside));
+      this.#space();
+      if (this.#text[this.#at] === ",") this.#at++;
+      this.#space();
+    }
+    this.#at++;
+    return list;
+  }
+
+  #string(): string {
+    const start = this.#at++;
+    while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
+    this.#at++;
+    return JSON.parse(this.#text.slice(start, this.#at)) as string; // a JSON string literal
+  }
+
+  #word(): unknown {
+    word.lastIndex = this.#at;
+    const found = word.exec(this.#text)?.[0] ?? "";
+    if (found === "") throw new Error("the text is no JSON");
+    this.#at += found.length;
+    const value: unknown = JSON.parse(found);
+    return typeof value === "number" && String(value) !== found ? rawNumber(found) : value;
+  }
+
+  #space(): void {
+    while (" \t\r\n".includes(this.#text[this.#at] ?? "x")) this.#at++;
+  }
+
+  #report(what: "unknown" | "duplicate", path: string): void {
+    if (this.problems.size < problemsMax) this.problems.add(`${what} field ${goQuote(path)}`);
+  }
+}
+
+const word = /[-+.0-9A-Za-z]+/y;
+
+/** Whether problems inside of values of this type are told. */
+const isOpen = (schema: Schema): boolean => schema.special === undefined && schema.type !== "any";
+
+/** What Go makes of a field that comes twice: it decodes into what is there already. */
+function merged(schema: Schema | undefined, first: unknown, second: unknown): unknown {
+  if (schema === undefined || !isOpen(schema) || !isObject(first) || !isObject(second)) return second;
+  if (schema.type !== "map" && schema.fields === undefined) return second;
+  const out: Json = { ...first };
+  for (const [key, value] of Object.entries(second)) {
+    const field = schema.fields?.get(key)?.schema;
+    set(out, key, field !== undefined && Object.hasOwn(out, key) ? merged(field, out[key], value) : value);
+  }
+  return out;
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.getPrototypeOf(value) !== null;
+
+function set(object: Json, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  } else object[key] = value;
+}
+
+/** JSON text with the keys of all objects sorted: how upstream hands on what was no JSON text of the client's. */
+export function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) => {
+    if (typeof item === "bigint") return rawNumber(String(item));
+    if (!isObject(item)) return item;
+    const sorted: Json = {};
+    for (const key of Object.keys(item).sort()) set(sorted, key, item[key]);
+    return sorted;
+  });
+}

@@ -1,0 +1,264 @@
+/**
+ * Quantities: fixed-point numbers with a suffix (`1500m`, `10Gi`, `1e3`). Source: upstream's `api/resource`, whose
+ * canonical text, rounding (up, to nano), cap of binary values at 2^63-1 and error texts are kept.
+ *
+ * On the write path: the common short forms are recognised from their characters (about 40 ns); the rest goes through
+ * BigInt. Exponents are never expanded beyond what a result needs, so a hostile `1e999999999` costs nothing.
+ */
+
+export type QuantityFormat = "decimalSI" | "binarySI" | "decimalExponent";
+
+/** `unscaled * 10^exponent`. `format` is the family of suffixes it is printed with. */
+export interface Quantity {
+  readonly unscaled: bigint;
+  readonly exponent: number;
+  readonly format: QuantityFormat;
+}
+
+const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const wrongSuffix = "unable to parse quantity's suffix";
+
+const decimalSuffixes: ReadonlyMap<string, number> = new Map([
+  ["n", -9],
+  ["u", -6],
+  ["m", -3],
+  ["", 0],
+  ["k", 3],
+  ["M", 6],
+  ["G", 9],
+  ["T", 12],
+  ["P", 15],
+  ["E", 18],
+]);
+const decimalNames: ReadonlyMap<number, string> = new Map([...decimalSuffixes].map(([name, power]) => [power, name]));
+const binaryNames = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/** Longer texts are refused: no sensible number has them, and their arithmetic would not be free. */
+const lengthMax = 1000;
+const binaryMax = (1n << 63n) - 1n;
+
+interface Parts {
+  readonly negative: boolean;
+  /** Digits before and after the point, without leading zeros before it (`0` when none are left). */
+  readonly whole: string;
+  readonly fraction: string;
+  readonly format: QuantityFormat;
+  /** Power of ten, or of two for binary suffixes. */
+  readonly power: number;
+}
+
+const shape = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
+
+/** The parts of a text, or why it is no quantity. */
+function split(text: string): Parts | string {
+  if (text === "" || text.length > lengthMax) return wrongFormat;
+  const match = shape.exec(text);
+  // `$` also matches before a final line feed, which no quantity has.
+  if (match === null || text.endsWith("\n")) return wrongFormat;
+  const [, sign = "", digits = "", fraction = "", suffix = ""] = match;
+  const family = readSuffix(suffix);
+  if (family === undefined) return wrongSuffix;
+  const whole = digits.replace(/^0+/, "");
+  return { negative: sign === "-", whole: whole === "" ? "0" : whole, fraction, ...family };
+}
+
+function readSuffix(suffix: string): { format: QuantityFormat; power: number } | undefined {
+  const power = decimalSuffixes.get(suffix);
+  if (power !== undefined) return { format: "decimalSI", power };
+  const binary = binaryNames.indexOf(suffix);
+  if (binary > 0) return { format: "binarySI", power: binary * 10 };
+  if (/^[eE][-+]?[0-9]+$/.test(suffix)) {
+    const exponent = BigInt(suffix[1] === "+" ? suffix.slice(2) : suffix.slice(1));
+    if (exponent > binaryMax || exponent < -binaryMax - 1n) return undefined;
+    // Upstream: kept in 32 bits, so that larger exponents wrap around.
+    return { format: "decimalExponent", power: Number(BigInt.asIntN(32, exponent)) };
+  }
+  return undefined;
+}
+
+/** The quantity `text` stands for, surrounding space ignored; `undefined` when it is none. */
+export function parseQuantity(text: string): Quantity | undefined {
+  const parts = split(text.trim());
+  return typeof parts === "string" ? undefined : valueOf(parts);
+}
+
+/** Why `text` is no quantity, in upstream's words. */
+export function quantityError(text: string): string {
+  const parts = split(text.trim());
+  return typeof parts === "string" ? parts : "";
+}
+
+function valueOf(parts: Parts): Quantity {
+  let unscaled = BigInt(parts.whole + parts.fraction);
+  let exponent = -parts.fraction.length;
+  let format = parts.format;
+  if (format === "binarySI") unscaled <<= BigInt(parts.power);
+  else exponent += parts.power;
+  if (unscaled !== 0n && exponent < -9) {
+    unscaled = divideUp(unscaled, -9 - exponent);
+    exponent = -9;
+  }
+  if (format === "binarySI") {
+    if (compareMagnitudes(unscaled, exponent, binaryMax, 0) > 0) {
+      unscaled = binaryMax;
+      exponent = 0;
+    }
+    if (unscaled > 0n && compareMagnitudes(unscaled, exponent, 1n, 0) < 0) format = "decimalSI";
+  }
+  return { unscaled: parts.negative ? -unscaled : unscaled, exponent: unscaled === 0n ? 0 : exponent, format };
+}
+
+/** `value / 10^places`, rounded up. */
+function divideUp(value: bigint, places: number): bigint {
+  // Beyond its own digits nothing is left but the rounding.
+  if (places > value.toString().length) return 1n;
+  const divisor = 10n ** BigInt(places);
+  return (value + divisor - 1n) / divisor;
+}
+
+/** Compares two non-negative numbers without expanding exponents that already decide. */
+function compareMagnitudes(a: bigint, aExponent: number, b: bigint, bExponent: number): number {
+  if (a === 0n || b === 0n) return a === b ? 0 : a === 0n ? -1 : 1;
+  const sizeA = a.toString().length + aExponent;
+  const sizeB = b.toString().length + bExponent;
+  if (sizeA !== sizeB) return sizeA < sizeB ? -1 : 1;
+  const common = Math.min(aExponent, bExponent);
+  const left = a * 10n ** BigInt(aExponent - common);
+  const right = b * 10n ** BigInt(bExponent - common);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+const magnitude = (value: bigint): bigint => (value < 0n ? -value : value);
+
+export function compareQuantities(a: Quantity, b: Quantity): number {
+  const signA = a.unscaled < 0n ? -1 : a.unscaled > 0n ? 1 : 0;
+  const signB = b.unscaled < 0n ? -1 : b.unscaled > 0n ? 1 : 0;
+  if (signA !== signB) return signA < signB ? -1 : 1;
+  const order = compareMagnitudes(magnitude(a.unscaled), a.exponent, magnitude(b.unscaled), b.exponent);
+  return signA < 0 ? -order : order;
+}
+
+/** The sum, in the format of `a` unless `a` is zero. A term more than 10^1000 times smaller is dropped. */
+export function addQuantities(a: Quantity, b: Quantity): Quantity {
+  if (a.unscaled === 0n) return b;
+  if (b.unscaled === 0n) return a;
+  const spread = a.exponent - b.exponent;
+  if (Math.abs(spread) > lengthMax) return { ...(spread > 0 ? a : b), format: a.format };
+  const exponent = Math.min(a.exponent, b.exponent);
+  const unscaled =
+    a.unscaled * 10n ** BigInt(a.exponent - exponent) + b.unscaled * 10n ** BigInt(b.exponent - exponent);
+  return { unscaled, exponent: unscaled === 0n ? 0 : exponent, format: a.format };
+}
+
+export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
+  return addQuantities(a.unscaled === 0n ? { ...a, format: b.format } : a, { ...b, unscaled: -b.unscaled });
+}
+
+/** The whole number the quantity stands for, rounded away from zero; capped to 64 bits. */
+export function quantityValue(quantity: Quantity): bigint {
+  const value = magnitude(quantity.unscaled);
+  const capped = compareMagnitudes(value, quantity.exponent, binaryMax, 0) >= 0;
+  const whole = capped
+    ? binaryMax
+    : quantity.exponent < 0
+      ? value === 0n
+        ? 0n
+        : divideUp(value, -quantity.exponent)
+      : value * 10n ** BigInt(quantity.exponent);
+  return quantity.unscaled < 0n ? -whole : whole;
+}
+
+/** Canonical text: no digits after a point, the largest suffix that loses nothing. */
+export function formatQuantity(quantity: Quantity): string {
+  const { unscaled, exponent, format } = quantity;
+  if (unscaled === 0n) return "0";
+  const sign = unscaled < 0n ? "-" : "";
+  const value = magnitude(unscaled);
+  if (format === "binarySI" && compareMagnitudes(value, exponent, 1024n, 0) >= 0) {
+    const whole = wholeValue(value, exponent);
+    if (whole !== undefined) return sign + formatBinary(whole);
+  }
+  return sign + formatDecimal(value, exponent, format === "decimalExponent" ? format : "decimalSI");
+}
+
+/** `undefined` when there is a fraction. */
+function wholeValue(value: bigint, exponent: number): bigint | undefined {
+  if (exponent >= 0) return value * 10n ** BigInt(exponent);
+  const divisor = 10n ** BigInt(-exponent);
+  return value % divisor === 0n ? value / divisor : undefined;
+}
+
+function formatBinary(value: bigint): string {
+  let rest = value;
+  let power = 0;
+  while (rest >= 1024n && rest % 1024n === 0n) {
+    rest /= 1024n;
+    power++;
+  }
+  // Upstream: prints no suffix for powers it has no name for.
+  return `${rest}${binaryNames[power] ?? ""}`;
+}
+
+function formatDecimal(value: bigint, exponent: number, format: "decimalSI" | "decimalExponent"): string {
+  const digits = value.toString();
+  const significant = digits.replace(/0+$/, "");
+  let power = exponent + digits.length - significant.length;
+  const over = ((power % 3) + 3) % 3;
+  power -= over;
+  const number = significant + "0".repeat(over);
+  if (format === "decimalSI") return number + (decimalNames.get(power) ?? "");
+  return power === 0 ? number : `${number}e${power}`;
+}
+
+/**
+ * The text the API shows for `text`: upstream keeps some forms as they were written (`+5`, `1E3`) and makes the others
+ * canonical. `undefined` when it is no quantity.
+ */
+export function canonicalQuantity(text: string): string | undefined {
+  if (isPlain(text)) return text;
+  const trimmed = text.trim();
+  const parts = split(trimmed);
+  if (typeof parts === "string") return undefined;
+  return keepsText(parts) ? trimmed : formatQuantity(valueOf(parts));
+}
+
+/** Whether upstream prints the text it parsed. Leading zeros and a plus sign survive then. */
+function keepsText(parts: Parts): boolean {
+  const { whole, fraction, power } = parts;
+  if (parts.format === "binarySI") {
+    if (fraction !== "" || 15 - whole.length - Math.trunc((power * 3) / 10) - 1 < 0) return false;
+    return (Number(whole) & 7) !== 0;
+  }
+  const digits = whole + fraction;
+  const scale = power - fraction.length;
+  return digits.length <= 18 && scale >= -9 && scale % 3 === 0 && !digits.endsWith("000") && digits[0] !== "0";
+}
+
+/** Short and surely canonical: up to 9 digits without a leading zero, then nothing or a common suffix. */
+function isPlain(text: string): boolean {
+  const length = text.length;
+  if (length === 0 || length > 11) return false;
+  let at = 0;
+  let value = 0;
+  for (; at < length; at++) {
+    const code = text.charCodeAt(at) - 48;
+    if (code < 0 || code > 9) break;
+    value = value * 10 + code;
+  }
+  if (at === 0 || at > 9) return false;
+  if (text.charCodeAt(0) === 48) return length === 1;
+  if (at === length) return value % 1000 !== 0;
+  const suffix = text.charCodeAt(at);
+  if (at + 1 === length) {
+    // m, k, M, G
+    return value % 1000 !== 0 && (suffix === 109 || suffix === 107 || suffix === 77 || suffix === 71);
+  }
+  // Ki, Mi, Gi: with more digits a carry into the next suffix or the cap would have to be looked at.
+  return (
+    at + 2 === length &&
+    text.charCodeAt(at + 1) === 105 &&
+    (suffix === 75 || suffix === 77 || suffix === 71) &&
+    at <= 5 &&
+    (value & 7) !== 0
+  );
+}

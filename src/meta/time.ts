@@ -1,0 +1,165 @@
+/**
+ * Times on the wire: RFC 3339, always shown in UTC, in whole seconds or with exactly six decimals. Source: upstream's
+ * `metav1.Time` and `MicroTime`, and Go's `time.Parse`, whose leniency (one-digit hours, a comma before the fraction)
+ * and error texts clients see.
+ */
+
+/** An instant: seconds since the Unix epoch and the nanoseconds after it. */
+export interface Instant {
+  readonly seconds: number;
+  readonly nanos: number;
+}
+
+/** `micro` is the form with six decimals: it also demands them when reading. */
+export type TimeForm = "seconds" | "micro";
+
+const layouts = { seconds: "2006-01-02T15:04:05Z07:00", micro: "2006-01-02T15:04:05.000000Z07:00" };
+
+/** Seconds of the first instant of year 1, which stands for "no time" and is printed as null. */
+const zeroSeconds = -62135596800;
+
+/** The instant, or an error in Go's words. */
+export function parseTime(text: string, form: TimeForm = "seconds"): Instant | string {
+  const reader = { rest: text };
+  const bad = (rest: string, element: string): string =>
+    `parsing time ${quote(text)} as ${quote(layouts[form])}: cannot parse ${quote(rest)} as ${quote(element)}`;
+  const range = (what: string): string => `parsing time ${quote(text)}: ${what} out of range`;
+
+  const year = take(reader, /^\d{4}/);
+  if (year === undefined) return bad(reader.rest, "2006");
+  if (take(reader, /^-/) === undefined) return bad(reader.rest, "-");
+  const month = take(reader, /^\d\d/);
+  if (month === undefined) return bad(reader.rest, "01");
+  if (Number(month) < 1 || Number(month) > 12) return range("month");
+  if (take(reader, /^-/) === undefined) return bad(reader.rest, "-");
+  const day = take(reader, /^\d\d/);
+  if (day === undefined) return bad(reader.rest, "02");
+  if (take(reader, /^T/) === undefined) return bad(reader.rest, "T");
+  const hour = take(reader, /^\d\d?/);
+  if (hour === undefined) return bad(reader.rest, "15");
+  if (Number(hour) > 23) return range("hour");
+  if (take(reader, /^:/) === undefined) return bad(reader.rest, ":");
+  const minute = take(reader, /^\d\d/);
+  if (minute === undefined) return bad(reader.rest, "04");
+  if (Number(minute) > 59) return range("minute");
+  if (take(reader, /^:/) === undefined) return bad(reader.rest, ":");
+  const second = take(reader, /^\d\d/);
+  if (second === undefined) return bad(reader.rest, "05");
+  if (Number(second) > 59) return range("second");
+  const fraction = take(reader, form === "micro" ? /^[.,]\d{6}/ : /^[.,]\d+/);
+  if (fraction === undefined && form === "micro") return bad(reader.rest, ".000000");
+  const zone = take(reader, /^(?:Z|[+-]\d\d:\d\d)/);
+  if (zone === undefined) return bad(reader.rest, "Z07:00");
+  const zoneHour = zone === "Z" ? 0 : Number(zone.slice(1, 3));
+  const zoneMinute = zone === "Z" ? 0 : Number(zone.slice(4));
+  // The bounds are Go's own, one too generous.
+  if (zoneHour > 24) return range("time zone offset hour");
+  if (zoneMinute > 60) return range("time zone offset minute");
+  if (reader.rest !== "") return `parsing time ${quote(text)}: extra text: ${quote(reader.rest)}`;
+  if (Number(day) < 1 || Number(day) > daysIn(Number(year), Number(month))) return range("day");
+
+  const offset = (zoneHour * 60 + zoneMinute) * 60 * (zone.startsWith("-") ? -1 : 1);
+  const ofDay = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+  return {
+    seconds: daysSinceEpoch(Number(year), Number(month), Number(day)) * 86400 + ofDay - offset,
+    nanos: fraction === undefined ? 0 : Number(fraction.slice(1, 10).padEnd(9, "0")),
+  };
+}
+
+function take(reader: { rest: string }, pattern: RegExp): string | undefined {
+  const found = pattern.exec(reader.rest)?.[0];
+  if (found !== undefined) reader.rest = reader.rest.slice(found.length);
+  return found;
+}
+
+/** RFC 3339 in UTC; fractions that the form does not show are cut off. */
+export function formatTime(instant: Instant, form: TimeForm = "seconds"): string {
+  const days = Math.floor(instant.seconds / 86400);
+  const ofDay = instant.seconds - days * 86400;
+  const [year, month, day] = civil(days);
+  const pad = (value: number): string => (value < 10 ? `0${value}` : `${value}`);
+  const date = `${year < 0 ? "-" : ""}${String(Math.abs(year)).padStart(4, "0")}-${pad(month)}-${pad(day)}`;
+  const time = `${pad(Math.floor(ofDay / 3600))}:${pad(Math.floor(ofDay / 60) % 60)}:${pad(ofDay % 60)}`;
+  const fraction = form === "micro" ? `.${String(Math.floor(instant.nanos / 1000)).padStart(6, "0")}` : "";
+  return `${date}T${time}${fraction}Z`;
+}
+
+/** The time `ms` after the Unix epoch, in the form object metadata shows. */
+export const timestamp = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
+
+/** The time `ms` after the Unix epoch with six decimals. */
+export const microTimestamp = (ms: number): string =>
+  formatTime({ seconds: Math.floor(ms / 1000), nanos: Math.round((ms - Math.floor(ms / 1000) * 1000) * 1e6) }, "micro");
+
+/**
+ * The text the API shows for `text`; null for the zero time. `undefined` when `text` is no time; `parseTime` says why.
+ */
+export function canonicalTime(text: string, form: TimeForm = "seconds"): string | null | undefined {
+  if (isCanonical(text, form)) return text;
+  const instant = parseTime(text, form);
+  if (typeof instant === "string") return undefined;
+  if (instant.seconds === zeroSeconds && instant.nanos === 0) return null;
+  return formatTime(instant, form);
+}
+
+/** Milliseconds since the epoch of a canonical time (fractions of one included); `undefined` when it is none. */
+export function timeToMs(text: string, form: TimeForm = "seconds"): number | undefined {
+  const instant = parseTime(text, form);
+  return typeof instant === "string" ? undefined : instant.seconds * 1000 + instant.nanos / 1e6;
+}
+
+/** Shape and ranges of the text itself; the end of short months is left to the parser, and so is the zero time. */
+function isCanonical(text: string, form: TimeForm): boolean {
+  const length = form === "micro" ? 27 : 20;
+  if (text.length !== length || text.charCodeAt(length - 1) !== 90) return false;
+  for (let at = 0; at < length - 1; at++) {
+    const code = text.charCodeAt(at);
+    const wanted = at === 4 || at === 7 ? 45 : at === 10 ? 84 : at === 13 || at === 16 ? 58 : at === 19 ? 46 : 0;
+    if (wanted === 0 ? code < 48 || code > 57 : code !== wanted) return false;
+  }
+  const two = (at: number): number => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48;
+  const month = two(5);
+  const day = two(8);
+  if (month < 1 || month > 12 || day < 1 || day > 28) return false;
+  return two(11) < 24 && two(14) < 60 && two(17) < 60 && (two(0) > 0 || two(2) > 1);
+}
+
+const isLeap = (year: number): boolean => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return isLeap(year) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+// Years are counted from March, so that the leap day is the last one; 400 years are 146,097 days and repeat.
+function daysSinceEpoch(year: number, month: number, day: number): number {
+  const y = month <= 2 ? year - 1 : year;
+  const era = Math.floor(y / 400);
+  const ofEra = y - era * 400;
+  const ofYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  return era * 146097 + ofEra * 365 + Math.floor(ofEra / 4) - Math.floor(ofEra / 100) + ofYear - 719468;
+}
+
+function civil(days: number): [year: number, month: number, day: number] {
+  const shifted = days + 719468;
+  const era = Math.floor(shifted / 146097);
+  const ofEra = shifted - era * 146097;
+  const y = Math.floor(
+    (ofEra - Math.floor(ofEra / 1460) + Math.floor(ofEra / 36524) - Math.floor(ofEra / 146096)) / 365,
+  );
+  const ofYear = ofEra - (365 * y + Math.floor(y / 4) - Math.floor(y / 100));
+  const m = Math.floor((5 * ofYear + 2) / 153);
+  const month = m < 10 ? m + 3 : m - 9;
+  return [era * 400 + y + (month <= 2 ? 1 : 0), month, ofYear - Math.floor((153 * m + 2) / 5) + 1];
+}
+
+/** As Go's time package quotes: bytes outside printable ASCII in hexadecimal. */
+function quote(text: string): string {
+  let out = '"';
+  for (const byte of Buffer.from(text)) {
+    if (byte === 0x22 || byte === 0x5c) out += `\\${String.fromCharCode(byte)}`;
+    else if (byte < 0x20 || byte >= 0x7f) out += `\\x${byte.toString(16).padStart(2, "0")}`;
+    else out += String.fromCharCode(byte);
+  }
+  return `${out}"`;
+}

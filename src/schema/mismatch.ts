@@ -1,0 +1,207 @@
+/**
+ * Why a value does not fit its type, in the words of Go's JSON decoder, which clients see: the type's Go name and the
+ * path of struct fields, without list positions and map keys. Slow and only for refused bodies.
+ */
+import { quantityError } from "#meta/quantity.ts";
+import { parseTime } from "#meta/time.ts";
+import { base64Error, canonicalBase64 } from "./base64.ts";
+import { DecodeError } from "./decode-error.ts";
+import { parseDuration } from "./duration.ts";
+import { isRawNumber } from "./raw-number.ts";
+import type { Schema } from "./schema.ts";
+
+/**
+ * The error Go's decoder would give for `raw`. A type with a decoder of its own ends the decoding at once, so its error
+ * comes before those of other fields; otherwise the first in the order of the text wins. `overflow` is given when the
+ * value was too deep to walk.
+ */
+export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown): DecodeError {
+  if (overflow !== undefined) return new DecodeError("exceeded max depth", { cause: overflow });
+  const finder = new Finder();
+  try {
+    finder.walk(schema, raw, { struct: "", path: [] });
+  } catch (error) {
+    if (error instanceof RangeError) return new DecodeError("exceeded max depth", { cause: error });
+    throw error;
+  }
+  return new DecodeError(finder.fatal ?? finder.first ?? "value does not fit its type");
+}
+
+interface Place {
+  /** Go name of the struct around, without its package; empty at the top. */
+  readonly struct: string;
+  readonly path: readonly string[];
+}
+
+class Finder {
+  first: string | undefined;
+  fatal: string | undefined;
+
+  walk(schema: Schema, raw: unknown, place: Place): void {
+    if (raw === null || this.fatal !== undefined) return;
+    switch (schema.special) {
+      case "rawExtension":
+      case "fieldsV1":
+      case "json":
+        return;
+      case undefined:
+        break;
+      default:
+        this.#special(schema, raw, place);
+        return;
+    }
+    const fits = this.#container(schema, raw, place) ?? this.#scalar(schema, raw);
+    if (fits === true) return;
+    if (typeof fits === "string") this.first ??= fits;
+    else {
+      const kind = typeof fits === "object" ? `number ${fits.literal}` : kindOf(raw);
+      this.first ??= typeError(kind, goType(schema), place);
+    }
+  }
+
+  /** `undefined` for scalars, false when the value has the wrong form. */
+  #container(schema: Schema, raw: unknown, place: Place): boolean | undefined {
+    if (schema.type === "any" || (schema.type === "object" && schema.fields === undefined)) return true;
+    if (schema.type === "array") {
+      if (!Array.isArray(raw)) return false;
+      for (const item of raw) this.walk(schema.items!, item, place);
+      return true;
+    }
+    if (schema.type !== "object" && schema.type !== "map") return undefined;
+    if (kindOf(raw) !== "object") return false;
+    for (const [name, value] of Object.entries(raw as Record<string, unknown>)) {
+      if (schema.type === "map") this.walk(schema.items!, value, place);
+      else {
+        const field = schema.fields!.get(name);
+        const inside = { struct: shortName(schema), path: [...place.path, name] };
+        if (field !== undefined) this.walk(field.schema, value, inside);
+      }
+    }
+    return true;
+  }
+
+  #scalar(schema: Schema, raw: unknown): boolean | string | { literal: string } {
+    switch (schema.type) {
+      case "string":
+        if (schema.format === "byte") return bytesFit(raw);
+        return typeof raw === "string";
+      case "boolean":
+        return typeof raw === "boolean";
+      case "integer":
+        if (kindOf(raw) !== "number") return false;
+        return integerFits(raw, schema.format === "int32" ? 32 : 64) || { literal: literalOf(raw) };
+      case "number":
+        if (kindOf(raw) !== "number") return false;
+        return Number.isFinite(Number(literalOf(raw))) || { literal: literalOf(raw) };
+      default:
+        return true;
+    }
+  }
+
+  /** Types that Go decodes by a method of their own. */
+  #special(schema: Schema, raw: unknown, place: Place): void {
+    const kind = kindOf(raw);
+    switch (schema.special) {
+      case "time":
+      case "microTime": {
+        if (typeof raw !== "string") this.fatal = typeError(kind, "string", place);
+        else {
+          const time = parseTime(raw, schema.special === "time" ? "seconds" : "micro");
+          if (typeof time === "string") this.fatal = time;
+        }
+        return;
+      }
+      case "duration": {
+        if (typeof raw !== "string") this.fatal = typeError(kind, "string", place);
+        else {
+          const duration = parseDuration(raw);
+          if (typeof duration === "string") this.fatal = duration;
+        }
+        return;
+      }
+      case "quantity": {
+        const text = typeof raw === "string" ? raw : kind === "number" ? literalOf(raw) : "x";
+        const error = quantityError(text);
+        if (error !== "") this.fatal = error;
+        return;
+      }
+      case "intOrString":
+        if (kind === "string") return;
+        if (kind === "number" && integerFits(raw, 32)) return;
+        this.fatal = typeError(kind === "number" ? `number ${literalOf(raw)}` : kind, "int32", place);
+        return;
+      default:
+        this.#schemaOr(schema, raw, place);
+    }
+  }
+
+  #schemaOr(schema: Schema, raw: unknown, place: Place): void {
+    const kind = kindOf(raw);
+    if (schema.special === "schemaOrBool" && kind !== "bool" && kind !== "object") {
+      this.fatal = "boolean or JSON schema expected";
+      return;
+    }
+    const inner = new Finder();
+    if (kind === "object") inner.walk(schema.items!, raw, { struct: "", path: [] });
+    if (kind === "array") {
+      const member: Schema = schema.special === "schemaOrStringArray" ? { type: "string" } : schema.items!;
+      inner.walk({ type: "array", items: member }, raw, { struct: "", path: [] });
+    }
+    const error = inner.fatal ?? inner.first;
+    // The inner decoder's place is replaced by the outer one's.
+    if (error !== undefined)
+      this.fatal = error.replace(/into Go (?:struct field \S+|value) of/, `into ${target(place)} of`);
+  }
+}
+
+const target = (place: Place): string =>
+  place.struct === "" ? "Go value" : `Go struct field ${place.struct}.${place.path.join(".")}`;
+
+const typeError = (value: string, type: string, place: Place): string =>
+  `json: cannot unmarshal ${value} into ${target(place)} of type ${type}`;
+
+function kindOf(raw: unknown): string {
+  if (Array.isArray(raw)) return "array";
+  if (typeof raw === "object") return isRawNumber(raw) ? "number" : "object";
+  return typeof raw === "boolean" ? "bool" : typeof raw === "bigint" ? "number" : typeof raw;
+}
+
+const literalOf = (raw: unknown): string => (isRawNumber(raw) ? raw.rawJSON : String(raw));
+
+function integerFits(raw: unknown, bits: 32 | 64): boolean {
+  const literal = literalOf(raw);
+  if (!/^-?[0-9]+$/.test(literal) || literal.length > 20) return false;
+  const value = BigInt(literal);
+  return BigInt.asIntN(bits, value) === value;
+}
+
+function bytesFit(raw: unknown): boolean | string {
+  if (typeof raw === "string") return canonicalBase64(raw) === undefined ? base64Error(raw) : true;
+  if (!Array.isArray(raw)) return false;
+  return raw.every((item) => item === null || (Number.isInteger(item) && item >= 0 && item <= 255));
+}
+
+function shortName(schema: Schema): string {
+  return schema.name?.slice(schema.name.lastIndexOf(".") + 1) ?? "";
+}
+
+/** Name of the Go type: `string`, `[]v1.Container`, `map[string]string`. */
+function goType(schema: Schema): string {
+  if (schema.goType !== undefined) return schema.goType;
+  switch (schema.type) {
+    case "array":
+      return `[]${goType(schema.items!)}`;
+    case "map":
+      return `map[string]${goType(schema.items!)}`;
+    case "string":
+      return schema.format === "byte" ? "[]uint8" : "string";
+    case "boolean":
+      return "bool";
+    case "integer":
+      return schema.format ?? "int64";
+    case "number":
+      return "float64";
+    default:
+      return (schema.name ?? "").split(".").slice(-2).join(".");
+  }
+}

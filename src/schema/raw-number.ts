@@ -1,0 +1,97 @@
+/**
+ * Numbers of a JSON text that a JavaScript number would change (`9007199254740993`, `1.0`, `1e400`). `decodeJson` keeps
+ * them as `JSON.rawJSON` objects, which `JSON.stringify` writes as they were.
+ */
+
+export interface RawNumber {
+  /** The literal. */
+  readonly rawJSON: string;
+}
+
+/** What ECMAScript's JSON object gained with source text access; the standard library types do not have it yet. */
+interface RawJson {
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): boolean;
+}
+
+const json = JSON as unknown as RawJson; // both are there in every Node version this package runs on
+
+/** `literal` must be a JSON number. */
+export const rawNumber = (literal: string): RawNumber => json.rawJSON(literal);
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return typeof value === "object" && value !== null && json.isRawJSON(value);
+}
+
+/** How many keys the objects inside `value` have, its own included. Deep values do not deepen the stack. */
+export function countKeys(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let keys = 0;
+  const waiting: unknown[] = [value];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (Array.isArray(next)) {
+      for (const item of next) if (typeof item === "object" && item !== null) waiting.push(item);
+    } else if (!isRawNumber(next)) {
+      for (const key in next as Record<string, unknown>) {
+        keys++;
+        const item = (next as Record<string, unknown>)[key];
+        if (typeof item === "object" && item !== null) waiting.push(item);
+      }
+    }
+  }
+  return keys;
+}
+
+/** Whether a literal is a whole number of 64 bits. */
+const isInt64 = (literal: string): boolean =>
+  /^-?[0-9]{1,19}$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
+
+/**
+ * `value` as the folder `apply` computes with it: raw numbers become `bigint` where they are whole and of 64 bits, else
+ * the nearest double. Shares what has no raw number inside.
+ */
+export const withBigInts = (value: unknown): unknown =>
+  mapNumbers(value, (raw) => (isInt64(raw) ? simplest(BigInt(raw)) : Number(raw)));
+
+const simplest = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
+
+/** The way back: `bigint`s become raw numbers, which can be encoded. */
+export function withRawNumbers(value: unknown): unknown {
+  if (typeof value === "bigint") return rawNumber(String(value));
+  return mapItems(value, withRawNumbers);
+}
+
+/**
+ * `value` with plain numbers instead of raw ones: what upstream's untyped decoder makes of them (whole numbers of 64
+ * bits stay exact and raw, others become the nearest double). Shares what has no raw number inside.
+ */
+export const plainNumbers = (value: unknown): unknown =>
+  mapNumbers(value, (raw) => {
+    if (!isInt64(raw)) return Number(raw);
+    return Number.isSafeInteger(Number(raw)) ? Number(raw) : undefined;
+  });
+
+/** `value` with the results of `change` for its raw numbers; `undefined` keeps one. */
+function mapNumbers(value: unknown, change: (literal: string) => unknown): unknown {
+  if (isRawNumber(value)) return change(value.rawJSON) ?? value;
+  return mapItems(value, (item) => mapNumbers(item, change));
+}
+
+/** A list or object with changed members; the same one when none did change. */
+function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
+  if (Array.isArray(value)) {
+    const items = value.map(change);
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  const source = value as Record<string, unknown>;
+  let copy: Record<string, unknown> | undefined;
+  for (const key of Object.keys(source)) {
+    const item = source[key];
+    const changed = change(item);
+    if (changed === item) continue;
+    copy ??= { ...source };
+    Object.defineProperty(copy, key, { value: changed, enumerable: true, configurable: true, writable: true });
+  }
+  return copy ?? value;
+}
