@@ -11,7 +11,7 @@ import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 export interface RequestMetricsOptions {
   readonly metrics: Metrics;
   /** Whether a resource (or subresource) exists; asked only when a combination of labels is new. */
-  isServed(info: RequestInfo): boolean;
+  readonly isServed: (info: RequestInfo) => boolean;
 }
 
 /** Counts and sizes of the events one resource sends to watchers. */

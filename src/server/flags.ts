@@ -344,7 +344,7 @@ function configValues(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(configValues);
   if (typeof value === "object" && value !== null)
     return Object.entries(value).map(([key, part]) => `${key}=${String(part)}`);
-  return [value === null || value === undefined ? "" : String(value)];
+  return [value === null || value === undefined ? "" : `${value as string | number | boolean}`];
 }
 
 /** Help for all flags, grouped, `width` columns wide. */

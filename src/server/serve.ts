@@ -21,8 +21,9 @@ export async function serve(args: readonly string[]): Promise<void> {
 
   // Files of the store as well as our own are for their owner only.
   process.umask(0o077);
-  const server = await startServer(settings);
-  stopOnSignal(server);
+  const starting = startServer(settings);
+  stopOnSignal(starting);
+  const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
 }
 
@@ -77,21 +78,25 @@ function greeting(server: RunningServer): string {
 }
 
 /** The first signal asks for an orderly end, the second for any end. */
-function stopOnSignal(server: RunningServer): void {
+function stopOnSignal(starting: Promise<RunningServer>): void {
   let asked = false;
+  const stop = async (): Promise<void> => {
+    try {
+      await (await starting).close();
+      process.exit(0);
+    } catch (error) {
+      // A start that failed says so by itself.
+      if (!(error instanceof StartError)) process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
+      process.exit(1);
+    }
+  };
   const onSignal = (signal: NodeJS.Signals): void => {
     if (asked) {
       process.stderr.write(`binnacle: ${signal} again: stopping at once\n`);
       process.exit(1);
     }
     asked = true;
-    server.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        process.stderr.write(`binnacle: the server did not stop in good order: ${String(error)}\n`);
-        process.exit(1);
-      },
-    );
+    void stop();
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);

@@ -1,0 +1,194 @@
+/**
+ * `npm run conformance [-- --only X] [--all] [--domain D] [-v]`: builds, starts one server per API domain and replays
+ * the recorded scenarios of `../shared/conformance` against both. Without `--all`: the scenarios this step of the
+ * project promises.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { parseArgs, styleText } from "node:util";
+import { build } from "./build.ts";
+import { addTallies, emptyTally, type Tally } from "./run-tests.ts";
+import { report, root } from "./steps.ts";
+
+const shared = join(root, "../shared/conformance");
+
+/** Case files whose scenarios pass by now; the rest belongs to later steps. */
+export const promised: readonly string[] = [
+  "core-create",
+  "core-delete",
+  "core-list",
+  "core-metadata",
+  "core-representation",
+  "core-update",
+  "core-watch",
+  "write-json-patch",
+  "write-merge-patch",
+  "write-strategic-patch",
+  "write-field-validation",
+  "write-dry-run",
+  "proto-discovery",
+  "proto-openapi",
+  "proto-negotiation",
+  "proto-http",
+  "proto-namespaces",
+  "proto-tables",
+  "proto-storage",
+];
+
+/** Scenarios with these words in them need what later steps bring. */
+export const later: readonly string[] = ["customresourcedefinitions", "apply-patch", "protobuf", "cbor"];
+
+/** Scenarios of promised files that need a controller of a later step: name and reason. */
+export const exceptions: Readonly<Record<string, string>> = {
+  "a claim in use is protected until no pod uses it": "needs the controller that watches which pods use a claim",
+};
+
+export interface ConformanceOptions {
+  /** Only scenarios whose file and name match this expression. */
+  readonly only?: string;
+  /** Every case file and scenario. */
+  readonly all?: boolean;
+  readonly domains?: readonly string[];
+  /** Name the scenarios that pass as well. */
+  readonly verbose?: boolean;
+}
+
+/** Why the scenarios cannot be replayed here; undefined when they can. */
+export const missingReason = (): string | undefined =>
+  existsSync(join(shared, "replay.mjs")) ? undefined : "the recorded scenarios (../shared/conformance) are not here";
+
+/** Replays against servers started from `dist/`. */
+export async function conformance(options: ConformanceOptions = {}): Promise<Tally> {
+  const domains = options.domains ?? ["k8s.io", "platform.io"];
+  const results = await Promise.all(domains.map((domain) => replayDomain(domain, options)));
+  return results.reduce(addTallies, emptyTally);
+}
+
+async function replayDomain(domain: string, options: ConformanceOptions): Promise<Tally> {
+  const start = performance.now();
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
+  const server = await startProgram(folder, domain);
+  try {
+    const tally = await replay(domain, server.url, options);
+    const detail = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
+    const seconds = (performance.now() - start) / 1000;
+    report(domain, tally.failed === 0, seconds, [detail, ...tally.failures].join("\n"));
+    return tally;
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Program {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the built program on a free port with the flags the scenarios were written for. */
+async function startProgram(folder: string, domain: string): Promise<Program> {
+  const betas = ["storage", "resource"].map((group) => `${group}.${domain}/v1beta1=true`).join(",");
+  const child = spawn(
+    process.execPath,
+    [
+      join(root, "dist/bin/binnacle.js"),
+      "serve",
+      "-o=json",
+      "--secure-port=0",
+      `--data-dir=${join(folder, "data")}`,
+      `--api-domain=${domain}`,
+      `--token-auth-file=${join(shared, "tokens.csv")}`,
+      "--enable-bootstrap-token-auth",
+      "--controllers=*,bootstrapsigner,tokencleaner",
+      "--feature-gates=VolumeAttributesClass=true,DynamicResourceAllocation=true,RecoverVolumeExpansionFailure=true",
+      `--runtime-config=${betas}`,
+      "--authorization-mode=RBAC",
+    ],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
+  let said = "";
+  child.stderr.on("data", (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-4000);
+  });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const url = await firstLine(child, () => said);
+  return {
+    url: (JSON.parse(url) as { url: string }).url,
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+function firstLine(child: ChildProcess, said: () => string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}: ${said()}`)));
+    child.once("error", reject);
+  });
+}
+
+async function replay(domain: string, url: string, options: ConformanceOptions): Promise<Tally> {
+  const wanted = options.all === true ? ["*"] : promised;
+  const files = globSync(wanted.map((name) => join(shared, "cases", `${name}.mjs`))).sort();
+  const skip = [...later, ...Object.keys(exceptions).map((name) => `"name":${JSON.stringify(name)}`)];
+  const args = [
+    join(shared, "replay.mjs"),
+    "--server",
+    url,
+    ...(domain === "k8s.io" ? [] : ["--domain", domain]),
+    ...(options.only === undefined ? [] : ["--only", options.only]),
+    ...(options.all === true ? [] : ["--skip", skip.join("|")]),
+    "--max-diff",
+    options.verbose === true ? "40" : "6",
+    ...(options.verbose === true ? ["-v"] : []),
+    ...files,
+  ];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const blocks: string[] = [];
+  let counts = "";
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (/^\d+ passed, \d+ failed/.test(line)) counts = line;
+    else if (/^\s/.test(line) && blocks.length > 0) blocks[blocks.length - 1] += `\n${line}`;
+    else if (line.startsWith("ok ")) process.stdout.write(`${domain.padEnd(12)} ${line}\n`);
+    else blocks.push(line);
+  }
+  const [passed, failed, skipped] = [...counts.matchAll(/\d+/g)].map(Number);
+  if (passed === undefined || failed === undefined) {
+    return { ...emptyTally, failed: 1, failures: [...blocks, "replay.mjs did not finish"] };
+  }
+  return { passed, failed, skipped: skipped ?? 0, failures: blocks, skips: [] };
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string" },
+      all: { type: "boolean" },
+      domain: { type: "string", multiple: true },
+      verbose: { type: "boolean", short: "v" },
+    },
+  });
+  const missing = missingReason();
+  const problems = missing === undefined ? await build() : "";
+  if (missing !== undefined) process.stdout.write(`skipped: ${missing}\n`);
+  else if (problems !== "") {
+    process.stderr.write(`${problems}\nbuild failed\n`);
+    process.exitCode = 1;
+  } else {
+    const tally = await conformance({
+      ...(values.only === undefined ? {} : { only: values.only }),
+      ...(values.domain === undefined ? {} : { domains: values.domain }),
+      all: values.all === true,
+      verbose: values.verbose === true,
+    });
+    const line = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
+    for (const [name, reason] of Object.entries(exceptions)) process.stdout.write(`left out: ${name} (${reason})\n`);
+    process.stdout.write(`${styleText(tally.failed === 0 ? "green" : "red", line)}\n`);
+    process.exitCode = tally.failed === 0 ? 0 : 1;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * `npm test`: everything that needs no network, in order: build, what `npm run check` does, fuzz runs of a few seconds
+ * each, crash tests, whole servers (`test/`), the recorded scenarios when `../shared` is there. Ends with one line,
+ * `N passed, N failed, N skipped`.
+ */
+import { styleText } from "node:util";
+import { build } from "./build.ts";
+import { checkSources, slowTests, timedTests, unitTests } from "./check.ts";
+import { conformance, missingReason } from "./conformance.ts";
+import { addTallies, emptyTally, findTests, type Tally } from "./run-tests.ts";
+import { requirementProblems } from "./requirements.ts";
+import { report, step } from "./steps.ts";
+
+const built = await step("build", async () => {
+  const output = await build();
+  return { ok: output === "", output };
+});
+const clean = await checkSources();
+let tally: Tally = emptyTally;
+const add = (more: Tally): void => {
+  tally = addTallies(tally, more);
+};
+add(await unitTests());
+add(await timedTests("fuzz", findTests(["src/**/*.fuzz.ts", "test/**/*.fuzz.ts"])));
+add(
+  await timedTests(
+    "crash",
+    findTests(["src/**/*.test.ts", "test/**/*.test.ts"]).filter((file) => slowTests.test(file)),
+  ),
+);
+add(await timedTests("servers", findTests(["test/**/*.test.ts"], slowTests)));
+
+const missing = missingReason();
+if (missing !== undefined) report("conformance", true, 0, `skipped: ${missing}`);
+else if (built) add(await conformance());
+
+const indexed = await step("requirements", async () => {
+  const problems = await requirementProblems();
+  return { ok: problems.length === 0, output: problems.join("\n") };
+});
+
+for (const skip of new Set(tally.skips)) process.stdout.write(`skipped: ${skip}\n`);
+const failed = tally.failed + (built ? 0 : 1) + (clean ? 0 : 1) + (indexed ? 0 : 1);
+const line = `${tally.passed} passed, ${failed} failed, ${tally.skipped} skipped`;
+process.stdout.write(`${styleText(failed === 0 ? "green" : "red", line)}\n`);
+process.exitCode = failed === 0 ? 0 : 1;
