@@ -69,7 +69,7 @@ export class Connection {
       this.#received = all;
       return;
     }
-    const head = all.latin1Slice(0, at);
+    const head = all.toString("latin1", 0, at);
     const length = /\r\ncontent-length: (\d+)/i.exec(head);
     const start = at + headerEnd.length;
     const need = length === null ? chunkedEnd(all, start) : start + Number(length[1]);
@@ -87,7 +87,7 @@ export class Connection {
 /** End of a chunked body, or -1 while it is not all there. */
 function chunkedEnd(bytes: Buffer, start: number): number {
   const end = bytes.length;
-  return end >= start + 5 && bytes.latin1Slice(end - 5, end) === "0\r\n\r\n" ? end : -1;
+  return end >= start + 5 && bytes.toString("latin1", end - 5, end) === "0\r\n\r\n" ? end : -1;
 }
 
 /** Bytes of a request. */

@@ -36,7 +36,8 @@ export function objectReply(
     throw wrongView(negotiated.transform, false, typeName(definition, definition.kind));
   }
   if (negotiated.mediaType === "application/json" && !negotiated.pretty) {
-    const bytes = entry === undefined ? Buffer.from(`${JSON.stringify(object)}\n`) : parts.objects.servedBytes(definition, entry);
+    const bytes =
+      entry === undefined ? Buffer.from(`${JSON.stringify(object)}\n`) : parts.objects.servedBytes(definition, entry);
     return { code, bytes, contentType: "application/json", compressible: true };
   }
   return valueReply(negotiated, code, object);
@@ -78,7 +79,8 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
 
 /** Upstream: the Go type of what was asked for. */
 function typeName(definition: ResourceDefinition, kind: string): string {
-  if (definition.origin === "custom") return kind === definition.kind ? "unstructured.Unstructured" : "unstructured.UnstructuredList";
+  if (definition.origin === "custom")
+    return kind === definition.kind ? "unstructured.Unstructured" : "unstructured.UnstructuredList";
   return `${definition.version}.${kind}`;
 }
 

@@ -90,7 +90,8 @@ function listErrors(options: ListOptions): FieldError[] {
   const errors: FieldError[] = [];
   if (resourceVersionMatch !== "") {
     if (!matches.includes(resourceVersionMatch)) {
-      if (resourceVersion === "") throw badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
+      if (resourceVersion === "")
+        throw badRequest("resourceVersionMatch is forbidden unless resourceVersion is provided");
       errors.push(notSupported("resourceVersionMatch", resourceVersionMatch, [...matches, ""]));
     } else if (options.continue !== "") {
       throw badRequest("resourceVersionMatch is forbidden when continue is provided");
@@ -125,10 +126,7 @@ function watchErrors(options: ListOptions): FieldError[] {
   }
   if (resourceVersionMatch !== "NotOlderThan") {
     errors.push(
-      forbiddenField(
-        "resourceVersionMatch",
-        "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-      ),
+      forbiddenField("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
     );
     if (resourceVersionMatch !== "") {
       errors.push(notSupported("resourceVersionMatch", resourceVersionMatch, ["NotOlderThan"]));

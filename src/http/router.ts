@@ -19,6 +19,8 @@ export interface RouterOptions {
   table(): ResourceTable;
   /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
   other(request: ApiRequest): Reply | Promise<Reply> | undefined;
+  /** The answer for a path that nobody owns, or a thrown one. */
+  unknown(path: string): Reply;
 }
 
 type Handler = (scope: Scope) => Promise<Reply>;
@@ -43,10 +45,11 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => P
     const { info } = request;
     if (!info.isResourceRequest) {
       const reply = options.other(request);
-      if (reply === undefined) throw resourceNotFound();
-      return reply;
+      return reply ?? options.unknown(request.path);
     }
-    const definition = options.table().find(info.group, info.version, info.resource);
+    const table = options.table();
+    if (!table.serves(info.group, info.version)) return options.unknown(request.path);
+    const definition = table.find(info.group, info.version, info.resource);
     if (definition === undefined || info.parts.length > 3) throw resourceNotFound();
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
     // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was

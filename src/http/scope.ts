@@ -25,6 +25,8 @@ export interface HandlerParts {
   readonly transforms: Allows;
   /** Schema of `DeleteOptions`, for bodies of deletes. */
   readonly deleteOptionsSchema: Schema;
+  /** Schema of the same kind in another of its versions; `undefined` when that one is not served. */
+  schemaOfVersion(definition: ResourceDefinition, apiVersion: string): Schema | undefined;
   readonly bodyLimitBytes: number;
   /** Watches without `timeoutSeconds` last between this and twice as long. */
   readonly minRequestTimeoutMs: number;

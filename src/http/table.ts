@@ -55,7 +55,8 @@ export function tableText(
 ): string {
   const apiVersion = `${request.domain.rename("meta.k8s.io")}/${request.version}`;
   const columns = withColumns ? columnsText(request.definition) : "null";
-  const rows = objects.length === 0 ? "null" : `[${objects.map((object) => rowText(request, object, apiVersion)).join(",")}]`;
+  const rows =
+    objects.length === 0 ? "null" : `[${objects.map((object) => rowText(request, object, apiVersion)).join(",")}]`;
   return `{"kind":"Table","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)},"columnDefinitions":${columns},"rows":${rows}}`;
 }
 

@@ -1,5 +1,6 @@
 /** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
-import { updateManagedFields } from "#apply/managed-fields.ts";
+import type { AdmissionAttributes } from "#admission/plugin.ts";
+import { managerName, updateManagedFields } from "#apply/managed-fields.ts";
 import { decodeObject } from "#codec/object.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
@@ -30,14 +31,15 @@ export function defaulted(scope: Scope, object: ApiObject): ApiObject {
   return scope.definition.strategy.defaults?.(object) ?? object;
 }
 
-/** The object with the namespace of the URL. Throws when the body says another one. */
+/**
+ * The object with the namespace of the URL. Throws when the body says another one; a cluster-scoped object loses it.
+ */
 export function inNamespace(scope: Scope, object: ApiObject): ApiObject {
-  const { namespace: given = "" } = object.metadata;
+  const { namespace: given, ...metadata } = object.metadata;
+  if (!scope.definition.namespaced) return given === undefined ? object : { ...object, metadata };
   if (given === scope.namespace) return object;
-  if (given === "") return { ...object, metadata: { ...object.metadata, namespace: scope.namespace } };
-  if (scope.namespace === "") {
-    // Upstream: cluster-scoped objects lose a namespace without a word only on some paths; the URL decides here.
-    throw badRequest("namespace may not be set on a cluster-scoped object");
+  if (given === undefined || given === "") {
+    return { ...object, metadata: { ...object.metadata, namespace: scope.namespace } };
   }
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
@@ -59,11 +61,20 @@ export function dedupedOwners(scope: Scope, object: ApiObject): ApiObject {
   if (owners === undefined || owners.length < 2) return object;
   const seen = new Map<string, OwnerReference>();
   for (const owner of owners) {
-    const id = JSON.stringify([owner.apiVersion, owner.kind, owner.name, owner.uid, owner.controller, owner.blockOwnerDeletion]);
+    const id = JSON.stringify([
+      owner.apiVersion,
+      owner.kind,
+      owner.name,
+      owner.uid,
+      owner.controller,
+      owner.blockOwnerDeletion,
+    ]);
     if (!seen.has(id)) seen.set(id, owner);
   }
   if (seen.size === owners.length) return object;
-  const repeated = [...new Set(owners.filter((owner, i) => owners.indexOf(owner) !== i || ![...seen.values()].includes(owner)))];
+  const repeated = [
+    ...new Set(owners.filter((owner, i) => owners.indexOf(owner) !== i || ![...seen.values()].includes(owner))),
+  ];
   scope.context.warn(
     `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...new Set(repeated.map((owner) => owner.uid))].join(", ")}`,
   );
@@ -77,17 +88,31 @@ export function withOwnership(
   next: ApiObject,
   options: WriteOptions,
 ): ApiObject {
-  const { definition, context, parts } = scope;
-  return updateManagedFields({
-    schema: definition.schema,
+  const { definition, context, parts, subresource } = scope;
+  const apiVersion = apiVersionOf(definition);
+  const resetFields = definition.strategy.resetFields?.(subresource);
+  const managedFields = updateManagedFields({
     old,
     next,
-    manager: options.fieldManager,
-    userAgent: context.userAgent,
-    apiVersion: apiVersionOf(definition),
-    subresource: scope.subresource,
-    time: timestamp(parts.clock.now()),
+    apiVersion,
+    subresource,
+    schemaFor: (other) => (other === apiVersion ? definition.schema : parts.schemaOfVersion(definition, other)),
+    manager: managerName(options.fieldManager, context.userAgent),
+    now: timestamp(parts.clock.now()),
+    ...(resetFields === undefined ? {} : { resetFields }),
   });
+  if (managedFields === next.metadata.managedFields) return next;
+  const { managedFields: _given, ...metadata } = next.metadata;
+  return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
+}
+
+/** What admission is told of a write. */
+export function admissionAttributes(
+  scope: Scope,
+  write: Pick<AdmissionAttributes, "operation" | "object" | "oldObject" | "dryRun"> & { readonly name: string },
+): AdmissionAttributes {
+  const { definition, context, namespace, subresource } = scope;
+  return { ...write, context, namespace, subresource, resource: definition, kind: definition, options: undefined };
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {

@@ -185,6 +185,14 @@ export const tooManyRequests = (message: string, retryAfterSeconds: number): Sta
 export const internalError = (message: string, cause?: unknown): StatusError =>
   failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
 
+/** Upstream: an error nobody gave a reason, which its clients have seen as it is. */
+export const unclassified = (message: string, cause?: unknown): StatusError =>
+  failure(500, "", message, undefined, cause);
+
+/** A patch that cannot be applied to this object. The private story goes into `cause`. */
+export const failedPatch = (cause: unknown): StatusError =>
+  failure(422, "Invalid", "the server rejected our request due to an error in our request", {}, cause);
+
 export const serviceUnavailable = (message: string): StatusError => failure(503, "ServiceUnavailable", message);
 
 export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>

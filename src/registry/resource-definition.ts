@@ -2,6 +2,7 @@
  * What a served resource is: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds take the data from the
  * generated tables and the hooks from `kinds/`; a custom resource definition becomes the same thing at run time.
  */
+import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
@@ -44,6 +45,8 @@ export interface WriteAttributes {
 export interface Strategy {
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: ApiObject): ApiObject;
+  /** What follows from the name. Runs on creates once the name is known (generated ones too), before validation. */
+  canonicalize?(object: ApiObject): ApiObject;
   /** Before validation of a create: reset status, drop disabled fields. */
   prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
   /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */
@@ -51,6 +54,8 @@ export interface Strategy {
   /** Findings beyond metadata (which the store checks itself). */
   validate?(object: ApiObject, attributes: WriteAttributes): readonly FieldError[];
   validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];
+  /** Fields that a write through this subresource (empty: the main resource) never changes, so never owns. */
+  resetFields?(subresource: string): FieldSet | undefined;
   warningsOnCreate?(object: ApiObject): readonly string[];
   warningsOnUpdate?(object: ApiObject, old: ApiObject): readonly string[];
   /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */

@@ -6,6 +6,7 @@ export class ResourceTable {
   /** Grows with every replacement; caches built from a table keep it. */
   readonly generation: number;
   readonly #byResource = new Map<string, ResourceDefinition>();
+  readonly #groupVersions = new Set<string>();
   readonly #byKind = new Map<string, ResourceDefinition>();
 
   constructor(definitions: readonly ResourceDefinition[], generation: number) {
@@ -13,6 +14,7 @@ export class ResourceTable {
     this.generation = generation;
     for (const definition of definitions) {
       const { group, version, kind, resource } = definition;
+      this.#groupVersions.add(`${group}/${version}`);
       this.#byResource.set(`${group}/${version}/${resource}`, definition);
       this.#byKind.set(`${group}/${version}/${kind}`, definition);
     }
@@ -20,6 +22,11 @@ export class ResourceTable {
 
   find(group: string, version: string, resource: string): ResourceDefinition | undefined {
     return this.#byResource.get(`${group}/${version}/${resource}`);
+  }
+
+  /** Whether anything of this group version is served. */
+  serves(group: string, version: string): boolean {
+    return this.#groupVersions.has(`${group}/${version}`);
   }
 
   findKind(group: string, version: string, kind: string): ResourceDefinition | undefined {

@@ -8,10 +8,11 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
-import { type FieldError, invalidField, printValue } from "#meta/field-error.ts";
+import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
+  badRequest,
   conflict,
   expired,
   expiredContinue,
@@ -19,6 +20,7 @@ import {
   notFound,
   StatusError,
   tooLargeResourceVersion,
+  unclassified,
 } from "#meta/status-error.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
 import type { Backend, Entry, Range, Revision } from "#storage/backend.ts";
@@ -129,6 +131,11 @@ export class Store {
     return this.#backend.get(this.key(namespace, name));
   }
 
+  /** Everything there is at present, decoded; for collections known to be small. */
+  *peekAll(): Iterable<ApiObject> {
+    for (const entry of this.#backend.range(this.prefix).entries) yield this.object(entry);
+  }
+
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
   async get(namespace: string, name: string, resourceVersion: string): Promise<Entry> {
     if (resourceVersion !== "" && resourceVersion !== "0") await this.reach(resourceVersion);
@@ -151,9 +158,8 @@ export class Store {
   parseVersion(text: string): Revision {
     if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
       const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
-      throw invalid({ group: "", kind: "resourceVersion" }, "", [
-        invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`),
-      ]);
+      const error = invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`);
+      throw badRequest(printFieldError(error));
     }
     return Number(text);
   }
@@ -290,6 +296,9 @@ export class Store {
         for (const text of strategy.warningsOnCreate?.(candidate) ?? []) attributes.context.warn(text);
       }
       await validate?.(candidate);
+      if (!["", "0"].includes(object.metadata.resourceVersion ?? "")) {
+        throw unclassified("resourceVersion should not be set on objects to be created");
+      }
       const stored = await this.#insert(candidate, attributes.dryRun);
       if (stored !== undefined) return stored;
       if (!generates || attempt === generatedNameTries) throw this.#exists(candidate);
@@ -360,6 +369,8 @@ export class Store {
       validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
       /** Creating is permitted and meant. */
       allowCreate: boolean;
+      /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
+      uidIsPrecondition: boolean;
       /** Called before creating: a create must be allowed like one. */
       admitCreate?: (object: ApiObject) => Promise<ApiObject> | ApiObject;
     },
@@ -392,7 +403,8 @@ export class Store {
       }
       const old = this.object(entry);
       const wanted = await options.transform(old);
-      const insists = this.#checkVersion(wanted, old, entry, name);
+      if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
+      const insists = this.#checkVersion(wanted, entry, name);
       let next = this.#keepSystemFields(wanted, old);
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
@@ -435,17 +447,17 @@ export class Store {
     return current;
   }
 
+  #checkUid(wanted: ApiObject, old: ApiObject, name: string): void {
+    const { uid = "" } = wanted.metadata;
+    if (uid === "" || uid === old.metadata.uid) return;
+    const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
+    throw conflict(this.definition, name, reason);
+  }
+
   /** Whether the new object insists on a version; throws when it is not the present one. */
-  #checkVersion(wanted: ApiObject, old: ApiObject, entry: Entry, name: string): boolean {
+  #checkVersion(wanted: ApiObject, entry: Entry, name: string): boolean {
     const { definition } = this;
-    const { uid, resourceVersion = "" } = wanted.metadata;
-    if (uid !== undefined && uid !== "" && uid !== old.metadata.uid && definition.unconditionalUpdate) {
-      throw conflict(
-        definition,
-        name,
-        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
-      );
-    }
+    const { resourceVersion = "" } = wanted.metadata;
     if (resourceVersion === "" || resourceVersion === "0") {
       if (definition.unconditionalUpdate) return false;
       throw invalid({ group: definition.group, kind: definition.resource }, name, [

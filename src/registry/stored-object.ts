@@ -6,6 +6,7 @@
  * The bytes are `{"kind":…,"apiVersion":…,` + rest + newline. Every form that differs only in these first two keys
  * (another version of the same shape, an item of a typed list, which has neither) is made by cutting, not by encoding.
  */
+import { escapeHtml } from "#codec/json.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
@@ -115,7 +116,7 @@ export class StoredObjects {
     const stored = withVersion(hub, layout.storedKind, layout.storedApiVersion, String(revision));
     const view: EntryView = { labels: stored.metadata.labels, object: stored };
     this.#remember(view);
-    return { value: Buffer.from(`${JSON.stringify(stored)}\n`), view };
+    return { value: Buffer.from(`${escapeHtml(JSON.stringify(stored))}\n`), view };
   }
 
   /** What is remembered of an entry; decodes it when nobody has yet. */

@@ -1,20 +1,173 @@
-/** Composes the handlers of a server. Stands in until the real composition lands: only the server's own paths answer. */
-import { resourceNotFound, StatusError } from "#meta/status-error.ts";
+/**
+ * Composes a server from its parts: what is served, who may ask, what a write passes, which controllers run. The one
+ * place that sees all of it; a first hour of reading starts here.
+ */
+import { loadDefinitions } from "#api/definitions.ts";
+import { parseFeatureGates } from "#api/feature-gates.ts";
+import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
+import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
+import { RestClient } from "#client/rest-client.ts";
+import { createChain } from "#http/chain.ts";
+import type { RequestInfo } from "#http/api-request.ts";
+import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
+import { createPublisher } from "#http/publisher.ts";
+import { createRouter } from "#http/router.ts";
+import type { WatchMetrics } from "#http/request-metrics.ts";
+import { builtInDefinitions } from "#kinds/built-in.ts";
+import { parseApiVersion } from "#meta/group-version.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import { StoredObjects } from "#registry/stored-object.ts";
+import { Stores } from "#registry/stores.ts";
+import { serverAdmission, type Lookups } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
+import { serverAuthenticator } from "./authenticators.ts";
+import { serverAuthorizer } from "./authorizers.ts";
+import { startControllers } from "./controllers.ts";
+import { inProcessTransport } from "./in-process-transport.ts";
+import { StartError } from "./start-error.ts";
 
-export function assemble(config: AssembleConfig): Promise<Assembled> {
-  return Promise.resolve({
-    async handle(request) {
-      try {
-        const reply = await config.endpoints(request);
-        if (reply !== undefined) return reply;
-        throw resourceNotFound();
-      } catch (error) {
-        const { status } = error instanceof StatusError ? error : resourceNotFound();
-        return { code: status.code, bytes: Buffer.from(JSON.stringify(status)), contentType: "application/json" };
-      }
-    },
-    serves: () => false,
-    close: () => Promise.resolve(),
+/** Most bytes of a request body. */
+const bodyLimitBytes = 3 * 1024 * 1024;
+
+export async function assemble(config: AssembleConfig): Promise<Assembled> {
+  const { options, domain, backend, clock, random, log, requestMetrics } = config;
+  const tables = loadDefinitions(domain);
+  const gates = startup(() => parseFeatureGates(tables.gates, options.featureGates));
+  for (const warning of gates.warnings) log.warn({}, warning);
+  const runtimeConfig = startup(() => parseRuntimeConfig(options.runtimeConfig));
+  const definitions = builtInDefinitions(
+    tables,
+    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000) },
+    servedKinds(tables.kinds, runtimeConfig, gates.isOn),
+  );
+  const table = new ResourceTable(definitions, 1);
+
+  const objects = new StoredObjects();
+  const stores = new Stores({ backend, objects, clock, random });
+  const admission = serverAdmission({
+    domain,
+    lookups: lookups(table, stores, domain.rename),
+    gate: gates.isOn,
+    disabled: options.disableAdmissionPlugins,
   });
+  const deleteOptionsSchema = tables.schemaOf({ group: "", version: "v1", kind: "DeleteOptions" });
+  if (deleteOptionsSchema === undefined) throw new Error("the tables have no DeleteOptions");
+
+  const publisher = createPublisher({ domain, tables, definitions: () => table.definitions });
+  const route = createRouter({
+    parts: {
+      domain,
+      clock,
+      random,
+      backend,
+      objects,
+      admission,
+      negotiator: negotiator([jsonType, yamlType, protobufType]),
+      transforms: resourceTransforms(domain),
+      deleteOptionsSchema,
+      schemaOfVersion(definition, apiVersion) {
+        const gv = parseApiVersion(apiVersion);
+        return gv === undefined ? undefined : table.findKind(gv.group, gv.version, definition.kind)?.schema;
+      },
+      bodyLimitBytes,
+      minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
+      observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
+    },
+    stores,
+    table: () => table,
+    other: (request) => config.endpoints(request) ?? publisher.reply(request),
+    unknown: (path) => publisher.unknown(path),
+  });
+
+  const loopbackToken = random.bytes(32).toString("base64url");
+  const handle = createChain({
+    options: {
+      requestTimeoutMs: options.requestTimeoutMs,
+      maxRequestsInflight: options.maxRequestsInflight,
+      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight,
+      goawayChance: options.goawayChance,
+    },
+    domain,
+    clock,
+    random,
+    log,
+    requestMetrics,
+    authenticator: serverAuthenticator({ ...config, loopbackToken }),
+    authorizer: serverAuthorizer(domain),
+    route,
+  });
+
+  const transport = inProcessTransport({
+    handle,
+    token: loopbackToken,
+    userAgent: "binnacle-controllers",
+    now: () => clock.now(),
+  });
+  const client = new RestClient(transport);
+  await ensureSystemNamespaces(client, domain);
+  const stopControllers = startControllers({ client, clock, domain, log, selected: options.controllers });
+  return {
+    handle,
+    serves: (info) => serves(table, info),
+    close: stopControllers,
+  };
+}
+
+/** Runs a parser of options; what it finds wrong is the one line the program ends with. */
+function startup<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+function serves(table: ResourceTable, info: RequestInfo): boolean {
+  const definition = table.find(info.group, info.version, info.resource);
+  if (definition === undefined) return false;
+  return info.subresource === "" || definition.subresources.some(({ name }) => name === info.subresource);
+}
+
+/** Reads by Kubernetes' resource names, in any served version. */
+function lookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
+  const find = (name: string): ResourceDefinition | undefined => {
+    const [resource, ...group] = name.split(".");
+    const wanted = rename(group.join("."));
+    return table.definitions.find((definition) => definition.group === wanted && definition.resource === resource);
+  };
+  const known = new Map<string, ResourceDefinition | undefined>();
+  const definitionOf = (name: string): ResourceDefinition | undefined => {
+    if (!known.has(name)) known.set(name, find(name));
+    return known.get(name);
+  };
+  return {
+    get(resource, name) {
+      const definition = definitionOf(resource);
+      if (definition === undefined) return undefined;
+      const store = stores.of(definition);
+      const entry = store.peek("", name);
+      return entry === undefined ? undefined : store.object(entry);
+    },
+    list(resource) {
+      const definition = definitionOf(resource);
+      return definition === undefined ? [] : stores.of(definition).peekAll();
+    },
+  };
+}
+
+/** Counts watch events by kind, with the metric's child looked up once a kind. */
+function watchObserver(
+  metricsOf: (group: string, version: string, kind: string) => WatchMetrics,
+): (definition: ResourceDefinition, events: number, bytes: number) => void {
+  const known = new Map<ResourceDefinition, WatchMetrics>();
+  return (definition, events, bytes) => {
+    if (events === 0) return;
+    let metrics = known.get(definition);
+    if (metrics === undefined) {
+      metrics = metricsOf(definition.group, definition.version, definition.kind);
+      known.set(definition, metrics);
+    }
+    metrics.sent(bytes / events, events);
+  };
 }

@@ -1,13 +1,14 @@
 /** DELETE of one object and of a collection. */
 import { decodeObject } from "#codec/object.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { badRequest, invalid, type Status } from "#meta/status-error.ts";
+import { invalid, type Status } from "#meta/status-error.ts";
 import { invalidField } from "#meta/field-error.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply, valueReply } from "../object-reply.ts";
 import { type DeleteOptions, deleteOptions, type DeleteOptionsBody, listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
+import { admissionAttributes } from "../write-steps.ts";
 import { listRequest } from "./list.ts";
 
 export async function deleteObject(scope: Scope): Promise<Reply> {
@@ -50,21 +51,20 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
 }
 
 function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Deleted> {
-  const { parts, definition, context, store } = scope;
+  const { parts, store } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
-    admit: (old: ApiObject) =>
-      parts.admission.validate({
-        context,
-        definition,
-        namespace: scope.namespace,
-        name,
-        subresource: "",
+    async admit(old: ApiObject) {
+      const about = admissionAttributes(scope, {
         operation: "DELETE",
         object: undefined,
         oldObject: old,
         dryRun: options.dryRun,
-      }),
+        name,
+      });
+      await parts.admission.admit(about);
+      await parts.admission.validate(about);
+    },
   });
 }
 
@@ -95,8 +95,8 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
       { group: definition.group, version: definition.version, kind: "DeleteOptions" },
     ],
     fieldValidation: "Ignore",
+    isOptions: true,
   });
-  if (typeof object !== "object") throw badRequest("the body is not DeleteOptions");
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 

@@ -12,9 +12,10 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
   checkName(scope, body);
-  const object = dedupedOwners(scope, definition.namespaced ? inNamespace(scope, body) : body);
+  const object = dedupedOwners(scope, inNamespace(scope, body));
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
+    uidIsPrecondition: true,
     next: () => object,
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);

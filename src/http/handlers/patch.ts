@@ -1,0 +1,106 @@
+/**
+ * PATCH of an object or its status: JSON Patch, merge patch, strategic merge patch. The patched object goes the way a
+ * PUT body goes: decoded by its schema, defaulted, owned, admitted, compared and swapped.
+ */
+import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
+import { applyMergePatch } from "#apply/merge-patch.ts";
+import { PatchError } from "#apply/patch-error.ts";
+import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
+import { decodePatch, decodePatched } from "#codec/patch-body.ts";
+import { forbiddenField } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, contentTypeNotConsumed, failedPatch, invalid, requestTooLarge, unclassified, unsupportedMediaType } from "#meta/status-error.ts";
+import type { Reply } from "../api-request.ts";
+import { isConsumable } from "../negotiation.ts";
+import { objectReply } from "../object-reply.ts";
+import { writeOptions, type WriteOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes } from "../write-steps.ts";
+import { replaceObject } from "./replace.ts";
+
+export const jsonPatchType = "application/json-patch+json";
+export const mergePatchType = "application/merge-patch+json";
+export const strategicPatchType = "application/strategic-merge-patch+json";
+
+const patchTypes = [jsonPatchType, mergePatchType, strategicPatchType];
+
+export async function patchObject(scope: Scope): Promise<Reply> {
+  const { request, parts, definition } = scope;
+  const contentType = request.headers["content-type"];
+  if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
+  const type = contentType!.split(";", 1)[0]!.trim();
+  if (type === strategicPatchType && definition.origin === "custom") {
+    throw unsupportedMediaType([jsonPatchType, mergePatchType]);
+  }
+  const options = writeOptions(request.query, "PatchOptions", parts.domain);
+  if (options.force !== undefined) {
+    throw invalid({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
+      forbiddenField("force", "may not be specified for non-apply patch"),
+    ]);
+  }
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const bytes = await request.body(parts.bodyLimitBytes);
+  const patch = readPatch(scope, type, bytes);
+  const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
+    allowCreate: false,
+    uidIsPrecondition: false,
+    // The present object is always given: patches other than apply do not create.
+    next: (current) => patched(scope, options, current!, patch),
+  });
+  return objectReply(scope, negotiated, 200, stored.object, stored.entry);
+}
+
+type Apply = (current: ApiObject) => unknown;
+
+interface Patch {
+  apply(current: ApiObject): unknown;
+  /** Unknown and double fields of the patch itself. */
+  readonly problems: readonly string[];
+}
+
+function readPatch(scope: Scope, type: string, bytes: Buffer): Patch {
+  const { schema } = scope.definition;
+  const { value, problems } = decodePatch(bytes, type === jsonPatchType ? jsonPatchSchema : undefined);
+  switch (type) {
+    case jsonPatchType:
+      return { problems, apply: (current) => applyJsonPatch(current, value) };
+    case mergePatchType:
+      return { problems, apply: (current) => applyMergePatch(current, value) };
+    default:
+      return { problems, apply: (current) => applyStrategicMergePatch(current, value, schema) };
+  }
+}
+
+function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): ApiObject {
+  const { definition, context } = scope;
+  let value: unknown;
+  try {
+    value = patch.apply(current);
+  } catch (error) {
+    if (error instanceof PatchError) throw statusOf(error);
+    throw error;
+  }
+  const { object, warnings } = decodePatched({
+    value,
+    schema: definition.schema,
+    gvk: definition,
+    fieldValidation: options.fieldValidation,
+    problems: patch.problems,
+  });
+  for (const text of warnings) context.warn(text);
+  checkName(scope, object);
+  return dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)));
+}
+
+function statusOf(error: PatchError): Error {
+  switch (error.kind) {
+    case "bad-request":
+      return badRequest(error.message);
+    case "too-large":
+      return requestTooLarge(error.message);
+    case "invalid":
+      return failedPatch(error);
+    case "internal":
+      return unclassified(error.message, error);
+  }
+}

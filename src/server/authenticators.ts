@@ -1,0 +1,30 @@
+/** Who a server knows: its own tokens, client certificates, the token file; others are anonymous or refused. */
+import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
+import { bearerToken } from "#authn/bearer-token.ts";
+import { clientCertificate } from "#authn/client-certificate.ts";
+import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import { StartError } from "./start-error.ts";
+
+export function serverAuthenticator(
+  config: AssembleConfig & { /** Of the controllers in this process. */ readonly loopbackToken: string },
+): Authenticator {
+  const { options, domain, clock, log } = config;
+  const own = readTokenFile(
+    `${config.adminToken},admin,,"system:masters"\n${config.loopbackToken},system:apiserver,,"system:masters"\n`,
+    "the server's own tokens",
+  );
+  const given = config.tokenFile === undefined ? [] : [givenTokens(config.tokenFile, options.tokenAuthFile ?? "")];
+  for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
+  const inner = union([clientCertificate({ domain, clock }), bearerToken([own, ...given])]);
+  const known = withAuthenticatedGroup(inner);
+  return options.anonymousAuth ? orAnonymous(known) : known;
+}
+
+function givenTokens(text: string, path: string): TokenFile {
+  try {
+    return readTokenFile(text, path);
+  } catch (error) {
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
