@@ -7,13 +7,18 @@ import { parseFeatureGates } from "#api/feature-gates.ts";
 import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import { RestClient } from "#client/rest-client.ts";
-import { createChain } from "#http/chain.ts";
-import type { RequestInfo } from "#http/api-request.ts";
-import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
+import { encodePrettyJson } from "#codec/json.ts";
+import { encodeYaml } from "#codec/yaml.ts";
+import { type ChainOptions, requestChain } from "#http/chain.ts";
+
+import type { Reply, RequestInfo } from "#http/api-request.ts";
+import { jsonType, type Negotiated, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
 import { createPublisher } from "#http/publisher.ts";
 import { createRouter } from "#http/router.ts";
-import type { WatchMetrics } from "#http/request-metrics.ts";
+import type { RequestMetrics, WatchMetrics } from "#http/request-metrics.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
+import type { Status } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -54,6 +59,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const deleteOptionsSchema = tables.schemaOf({ group: "", version: "v1", kind: "DeleteOptions" });
   if (deleteOptionsSchema === undefined) throw new Error("the tables have no DeleteOptions");
 
+  const negotiation = negotiator([jsonType, yamlType, protobufType]);
   const publisher = createPublisher({ domain, tables, definitions: () => table.definitions });
   const route = createRouter({
     parts: {
@@ -63,7 +69,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       backend,
       objects,
       admission,
-      negotiator: negotiator([jsonType, yamlType, protobufType]),
+      negotiator: negotiation,
       transforms: resourceTransforms(domain),
       deleteOptionsSchema,
       schemaOfVersion(definition, apiVersion) {
@@ -81,20 +87,25 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
 
   const loopbackToken = random.bytes(32).toString("base64url");
-  const handle = createChain({
-    options: {
-      requestTimeoutMs: options.requestTimeoutMs,
-      maxRequestsInflight: options.maxRequestsInflight,
-      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight,
-      goawayChance: options.goawayChance,
-    },
+  const handle = requestChain({
     domain,
     clock,
     random,
     log,
-    requestMetrics,
+    negotiator: negotiation,
+    encodeStatus,
     authenticator: serverAuthenticator({ ...config, loopbackToken }),
     authorizer: serverAuthorizer(domain),
+    requestTimeoutMs: options.requestTimeoutMs,
+    requestsInFlightMax: options.maxRequestsInflight,
+    mutatingRequestsInFlightMax: options.maxMutatingRequestsInflight,
+    observeInFlight(reads, writes) {
+      requestMetrics.readingNow.set(reads);
+      requestMetrics.mutatingNow.set(writes);
+    },
+    goAwayChance: options.goawayChance,
+    corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
+    observe: recordRequests(requestMetrics, clock),
     route,
   });
 
@@ -112,6 +123,27 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     serves: (info) => serves(table, info),
     close: stopControllers,
   };
+}
+
+function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
+  if (mediaType === "application/yaml") return encodeYaml(status);
+  return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
+}
+
+/** Counts every request with its time and size. */
+function recordRequests(metrics: RequestMetrics, clock: Clock): NonNullable<ChainOptions["observe"]> {
+  return async (request, next) => {
+    const began = clock.monotonic();
+    const reply = await next(request);
+    metrics.record(request, reply.code, (clock.monotonic() - began) / 1000, lengthOf(reply));
+    return reply;
+  };
+}
+
+function lengthOf({ bytes, pieces }: Reply): number {
+  if (pieces !== undefined) return pieces.length;
+  if (bytes === undefined) return 0;
+  return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 /** Runs a parser of options; what it finds wrong is the one line the program ends with. */
