@@ -5,7 +5,7 @@
  */
 
 export class Deque<T> {
-  #items: (T | undefined)[] = new Array<T | undefined>(16).fill(undefined);
+  #items: (T | undefined)[] = Array.from({ length: 16 });
   #first = 0;
   #length = 0;
 
@@ -58,8 +58,9 @@ export class Deque<T> {
   }
 
   #resize(capacity: number): void {
-    const items = new Array<T | undefined>(capacity).fill(undefined);
-    for (let i = 0; i < this.#length; i++) items[i] = this.#items[(this.#first + i) & (this.#items.length - 1)];
+    const items: (T | undefined)[] = [];
+    for (let i = 0; i < this.#length; i++) items.push(this.#items[(this.#first + i) & (this.#items.length - 1)]);
+    while (items.length < capacity) items.push(undefined);
     this.#items = items;
     this.#first = 0;
   }

@@ -586,9 +586,9 @@ export class Mvcc {
       while (this.#marks[0] !== undefined && this.#marks[0].at <= now - historyMs) {
         target = this.#marks.shift()!.revision;
       }
-      const done = target === undefined ? Promise.resolve() : this.compact(target);
-      // A log that cannot be compacted has failed, which `failure` reports.
-      done.catch(() => undefined).finally(() => this.#scheduleCompaction());
+      this.#scheduleCompaction();
+      // A log that cannot be compacted cannot be written either, which `failure` will report.
+      if (target !== undefined) this.compact(target).catch(() => undefined);
     });
   }
 }

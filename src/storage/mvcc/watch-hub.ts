@@ -100,6 +100,22 @@ interface Watcher {
   closed: boolean;
 }
 
+class WatchHandle implements Watch {
+  readonly resume: () => void;
+  readonly close: () => void;
+  readonly #position: () => Revision;
+
+  constructor(resume: () => void, position: () => Revision, close: () => void) {
+    this.resume = resume;
+    this.close = close;
+    this.#position = position;
+  }
+
+  get position(): Revision {
+    return this.#position();
+  }
+}
+
 export class WatchHub {
   readonly #options: WatchHubOptions;
   /** Channels of whole resources, by prefix. */
@@ -146,14 +162,11 @@ export class WatchHub {
     channel.open++;
     this.#open++;
     if (!watcher.inStep) this.#enqueue(watcher);
-    const hub = this;
-    return {
-      resume: () => hub.#resume(watcher),
-      get position() {
-        return hub.#positionOf(watcher);
-      },
-      close: () => hub.#end(watcher, "closed"),
-    };
+    return new WatchHandle(
+      () => this.#resume(watcher),
+      () => this.#positionOf(watcher),
+      () => this.#end(watcher, "closed"),
+    );
   }
 
   /** Takes note of an event that has just become visible. */
@@ -179,7 +192,7 @@ export class WatchHub {
       ...this.#keys.values(),
       ...this.#others,
     ]) {
-      for (const watcher of [...channel.watchers]) this.#end(watcher, "closed");
+      for (const watcher of channel.watchers) this.#end(watcher, "closed");
     }
   }
 

@@ -180,7 +180,8 @@ export class LogFile {
     const database = this.#database;
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     const found = this.#pragma("application_id");
-    const isNew = found === 0 && this.#pragma("page_count") === 0;
+    // A process killed while it made the file leaves a database without tables.
+    const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
     if (!isNew && found !== applicationId) throw new StorageFailure(`${path} is not a store of this program`);
     const version = this.#pragma("user_version");
     if (!isNew && version !== schemaVersion) {
@@ -194,14 +195,18 @@ export class LogFile {
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = ${checkpointPages};
       PRAGMA temp_store = MEMORY;`);
-    // Writing takes the lock for as long as the file is open.
+    // In exclusive mode the lock is kept until the file is closed. A file that exists is not written to.
+    if (!isNew) {
+      database.exec("BEGIN IMMEDIATE; ROLLBACK");
+      return;
+    }
     database.exec(`BEGIN IMMEDIATE;
-      CREATE TABLE IF NOT EXISTS log (
+      CREATE TABLE log (
         revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, created INTEGER NOT NULL,
         expires INTEGER NOT NULL, deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
       ) STRICT;
-      CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-      INSERT OR IGNORE INTO marks VALUES ('compacted', 0), ('swept', 0);
+      CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0);
       PRAGMA application_id = ${applicationId};
       PRAGMA user_version = ${schemaVersion};
       COMMIT;`);

@@ -63,7 +63,13 @@ try {
   tell({ kind: "opening", revision, compacted: file.marks.compacted });
   startLoading(load(revision));
 } catch (error) {
+  refuse(error);
+}
+
+/** Without its port the thread has nothing to wait for, and ends. */
+function refuse(error: unknown): void {
   tell({ kind: "refused", message: messageOf(error) });
+  port.close();
 }
 
 function tell(message: FromWorker, handOver: ArrayBuffer[] = []): void {
@@ -86,7 +92,7 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       tell({ kind: "opened" });
     } catch (error) {
       isDone = true;
-      tell({ kind: "refused", message: messageOf(error) });
+      refuse(error);
     }
   };
   const onLoaded = (message: ToWorker): void => {
@@ -361,6 +367,7 @@ function* backup(target: string): Slices<undefined> {
 
 /** The last question: everything given before it is durable. */
 function* close(): Slices<undefined> {
+  yield;
   for (const job of jobs) job.slices.return(undefined);
   jobs = [];
   file.close();

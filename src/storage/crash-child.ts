@@ -1,0 +1,66 @@
+/**
+ * A process that writes to a store until it is killed, and says on its standard output what it was promised: started
+ * by `crash.test.ts` with a folder and a seed. One line each, written at once:
+ *
+ *     open <revision>            the store is open
+ *     ? put|remove <key>         a write was asked for
+ *     ! put|remove <key> <rev>   it was acknowledged
+ *     e <type> <key> <rev>       a watcher was handed this event
+ */
+import { writeSync } from "node:fs";
+
+import { systemClock } from "#std/clock.ts";
+import { seededRandom } from "#std/random.ts";
+
+import { openSqliteBackend } from "./sqlite.ts";
+
+const writers = 16;
+const keys = 150;
+const [dataDir = "", seed = "1"] = process.argv.slice(2);
+const random = seededRandom(Number(seed));
+const say = (line: string): number => writeSync(1, `${line}\n`);
+
+const backend = await openSqliteBackend({
+  clock: systemClock,
+  dataDir,
+  historyBytesMax: 200_000,
+  compactionIntervalMs: 0,
+});
+say(`open ${backend.revision}`);
+await backend.watch({
+  prefix: "/registry//pods/",
+  after: backend.revision,
+  deliver: (events) => {
+    for (const event of events) say(`e ${event.type} ${event.entry.key} ${event.revision}`);
+    return true;
+  },
+  ended: (reason) => say(`ended ${reason}`),
+});
+
+async function write(): Promise<void> {
+  for (;;) {
+    const key = `/registry//pods/shop/${Math.floor(random.next() * keys)}`;
+    const current = backend.get(key);
+    const filler = "x".repeat(Math.floor(random.next() ** 4 * 20_000));
+    const encode = (revision: number): { value: Buffer; view: undefined } => ({
+      value: Buffer.from(`${key} ${revision} ${filler}`),
+      view: undefined,
+    });
+    const verb = current !== undefined && random.next() < 0.25 ? "remove" : "put";
+    say(`? ${verb} ${key}`);
+    const result =
+      verb === "remove"
+        ? await backend.remove(key, current!.revision, encode)
+        : await backend.put(key, current?.revision ?? 0, encode);
+    say(result.ok ? `! ${verb} ${key} ${result.entry.revision}` : `? lost ${key}`);
+  }
+}
+
+async function compact(): Promise<void> {
+  for (;;) {
+    await new Promise((resolve) => systemClock.after(20 + random.next() * 60, () => resolve(undefined)));
+    await backend.compact(backend.revision - 500);
+  }
+}
+
+await Promise.all([...Array.from({ length: writers }, write), compact()]);

@@ -1,0 +1,359 @@
+/** The durable backend keeps every promise of `Backend`, and those about files, faults and restarts. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+
+import { backendContract, pods, putText, Recorder, settle, textOf } from "./backend.contract.ts";
+import { isCompacted, StorageFailure } from "./backend.ts";
+import { checkConsistency } from "./consistency.ts";
+import { restoreBackup } from "./restore.ts";
+import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
+
+const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+const newFolder = (): string => join(root, `store-${++folders}`);
+
+const open = (dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteBackend> =>
+  openSqliteBackend({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
+
+backendContract({
+  name: "sqlite",
+  open: (options) => openSqliteBackend({ ...options, dataDir: newFolder() }),
+  hasLog: true,
+});
+
+const podA = `${pods}shop/a`;
+
+test("everything is there after a restart, and revisions go on where they were [GEN-02]", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir);
+  for (let i = 0; i < 200; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
+  for (let i = 0; i < 100; i++) await putText(backend, `${pods}shop/${i}`, i + 1, "y");
+  for (let i = 50; i < 60; i++) await backend.remove(`${pods}shop/${i}`, 201 + i, textOf("gone"));
+  const before = backend.range("").entries.map((entry) => ({ ...entry, value: entry.value.toString() }));
+  const state = before.map(({ key, value, revision, created }) => ({ key, value, revision, created }));
+  await backend.close();
+  backend = await open(dataDir);
+  const again = backend.range("");
+  assert.deepEqual(
+    again.entries.map(({ key, value, revision, created }) => ({ key, value: value.toString(), revision, created })),
+    state,
+  );
+  assert.equal(backend.revision, 310);
+  assert.equal((await putText(backend, podA, 0, "next")).revision, 311);
+  // History from before the restart can still be read and watched.
+  const old = await backend.rangeAt(pods, { at: 200 });
+  assert(!isCompacted(old));
+  assert.equal(old.entries.length, 200);
+  assert(old.entries.every((entry) => entry.value.toString().startsWith("x@")));
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 290 });
+  await recorder.until(21);
+  assert.equal(recorder.events.filter((event) => event.type === "DELETED").length, 10);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
+  await backend.close();
+});
+
+// A revision that decreases: the youngest row may be a deletion, which compaction removes.
+test("the revision does not go back when the last write was a deletion that was compacted", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir);
+  await putText(backend, podA, 0, "a");
+  await backend.remove(podA, 1, textOf("gone"));
+  await backend.compact(2);
+  await backend.close();
+  backend = await open(dataDir);
+  assert.deepEqual([backend.revision, backend.compactedRevision], [2, 2]);
+  assert.equal(backend.get(podA), undefined);
+  assert.equal((await putText(backend, podA, 0, "b")).revision, 3);
+  await backend.close();
+});
+
+test("a write is neither readable nor watched before it is durable", async () => {
+  const backend = await open(newFolder(), { faults: { commitDelayMs: 30 } });
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 0 });
+  const written = backend.put(podA, 0, textOf("a"));
+  for (let i = 0; i < 10; i++) {
+    await settle();
+    if (backend.revision > 0) break;
+    assert.equal(backend.get(podA), undefined);
+    assert.equal(recorder.events.length, 0);
+    assert.equal(recorder.watch.position, 0);
+  }
+  assert((await written).ok);
+  assert.equal(backend.get(podA)?.revision, 1);
+  await recorder.until(1);
+  await backend.close();
+});
+
+test("a failed comparison against a write under way waits for its outcome", async () => {
+  const backend = await open(newFolder(), { faults: { commitDelayMs: 20 } });
+  const order: string[] = [];
+  const first = backend.put(podA, 0, textOf("a")).then((result) => order.push(`first ${result.ok}`));
+  const second = backend.put(podA, 0, textOf("b")).then((result) => order.push(`second ${result.ok}`));
+  await Promise.all([first, second]);
+  assert.deepEqual(order, ["first true", "second false"]);
+  await backend.close();
+});
+
+test("writes given before close are durable after it", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir, { faults: { commitDelayMs: 20 } });
+  const writes = Array.from({ length: 50 }, (_, i) => backend.put(`${pods}shop/${i}`, 0, textOf("x")));
+  await backend.close();
+  assert((await Promise.all(writes)).every((result) => result.ok));
+  backend = await open(dataDir);
+  assert.equal(backend.count(pods), 50);
+  await backend.close();
+});
+
+for (const [name, faults, message] of [
+  ["a sync that fails", { failCommit: 3 }, /injected/],
+  ["a full disk", { pagesLeft: 2 }, /full/],
+] as const) {
+  test(`after ${name} no write is acknowledged, and reads go on`, async () => {
+    const dataDir = newFolder();
+    let backend = await open(dataDir, { faults, historyBytesMax: 0 });
+    const acknowledged: string[] = [];
+    let failure: unknown;
+    for (let i = 0; i < 20 && failure === undefined; i++) {
+      const key = `${pods}shop/${i}`;
+      try {
+        await putText(backend, key, 0, "x".repeat(2000));
+        acknowledged.push(key);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    assert(failure instanceof StorageFailure);
+    assert.match(failure.message, message);
+    assert.match(backend.failure!.message, message);
+    const seen = backend.revision;
+    await assert.rejects(backend.put(podA, 0, textOf("a")), StorageFailure);
+    await assert.rejects(backend.remove(acknowledged[0]!, 1, textOf("a")), StorageFailure);
+    assert.equal(backend.revision, seen);
+    assert.deepEqual(
+      backend
+        .range(pods)
+        .entries.map((entry) => entry.key)
+        .toSorted(),
+      acknowledged.toSorted(),
+    );
+    // Old state is still had from the log.
+    const old = await backend.rangeAt(pods, { at: 1 });
+    assert.equal(!isCompacted(old) && old.entries.length, 1);
+    await backend.close();
+    backend = await open(dataDir);
+    for (const key of acknowledged) assert.notEqual(backend.get(key), undefined);
+    assert((await backend.put(podA, 0, textOf("a"))).ok);
+    await backend.close();
+  });
+}
+
+test("writers that wait for each other all learn of a failure", async () => {
+  const backend = await open(newFolder(), { faults: { failCommit: 1, commitDelayMs: 10 } });
+  const outcomes = await Promise.allSettled([
+    backend.put(podA, 0, textOf("a")),
+    backend.put(podA, 0, textOf("b")),
+    backend.put(podA, 1, textOf("c")),
+    backend.remove(podA, 2, textOf("d")),
+  ]);
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status),
+    ["rejected", "rejected", "rejected", "rejected"],
+  );
+  assert.equal(backend.get(podA), undefined);
+  await backend.close();
+});
+
+test("a second process on the same folder is refused, with a reason", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir);
+  await putText(backend, podA, 0, "a");
+  await assert.rejects(open(dataDir), /in use by another process/);
+  const script = `import { openSqliteBackend } from ${JSON.stringify(import.meta.resolve("./sqlite.ts"))};
+    import { systemClock } from ${JSON.stringify(import.meta.resolve("#std/clock.ts"))};
+    await openSqliteBackend({ clock: systemClock, dataDir: ${JSON.stringify(dataDir)} }).then(
+      () => process.exit(0), (error) => { console.log(error.message); process.exit(3); });`;
+  const other = spawnSync(process.execPath, ["--conditions=source", "--input-type=module", "-e", script], {
+    encoding: "utf8",
+  });
+  assert.equal(other.status, 3, other.stderr);
+  assert.match(other.stdout, /in use by another process/);
+  await putText(backend, podA, 1, "b");
+  await backend.close();
+  await (await open(dataDir)).close();
+});
+
+test("a damaged file is reported and left as it is", async () => {
+  const source = newFolder();
+  const backend = await open(source);
+  for (let i = 0; i < 300; i++) await putText(backend, `${pods}shop/${i}`, 0, "x".repeat(500));
+  await backend.close();
+  const file = "store.db";
+  const size = statSync(join(source, file)).size;
+  const damages: [string, (path: string) => void][] = [
+    ["a byte of a value", (path) => writeSync(openSync(path, "r+"), "?", Math.floor(size / 2) + 100)],
+    ["a page of zeros", (path) => writeSync(openSync(path, "r+"), Buffer.alloc(4096), 0, 4096, 4096 * 20)],
+    ["a lost tail", (path) => truncateSync(path, size - 8192)],
+    ["a lost header", (path) => writeSync(openSync(path, "r+"), Buffer.alloc(100), 0, 100, 0)],
+    ["no database at all", (path) => writeFileSync(path, "hello, I am a text file\n".repeat(400))],
+  ];
+  for (const [name, damage] of damages) {
+    const dataDir = newFolder();
+    cpSync(source, dataDir, { recursive: true });
+    damage(join(dataDir, file));
+    const before = readFileSync(join(dataDir, file));
+    await assert.rejects(open(dataDir), StorageFailure, name);
+    assert(readFileSync(join(dataDir, file)).equals(before), `${name}: unchanged`);
+  }
+});
+
+test("a file of another layout is refused with both numbers", async () => {
+  const dataDir = newFolder();
+  await (await open(dataDir)).close();
+  // The user version lies at byte 60 of the header.
+  writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
+  await assert.rejects(open(dataDir), /layout 77, this program reads layout 1/);
+});
+
+test("a key that expires does so after a restart, too", async () => {
+  const dataDir = newFolder();
+  const clock = new FakeClock();
+  let backend = await open(dataDir, { clock });
+  await backend.put(podA, 0, textOf("short"), 60);
+  await backend.put(`${pods}shop/b`, 0, textOf("long"), 3600);
+  const { expiresAt } = backend.get(podA)!;
+  await backend.close();
+  clock.advance(120_000);
+  backend = await open(dataDir, { clock });
+  assert.equal(backend.get(podA)?.expiresAt, expiresAt);
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 2 });
+  clock.advance(1000);
+  await recorder.until(1);
+  assert.deepEqual(recorder.texts, ["DELETED short@1"]);
+  assert.equal(backend.count(pods), 1);
+  await backend.close();
+});
+
+test("compaction gives space back and survives a restart", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir);
+  const writes: Promise<unknown>[] = [];
+  for (let round = 0; round < 20; round++) {
+    for (let i = 0; i < 200; i++) {
+      const key = `${pods}shop/${i}`;
+      writes.push(backend.put(key, round === 0 ? 0 : (round - 1) * 200 + i + 1, textOf("x".repeat(1000))));
+    }
+  }
+  await Promise.all(writes);
+  assert.equal(backend.revision, 4000);
+  await backend.compact(3900);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(2)), []);
+  const old = await backend.rangeAt(pods, { at: 3900 });
+  assert.equal(!isCompacted(old) && old.entries.length, 200);
+  await backend.close();
+  assert(statSync(join(dataDir, "store.db")).size < 2_000_000);
+  backend = await open(dataDir);
+  assert.equal(backend.compactedRevision, 3900);
+  assert.deepEqual(await backend.rangeAt(pods, { at: 3899 }), { compacted: 3900 });
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 3900 });
+  await recorder.until(100);
+  await backend.close();
+});
+
+test("a backup made under load is one point in time, and a store restored from it is ahead of the old one", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir, { clock: new FakeClock() });
+  // Two keys are always written in the same order: a copy may show the first ahead by one, never the second.
+  let isDone = false;
+  const first = `${pods}shop/1`;
+  const second = `${pods}shop/2`;
+  for (let i = 0; i < 2000; i++) await putText(backend, `${pods}bulk/${i}`, 0, "x".repeat(500));
+  const load = (async () => {
+    for (let i = 0; !isDone; i++) {
+      await putText(backend, first, backend.get(first)?.revision ?? 0, String(i));
+      await putText(backend, second, backend.get(second)?.revision ?? 0, String(i));
+    }
+  })();
+  const early = backend.revision;
+  const file = join(root, "backup.db");
+  await backend.backup(file);
+  const late = backend.revision;
+  isDone = true;
+  await load;
+  await assert.rejects(backend.backup(file), /exists already/);
+  await assert.rejects(restoreBackup({ backupFile: file, dataDir }), /exists already/);
+  await backend.close();
+
+  const restoredDir = newFolder();
+  const restored = await restoreBackup({ backupFile: file, dataDir: restoredDir, revisionStep: 1_000_000 });
+  assert(restored.revision > late);
+  assert.equal(existsSync(`${file}-wal`), false);
+  const copy = await open(restoredDir);
+  assert.equal(copy.revision, restored.revision);
+  assert.equal(copy.compactedRevision, restored.revision);
+  assert.equal(copy.count(`${pods}bulk/`), 2000);
+  const numberOf = (key: string): number => Number(copy.get(key)?.value.toString().split("@")[0] ?? -1);
+  assert([0, 1].includes(numberOf(first) - numberOf(second)));
+  // Whoever watched the lost store, at whatever revision, has to start over.
+  for (const known of [1, early, late, late + 5000]) {
+    const answer = await copy.watch({ prefix: pods, after: known, deliver: () => true, ended: () => undefined });
+    assert(isCompacted(answer));
+  }
+  const entry = await putText(copy, podA, 0, "new");
+  assert(entry.revision > restored.revision);
+  const recorder = await Recorder.open(copy, { prefix: pods, after: restored.revision });
+  await recorder.until(1);
+  assert.deepEqual(await checkConsistency(copy, seededRandom(3)), []);
+  await copy.compact(copy.revision);
+  assert.deepEqual(await checkConsistency(copy, seededRandom(4)), []);
+  await copy.close();
+  await assert.rejects(restoreBackup({ backupFile: join(root, "absent"), dataDir: newFolder() }), /does not exist/);
+});
+
+test("what is not a backup is not restored", async () => {
+  const bogus = join(root, "bogus.db");
+  writeFileSync(bogus, "not a database, by any means".repeat(100));
+  const dataDir = newFolder();
+  await assert.rejects(restoreBackup({ backupFile: bogus, dataDir }), StorageFailure);
+  assert.equal(existsSync(join(dataDir, "store.db")), false);
+  await (await open(dataDir)).close();
+});
+
+test("the consistency check notices a log that differs from memory", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir);
+  for (let i = 0; i < 20; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
+  assert.deepEqual(await checkConsistency(backend, seededRandom(5)), []);
+  // A backend that answers with somebody else's bytes.
+  const lying: SqliteBackend = Object.assign(Object.create(backend) as SqliteBackend, {
+    logged: async (revisions: readonly number[]) =>
+      (await backend.logged(revisions)).map((entry) =>
+        entry === undefined ? undefined : { ...entry, value: Buffer.from("?") },
+      ),
+    digests: async () => {
+      const { memory, log } = await backend.digests();
+      return { memory, log: { ...log, keys: log.keys + 1 } };
+    },
+  });
+  assert((await checkConsistency(lying, seededRandom(6))).length >= 2);
+  await backend.close();
+});
