@@ -29,8 +29,8 @@ export interface KindBehaviour {
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
-  /** The whole object may be written through the main resource, status included. */
-  readonly statusIsOrdinary?: boolean;
+  /** Objects may be made with a status. */
+  readonly statusOnCreate?: boolean;
 }
 
 export interface GenericOptions {
@@ -52,9 +52,10 @@ const partSubresources: ReadonlySet<string> = new Set([
 /** The hooks of a kind: the generic rules, then its own. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
   const own = behaviour.strategy ?? {};
-  const keepsStatus = options.hasStatus && behaviour.statusIsOrdinary !== true;
+  const keepsStatus = options.hasStatus;
+  const clearsStatus = keepsStatus && behaviour.statusOnCreate !== true;
   const prepareForCreate = (object: ApiObject, attributes: WriteAttributes): ApiObject => {
-    const next = keepsStatus ? withStatus(object, options.zeroStatus()) : object;
+    const next = clearsStatus ? withStatus(object, options.zeroStatus()) : object;
     return own.prepareForCreate === undefined ? next : own.prepareForCreate(next, attributes);
   };
   const prepareForUpdate = (object: ApiObject, old: ApiObject, attributes: WriteAttributes): ApiObject => {
@@ -81,7 +82,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ...own,
     resetFields: (subresource) =>
       subresource === "status" ? resetByStatus : subresource === "" ? resetByMain : undefined,
-    ...(keepsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
+    ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
   };
 }

@@ -1,0 +1,33 @@
+/** APIService: a group version and who serves it. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, inside, nameColumn, text } from "../cells.ts";
+import { editField, fillAbsent, listField, noFields, objectField, textField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function apiServices(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("Service", "Service that answers; Local is this server.", (object) => {
+        const service = inside(object, "spec", "service");
+        return service === undefined ? "Local" : `${textField(service, "namespace")}/${textField(service, "name")}`;
+      }),
+      text("Available", "Whether it answers.", availableText),
+      ageColumn,
+    ],
+    strategy: {
+      defaults: (object) =>
+        editField(object, "spec", (spec) =>
+          editField(spec, "service", (service) => fillAbsent(service, { port: 443 })),
+        ),
+    },
+  };
+}
+
+function availableText(object: ApiObject): string {
+  const conditions = listField(objectField(object, "status") ?? noFields, "conditions");
+  const available = conditions.find((condition) => condition["type"] === "Available");
+  if (available === undefined) return "Unknown";
+  const status = textField(available, "status");
+  return status === "True" ? status : `${status} (${textField(available, "reason")})`;
+}

@@ -1,0 +1,24 @@
+/** ControllerRevision: an earlier state of a workload, kept to go back to. */
+import { parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { numberField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function controllerRevisions(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("Controller", "Workload that the state is of.", controllerText),
+      text("Revision", "Number of the state.", (object) => numberField(object, "revision")),
+      ageColumn,
+    ],
+  };
+}
+
+function controllerText(object: ApiObject): string {
+  const owner = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  if (owner === undefined) return "<none>";
+  const group = parseApiVersion(owner.apiVersion)?.group ?? "";
+  return `${(group === "" ? owner.kind : `${owner.kind}.${group}`).toLowerCase()}/${owner.name}`;
+}

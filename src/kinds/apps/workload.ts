@@ -1,0 +1,74 @@
+/** What the workloads of the apps group share: pod templates, selectors that never change, and columns. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { compileLabelSelector, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Column } from "#registry/resource-definition.ts";
+import { containerColumns, inside, selectorText, wideText } from "../cells.ts";
+import { type Json, noFields, numberField, objectField, textField, textsField } from "../edit.ts";
+import { validateContainers } from "../core/pod.ts";
+
+export const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+export const statusNumber = (object: ApiObject, name: string): number =>
+  numberField(objectField(object, "status"), name);
+
+/** Containers, images and selector, shown when wide. */
+export const templateColumns: readonly Column[] = [
+  ...containerColumns((object) => inside(object, "spec", "template", "spec")),
+  wideText("Selector", "Labels of the pods.", (object) => selectorText(specOf(object)["selector"])),
+];
+
+/** Checks of a workload; `called` is how messages name it. */
+export function validateWorkload(object: ApiObject, called: string): FieldError[] {
+  const spec = specOf(object);
+  const errors: FieldError[] = [];
+  const replicas = numberField(spec, "replicas");
+  if (replicas < 0) errors.push(invalidField("spec.replicas", replicas, "must be greater than or equal to 0"));
+  const selector = objectField(spec, "selector");
+  const template = objectField(spec, "template") ?? noFields;
+  if (selector === undefined) errors.push(required("spec.selector"));
+  else errors.push(...validateSelector(selector, template, called));
+  const podSpec = objectField(template, "spec") ?? noFields;
+  errors.push(...validateContainers(podSpec, "spec.template.spec"));
+  const restart = textField(podSpec, "restartPolicy");
+  if (restart !== "Always") errors.push(notSupported("spec.template.spec.restartPolicy", restart, ["Always"]));
+  return errors;
+}
+
+function validateSelector(selector: Json, template: Json, called: string): FieldError[] {
+  const errors = validateLabelSelector(selector, "spec.selector");
+  const compiled = compileLabelSelector(selector);
+  const printed = printLabelSelector(selector);
+  const invalid = (detail: string): FieldError => ({
+    type: "FieldValueInvalid",
+    field: "spec.selector",
+    message: `Invalid value: ${printed}: ${detail}`,
+  });
+  if (compiled === undefined) return [...errors, invalid("invalid label selector")];
+  if (compiled.empty) return [...errors, invalid(`empty selector is invalid for ${called}`)];
+  const labels = textsField(objectField(template, "metadata") ?? noFields, "labels");
+  if (compiled.matches(labels)) return errors;
+  const shown = labels === undefined ? "map[string]string(nil)" : printTexts(labels);
+  errors.push({
+    type: "FieldValueInvalid",
+    field: "spec.template.metadata.labels",
+    message: `Invalid value: ${shown}: \`selector\` does not match template \`labels\``,
+  });
+  return errors;
+}
+
+const printTexts = (texts: Readonly<Record<string, string>>): string =>
+  `map[string]string{${Object.entries(texts)
+    .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+    .sort()
+    .join(", ")}}`;
+
+/** The selector of a workload never changes. */
+export function validateSelectorKept(object: ApiObject, old: ApiObject): FieldError[] {
+  const selector = specOf(object)["selector"] ?? null;
+  if (jsonEquals(selector, specOf(old)["selector"] ?? null)) return [];
+  const printed = selector === null ? "null" : printLabelSelector(selector);
+  return [
+    { type: "FieldValueInvalid", field: "spec.selector", message: `Invalid value: ${printed}: field is immutable` },
+  ];
+}

@@ -1,0 +1,121 @@
+/** Service: a name for a set of pods. Addresses and node ports are given out by controllers of a later step. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
+import {
+  editField,
+  editItems,
+  fillAbsent,
+  fillZero,
+  isAbsent,
+  isZero,
+  type Json,
+  listField,
+  noFields,
+  numberField,
+  objectField,
+  textField,
+  withField,
+} from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+const stickySeconds = 10800;
+const addressWidth = 16;
+
+export function services(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("Type", "How the service is reached.", (object) => textField(specOf(object), "type")),
+      text("Cluster-IP", "First address inside the cluster.", (object) => {
+        const [first] = (specOf(object)["clusterIPs"] ?? []) as readonly string[]; // the schema says so
+        return orNone(first);
+      }),
+      text("External-IP", "Addresses outside the cluster.", externalText),
+      text("Port(s)", "Ports, with node ports where there are some.", portsText),
+      ageColumn,
+      wideText("Selector", "Labels of the pods behind the service.", (object) =>
+        labelsText(objectField(specOf(object), "selector")),
+      ),
+    ],
+    strategy: {
+      defaults: (object) => defaultIngress(editField(object, "spec", defaultSpec)),
+      fields: (object) => ({
+        "spec.clusterIP": textField(specOf(object), "clusterIP"),
+        "spec.type": textField(specOf(object), "type"),
+      }),
+    },
+  };
+}
+
+const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+
+function defaultSpec(spec: Json): Json {
+  let next = fillZero(spec, { sessionAffinity: "None", type: "ClusterIP" });
+  next = withField(next, "sessionAffinityConfig", affinityConfig(next));
+  next = editItems(next, "ports", (port) => {
+    const typed = fillZero(port, { protocol: "TCP" });
+    return isZero(typed["targetPort"]) ? withField(typed, "targetPort", typed["port"]) : typed;
+  });
+  const type = textField(next, "type");
+  const isOutside = type === "NodePort" || type === "LoadBalancer";
+  const externals = next["externalIPs"];
+  const hasExternals = type === "ClusterIP" && Array.isArray(externals) && externals.length > 0;
+  if (isOutside || hasExternals) next = fillZero(next, { externalTrafficPolicy: "Cluster" });
+  if (isOutside || type === "ClusterIP") next = fillAbsent(next, { internalTrafficPolicy: "Cluster" });
+  return type === "LoadBalancer" ? fillAbsent(next, { allocateLoadBalancerNodePorts: true }) : next;
+}
+
+function affinityConfig(spec: Json): Json | undefined {
+  const config = objectField(spec, "sessionAffinityConfig");
+  if (textField(spec, "sessionAffinity") !== "ClientIP") {
+    return textField(spec, "sessionAffinity") === "None" ? undefined : config;
+  }
+  const clientIp = config === undefined ? undefined : objectField(config, "clientIP");
+  if (clientIp !== undefined && !isAbsent(clientIp["timeoutSeconds"])) return config;
+  return { clientIP: { timeoutSeconds: stickySeconds } };
+}
+
+function defaultIngress(object: ApiObject): ApiObject {
+  if (textField(specOf(object), "type") !== "LoadBalancer") return object;
+  return editField(object, "status", (status) =>
+    editField(status, "loadBalancer", (balancer) =>
+      editItems(balancer, "ingress", (ingress) =>
+        textField(ingress, "ip") === "" ? ingress : fillAbsent(ingress, { ipMode: "VIP" }),
+      ),
+    ),
+  );
+}
+
+function externalText(object: ApiObject): string {
+  const spec = specOf(object);
+  const externals = ((spec["externalIPs"] ?? []) as readonly string[]).join(","); // the schema says so
+  switch (textField(spec, "type")) {
+    case "ClusterIP":
+    case "NodePort":
+      return externals === "" ? "<none>" : externals;
+    case "LoadBalancer": {
+      const all = [balancerText(objectField(object, "status") ?? noFields), externals].filter((part) => part !== "");
+      return all.length === 0 ? "<pending>" : all.join(",");
+    }
+    case "ExternalName":
+      return textField(spec, "externalName");
+    default:
+      return "<unknown>";
+  }
+}
+
+/** Addresses of a load balancer, cut to a column's width. */
+export function balancerText(status: Json): string {
+  const ingress = listField(objectField(status, "loadBalancer") ?? noFields, "ingress");
+  const names = ingress.map((one) => textField(one, "ip") || textField(one, "hostname")).filter((name) => name !== "");
+  const all = [...new Set(names)].sort().join(",");
+  return all.length > addressWidth ? `${all.slice(0, addressWidth - 3)}...` : all;
+}
+
+function portsText(object: ApiObject): string {
+  const ports = listField(specOf(object), "ports").map((port) => {
+    const node = numberField(port, "nodePort");
+    return `${numberField(port, "port")}${node > 0 ? `:${node}` : ""}/${textField(port, "protocol")}`;
+  });
+  return ports.length === 0 ? "<none>" : ports.join(",");
+}

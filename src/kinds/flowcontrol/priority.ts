@@ -1,0 +1,78 @@
+/** FlowSchema and PriorityLevelConfiguration: which requests wait where when there are many. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, inside, nameColumn, orNone, text } from "../cells.ts";
+import {
+  editField,
+  fillAbsent,
+  fillZero,
+  type Json,
+  listField,
+  noFields,
+  numberField,
+  objectField,
+  textField,
+} from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function flowSchemas(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("PriorityLevel", "Level that matching requests belong to.", (object) =>
+        textField(inside(object, "spec", "priorityLevelConfiguration"), "name"),
+      ),
+      text("MatchingPrecedence", "The lowest number that matches decides.", (object) =>
+        numberField(objectField(object, "spec"), "matchingPrecedence"),
+      ),
+      text("DistinguisherMethod", "What tells the flows of a level apart.", (object) =>
+        orNone(textField(inside(object, "spec", "distinguisherMethod"), "type")),
+      ),
+      ageColumn,
+      text("MissingPL", "Whether the level does not exist.", (object) => {
+        const conditions = listField(objectField(object, "status") ?? noFields, "conditions");
+        return (
+          textField(
+            conditions.find((condition) => condition["type"] === "Dangling"),
+            "status",
+          ) || "?"
+        );
+      }),
+    ],
+    strategy: {
+      defaults: (object) => editField(object, "spec", (spec) => fillZero(spec, { matchingPrecedence: 1000 })),
+    },
+  };
+}
+
+export function priorityLevelConfigurations(): KindBehaviour {
+  const limited = (object: ApiObject): Json | undefined => inside(object, "spec", "limited");
+  const queuing = (name: string) => (object: ApiObject) =>
+    orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
+  return {
+    columns: [
+      nameColumn,
+      text("Type", "Whether requests are limited or exempt.", (object) =>
+        textField(objectField(object, "spec"), "type"),
+      ),
+      text("NominalConcurrencyShares", "Share of the requests that may run.", (object) =>
+        orNone(limited(object)?.["nominalConcurrencyShares"]),
+      ),
+      text("Queues", "How many queues there are.", queuing("queues")),
+      text("HandSize", "How many queues a flow may use.", queuing("handSize")),
+      text("QueueLengthLimit", "How many requests a queue holds.", queuing("queueLengthLimit")),
+      ageColumn,
+    ],
+    strategy: { defaults: (object) => editField(object, "spec", defaultLevel) },
+  };
+}
+
+function defaultLevel(spec: Json): Json {
+  const next = editField(spec, "exempt", (exempt) =>
+    fillAbsent(exempt, { nominalConcurrencyShares: 0, lendablePercent: 0 }),
+  );
+  return editField(next, "limited", (limited) =>
+    editField(fillAbsent(limited, { nominalConcurrencyShares: 30, lendablePercent: 0 }), "limitResponse", (response) =>
+      editField(response, "queuing", (queuing) => fillZero(queuing, { handSize: 8, queues: 64, queueLengthLimit: 50 })),
+    ),
+  );
+}

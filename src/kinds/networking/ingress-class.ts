@@ -1,0 +1,31 @@
+/** IngressClass: who implements ingresses. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ageColumn, inside, nameColumn, text } from "../cells.ts";
+import { editField, fillAbsent, objectField, textField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function ingressClasses(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("Controller", "Program that implements the class.", (object) =>
+        textField(objectField(object, "spec"), "controller"),
+      ),
+      text("Parameters", "Object with more settings.", parametersText),
+      ageColumn,
+    ],
+    strategy: {
+      defaults: (object) =>
+        editField(object, "spec", (spec) =>
+          editField(spec, "parameters", (parameters) => fillAbsent(parameters, { scope: "Cluster" })),
+        ),
+    },
+  };
+}
+
+function parametersText(object: ApiObject): string {
+  const parameters = inside(object, "spec", "parameters");
+  if (parameters === undefined) return "<none>";
+  const group = textField(parameters, "apiGroup");
+  return `${textField(parameters, "kind")}${group === "" ? "" : `.${group}`}/${textField(parameters, "name")}`;
+}

@@ -1,0 +1,14 @@
+/** RuntimeClass: a way to run containers. */
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { textField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function runtimeClasses(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      text("Handler", "Configuration of the node's runtime.", (object) => textField(object, "handler")),
+      ageColumn,
+    ],
+  };
+}

@@ -1,0 +1,23 @@
+/** PriorityClass: a name for a number that says which pods go first. */
+import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
+import { fillAbsent, numberField, textField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+
+export function priorityClasses(): KindBehaviour {
+  return {
+    columns: [
+      nameColumn,
+      integer("Value", "The number; higher goes first.", (object) => numberField(object, "value")),
+      flag(
+        "Global-Default",
+        "Whether pods without a class get this one.",
+        (object) => object["globalDefault"] === true,
+      ),
+      ageColumn,
+      text("PreemptionPolicy", "Whether pods may push others aside.", (object) =>
+        textField(object, "preemptionPolicy"),
+      ),
+    ],
+    strategy: { defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }) },
+  };
+}
