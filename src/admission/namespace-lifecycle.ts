@@ -16,7 +16,7 @@ export interface NamespaceLifecycleOptions {
 const namespaces = { group: "", resource: "namespaces" };
 
 export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
-  const { domain, getNamespace } = options;
+  const { domain } = options;
   const immortal = new Set(["default", domain.rename("kube-system"), domain.rename("kube-public")]);
   const reviews = domain.rename("authorization.k8s.io");
   const check = (attributes: AdmissionAttributes): ApiObject | undefined => {
@@ -30,7 +30,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     }
     if (namespace === "" || operation === "DELETE") return object;
     if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return object;
-    const found = getNamespace(namespace);
+    const found = options.getNamespace(namespace);
     if (found === undefined) throw notFound(namespaces, namespace);
     if (operation === "CREATE" && isEnding(found)) {
       throw refusal(

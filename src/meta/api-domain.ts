@@ -9,7 +9,7 @@ export interface ApiDomain {
   /** First part of the system namespaces: `kube` or, for `platform.io`, `platform`. */
   readonly prefix: string;
   /** Turns Kubernetes' names inside `text` into this domain's: groups, label and annotation prefixes, schema names. */
-  rename(text: string): string;
+  readonly rename: (text: string) => string;
 }
 
 /** Kubernetes' exact names. */

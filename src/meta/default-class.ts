@@ -18,7 +18,7 @@ const annotations: Readonly<Record<ClassKind, readonly string[]>> = {
 
 /** A check for classes of this kind. */
 export function defaultClassCheck(kind: ClassKind, domain: ApiDomain): (object: ApiObject) => boolean {
-  const names = annotations[kind].map(domain.rename);
+  const names = annotations[kind].map((name) => domain.rename(name));
   return (object) => names.some((name) => object.metadata.annotations?.[name] === "true");
 }
 

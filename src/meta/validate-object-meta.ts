@@ -183,7 +183,7 @@ function checkOwnerReferences(
   if (references === undefined) return;
   let controller = "";
   for (const reference of references) {
-    const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+    const { apiVersion, kind, name, uid } = textsOf(reference);
     const gv = parseApiVersion(apiVersion);
     if (gv === undefined || gv.version === "") {
       errors.push(invalidField(`${field}.apiVersion`, apiVersion, "version must not be empty"));
@@ -202,6 +202,12 @@ function checkOwnerReferences(
       errors.push(invalidField(field, references, detail));
     }
   }
+}
+
+/** Decoded objects of older forms may lack what the type promises. */
+function textsOf(reference: Partial<OwnerReference>): Record<"apiVersion" | "kind" | "name" | "uid", string> {
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  return { apiVersion, kind, name, uid };
 }
 
 function checkFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {

@@ -31,7 +31,7 @@ export function horizontalPodAutoscalers(environment: KindEnvironment, version: 
   const conversion = v1Conversion(environment.domain.rename("autoscaling.alpha.kubernetes.io/"));
   return {
     conversion,
-    columns: columns(conversion.toHub),
+    columns: columns((object) => conversion.toHub(object)),
     strategy: { defaults: (object) => editField(object, "spec", (spec) => fillAbsent(spec, { minReplicas: 1 })) },
   };
 }

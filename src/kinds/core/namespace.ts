@@ -5,7 +5,7 @@
 import { type FieldError, invalidField } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { age, ageColumn, nameColumn, text } from "../cells.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
 import { objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 

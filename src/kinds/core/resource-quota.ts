@@ -1,6 +1,7 @@
 /** ResourceQuota: how much a namespace may hold. Counting and enforcing come with a later step. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import { ageColumn, inside, nameColumn, text } from "../cells.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { noFields, objectField, textsField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function resourceQuotas(): KindBehaviour {
@@ -15,11 +16,12 @@ export function resourceQuotas(): KindBehaviour {
 }
 
 function usageText(object: ApiObject, ofLimits: boolean): string {
-  const hard = inside(object, "status", "hard") ?? {};
-  const used = inside(object, "status", "used") ?? {};
+  const status = objectField(object, "status") ?? noFields;
+  const hard = textsField(status, "hard") ?? {};
+  const used = textsField(status, "used") ?? {};
   return Object.keys(hard)
     .filter((name) => name.startsWith("limits.") === ofLimits)
     .sort()
-    .map((name) => `${name}: ${String(used[name] ?? "0")}/${String(hard[name])}`)
+    .map((name) => `${name}: ${used[name] ?? "0"}/${hard[name]}`)
     .join(", ");
 }

@@ -11,7 +11,7 @@ export function events(environment: KindEnvironment): KindBehaviour {
   const common = (core: ApiObject): FieldError[] => validateReport(core, "reportingController", rename);
   return {
     conversion,
-    columns: eventColumns(conversion.toHub),
+    columns: eventColumns((object) => conversion.toHub(object)),
     strategy: {
       validate(object) {
         const core = conversion.toHub(object);
