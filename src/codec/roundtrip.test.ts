@@ -9,6 +9,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { encodePrettyJson } from "./json.ts";
 import { decodeObject } from "./object.ts";
+import { encodeYaml } from "./yaml.ts";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../../../shared/facts/roundtrip");
 const skip = existsSync(folder) ? false : "the recorded objects are not on this machine";
@@ -31,5 +32,15 @@ test("recorded JSON objects decode and encode to the same bytes [MEDIA-04, VER-1
     const bytes = readFileSync(join(folder, file));
     const object = decode(bytes, "application/json", file.slice(0, -5));
     assert.equal(encodePrettyJson(object).toString(), bytes.toString().trimEnd(), file);
+  }
+});
+
+test("recorded YAML objects decode and encode to the same bytes [MEDIA-02, MEDIA-03, VER-13]", { skip }, () => {
+  for (const file of names) {
+    const bytes = readFileSync(join(folder, file.replace(/json$/, "yaml")));
+    const object = decode(bytes, "application/yaml", file.slice(0, -5));
+    const plain = readFileSync(join(folder, file)).toString().trimEnd();
+    assert.equal(encodePrettyJson(object).toString(), plain, file);
+    assert.equal(encodeYaml(object).toString(), bytes.toString(), file);
   }
 });

@@ -1,8 +1,291 @@
-/** placeholder */
+/**
+ * YAML to JSON values and back, as upstream's YAML library does it: the first document of a text, all keys as text,
+ * merge keys, and double keys reported by line. The grammar is js-yaml's; tags, keys and limits are ours. Expanding
+ * aliases is bounded by upstream's rule, nesting by `depthMax`.
+ */
+import {
+  EVENT_ID,
+  type Event,
+  getScalarValue,
+  parseEvents,
+  SCALAR_STYLE,
+  type ScalarEvent,
+  YAMLException,
+} from "js-yaml";
+import { isUtf8 } from "node:buffer";
+import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-export function decodeYaml(_bytes: Uint8Array): { value: unknown; duplicates: readonly string[] } {
-  throw new DecodeError("not yet");
+import { isRawNumber } from "#schema/raw-number.ts";
+import { emitYaml } from "./yaml/emitter.ts";
+import { resolve, type ScalarTag } from "./yaml/scalars.ts";
+
+export interface DecodedYaml {
+  /** Null for an empty text. Parts that aliases repeat are shared. */
+  readonly value: unknown;
+  /** `line 7: key "a" already set in map`, one for each repetition; of double keys the last one wins. */
+  readonly duplicates: readonly string[];
 }
+
+/** Nesting that is read; upstream's own limit is 10,000. */
+const depthMax = 1000;
+
+/** Decodes the first document. Throws `DecodeError`. */
+export function decodeYaml(bytes: Uint8Array): DecodedYaml {
+  if (!isUtf8(bytes)) throw new DecodeError("yaml: invalid leading UTF-8 octet");
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    .toString("utf8")
+    .replace(/^\ufeff/, "");
+  if (forbidden.test(text)) throw new DecodeError("yaml: control characters are not allowed");
+  const source = firstDocument(text);
+  try {
+    const events = parseEvents(source, { maxDepth: depthMax });
+    return new Builder(source, events).document();
+  } catch (error) {
+    if (error instanceof YAMLException) throw new DecodeError(`yaml: ${place(error)}${error.reason}`, { cause: error });
+    if (error instanceof RangeError) throw new DecodeError("yaml: exceeded max depth", { cause: error });
+    throw error;
+  }
+}
+
+/** YAML text of a JSON value, byte for byte as upstream's encoder writes it: keys sorted, two spaces, 80 columns. */
 export function encodeYaml(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+  return Buffer.from(emitYaml(value));
+}
+
+const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/;
+
+const place = (error: YAMLException): string => (error.mark === undefined ? "" : `line ${error.mark.line + 1}: `);
+
+/** What comes after the first document is not even looked at. */
+function firstDocument(text: string): string {
+  const marker = /^(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t\r\n]|$))/gm;
+  let hasBegun = false;
+  for (let found = marker.exec(text); found !== null; found = marker.exec(text)) {
+    const before = text.slice(0, found.index);
+    const hasContent = hasBegun || /^[^%#\s]|^[ \t]+[^#\s]/m.test(before);
+    if (found[0] === "..." ? hasContent : hasContent) return before;
+    hasBegun = found[0] === "---";
+  }
+  return text;
+}
+
+interface Node {
+  readonly value: unknown;
+  /** How many nodes it stands for, aliases expanded. */
+  readonly size: number;
+  /** Of a mapping key: the value before it became text. */
+  readonly tag?: ScalarTag;
+}
+
+type Json = Record<string, unknown>;
+
+const standardTag = "tag:yaml.org,2002:";
+
+class Builder {
+  readonly #source: string;
+  readonly #events: readonly Event[];
+  readonly #duplicates: string[] = [];
+  /** Of an anchor whose node is not complete yet, `undefined`. */
+  readonly #anchors = new Map<string, Node | undefined>();
+  #at = 0;
+  #decoded = 0;
+  #aliased = 0;
+
+  constructor(source: string, events: readonly Event[]) {
+    this.#source = source;
+    this.#events = events;
+  }
+
+  document(): DecodedYaml {
+    const first = this.#events[this.#at++];
+    if (first === undefined) return { value: null, duplicates: [] };
+    const next = this.#events[this.#at];
+    if (next === undefined || next.type === EVENT_ID.POP) return { value: null, duplicates: [] };
+    const { value } = this.#node();
+    return { value, duplicates: this.#duplicates };
+  }
+
+  #node(): Node {
+    const event = this.#events[this.#at++]!;
+    switch (event.type) {
+      case EVENT_ID.ALIAS:
+        return this.#alias(event.anchorStart, event.anchorEnd);
+      case EVENT_ID.SCALAR:
+        this.#count(1, false);
+        return this.#anchored(event, () => this.#scalar(event));
+      case EVENT_ID.SEQUENCE:
+        this.#count(1, false);
+        return this.#anchored(event, () => this.#sequence());
+      case EVENT_ID.MAPPING:
+        this.#count(1, false);
+        return this.#anchored(event, () => this.#mapping());
+      default:
+        throw new DecodeError("yaml: unexpected end of node");
+    }
+  }
+
+  #anchored(event: { readonly anchorStart: number; readonly anchorEnd: number }, make: () => Node): Node {
+    if (event.anchorStart < 0) return make();
+    const name = this.#source.slice(event.anchorStart, event.anchorEnd);
+    this.#anchors.set(name, undefined);
+    const node = make();
+    this.#anchors.set(name, node);
+    return node;
+  }
+
+  #alias(start: number, end: number): Node {
+    const name = this.#source.slice(start, end);
+    if (!this.#anchors.has(name)) throw new DecodeError(`yaml: unknown anchor '${name}' referenced`);
+    const node = this.#anchors.get(name);
+    if (node === undefined) throw new DecodeError(`yaml: anchor '${name}' value contains itself`);
+    this.#count(node.size, true);
+    return node;
+  }
+
+  /** Upstream's rule against aliases that multiply: the larger the result, the fewer of its nodes may be repeated. */
+  #count(nodes: number, isAlias: boolean): void {
+    this.#decoded += nodes;
+    if (isAlias) this.#aliased += nodes;
+    if (this.#aliased <= 100 || this.#decoded <= 1000) return;
+    const low = 400_000;
+    const high = 4_000_000;
+    const share = Math.min(1, Math.max(0, (this.#decoded - low) / (high - low)));
+    if (this.#aliased / this.#decoded > 0.99 - 0.89 * share) {
+      throw new DecodeError("yaml: document contains excessive aliasing");
+    }
+  }
+
+  #scalar(event: ScalarEvent): Node {
+    const text = event.valueStart < 0 ? "" : getScalarValue(this.#source, event);
+    const written = event.tagStart < 0 ? "" : this.#source.slice(event.tagStart, event.tagEnd);
+    if (written === "" && event.style === SCALAR_STYLE.PLAIN) return { ...resolve(text), size: 1 };
+    return { ...tagged(written, text), size: 1 };
+  }
+
+  #sequence(): Node {
+    const list: unknown[] = [];
+    let size = 1;
+    while (this.#events[this.#at]!.type !== EVENT_ID.POP) {
+      const item = this.#node();
+      list.push(json(item));
+      size += item.size;
+    }
+    this.#at++;
+    return { value: list, size };
+  }
+
+  #mapping(): Node {
+    const mapping: Json = {};
+    const seen = new Set<string>();
+    let size = 1;
+    while (this.#events[this.#at]!.type !== EVENT_ID.POP) {
+      const keyAt = this.#at;
+      const key = this.#node();
+      const valueAt = this.#at;
+      const value = this.#node();
+      size += key.size + value.size;
+      if (key.tag === "merge") {
+        this.#merge(mapping, seen, value.value, valueAt);
+        continue;
+      }
+      const name = keyText(key, value);
+      // Keys of different types are different, though they end as the same text.
+      this.#mark(seen, typeof key.value === "string" ? goQuote(name) : name, valueAt, keyAt);
+      set(mapping, name, json(value));
+    }
+    this.#at++;
+    return { value: mapping, size };
+  }
+
+  #merge(mapping: Json, seen: Set<string>, value: unknown, valueAt: number): void {
+    const sources = Array.isArray(value) ? [...(value as unknown[])].reverse() : [value];
+    for (const source of sources) {
+      if (typeof source !== "object" || source === null || Array.isArray(source) || isRawNumber(source)) {
+        throw new DecodeError("yaml: map merge requires map or sequence of maps as the value");
+      }
+      for (const [key, item] of Object.entries(source)) {
+        this.#mark(seen, goQuote(key), valueAt, valueAt);
+        set(mapping, key, item);
+      }
+    }
+  }
+
+  /** Notes a key, and a duplicate if it was there. */
+  #mark(seen: Set<string>, key: string, valueAt: number, keyAt: number): void {
+    if (!seen.has(key)) {
+      seen.add(key);
+      return;
+    }
+    if (this.#duplicates.length >= 100) return;
+    this.#duplicates.push(`line ${this.#lineOf(valueAt) ?? this.#lineOf(keyAt) ?? 1}: key ${key} already set in map`);
+  }
+
+  #lineOf(at: number): number | undefined {
+    const event = this.#events[at]!;
+    const offsets: number[] = [];
+    if ("anchorStart" in event) offsets.push(event.anchorStart - 1);
+    if ("tagStart" in event) offsets.push(event.tagStart);
+    if ("start" in event) offsets.push(event.start);
+    if ("valueStart" in event) offsets.push(event.valueStart);
+    const start = Math.min(...offsets.filter((offset) => offset >= 0));
+    if (!Number.isFinite(start)) return undefined;
+    let line = 1;
+    for (let i = this.#source.indexOf("\n"); i >= 0 && i < start; i = this.#source.indexOf("\n", i + 1)) line++;
+    return line;
+  }
+}
+
+/** The node as part of a JSON value. */
+function json(node: Node): unknown {
+  if (typeof node.value !== "number" || Number.isFinite(node.value)) return node.value;
+  const name = Number.isNaN(node.value) ? "NaN" : node.value > 0 ? "+Inf" : "-Inf";
+  throw new DecodeError(`json: unsupported value: ${name}`);
+}
+
+/** A key as text. */
+function keyText(key: Node, value: Node): string {
+  const { value: raw } = key;
+  if (typeof raw === "string") return raw;
+  if (typeof raw === "boolean") return String(raw);
+  if (typeof raw === "number") {
+    if (!Number.isFinite(raw)) return Number.isNaN(raw) ? ".nan" : raw > 0 ? ".inf" : "-.inf";
+    return key.tag === "int" ? String(raw) : String(Math.fround(raw) === raw ? raw : Number(raw.toPrecision(8)));
+  }
+  if (isRawNumber(raw)) return raw.rawJSON;
+  if (raw === null) {
+    const shown = value.value === null ? "<nil>" : (JSON.stringify(value.value) ?? "");
+    throw new DecodeError(`unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`);
+  }
+  const shown = JSON.stringify(raw);
+  throw new DecodeError(
+    Array.isArray(raw)
+      ? `yaml: invalid map key: []interface {}{${shown.slice(1, -1)}}`
+      : `yaml: invalid map key: map[interface {}]interface {}${shown}`,
+  );
+}
+
+/** A scalar that says what it is, or is quoted and so text. */
+function tagged(written: string, text: string): { readonly tag: ScalarTag; readonly value: unknown } {
+  const name = written.startsWith("!!")
+    ? written.slice(2)
+    : written.startsWith(`!<${standardTag}`)
+      ? written.slice(2 + standardTag.length, -1)
+      : "";
+  if (name === "binary") {
+    const clean = text.replace(/\s/g, "");
+    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(clean)) {
+      throw new DecodeError("yaml: !!binary value contains invalid base64 data");
+    }
+    return { tag: "str", value: Buffer.from(clean, "base64").toString() };
+  }
+  if (!["null", "bool", "int", "float", "timestamp", "merge"].includes(name)) return { tag: "str", value: text };
+  const found = resolve(text);
+  if (found.tag === name || (name === "float" && found.tag === "int")) return found;
+  throw new DecodeError(`yaml: cannot decode !!${found.tag} \`${text}\` as a !!${name}`);
+}
+
+function set(object: Json, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  } else object[key] = value;
 }

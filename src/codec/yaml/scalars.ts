@@ -1,0 +1,76 @@
+/**
+ * What an untagged or tagged YAML scalar means to upstream's decoder: YAML 1.1 booleans, integers of both versions, no
+ * dates, no sexagesimal numbers. Reading and writing share it: what would not come back as text has to be quoted.
+ */
+import { rawNumber } from "#schema/raw-number.ts";
+
+export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" | "merge";
+
+export interface Scalar {
+  readonly tag: ScalarTag;
+  /** JSON value; numbers beyond what JavaScript holds are raw. Not finite numbers stay what they are. */
+  readonly value: unknown;
+}
+
+const words: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
+  ...named("null", null, "", "~", "null", "Null", "NULL"),
+  ...named("bool", true, "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"),
+  ...named("bool", false, "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"),
+  ...named("float", Number.NaN, ".nan", ".NaN", ".NAN"),
+  ...named("float", Number.POSITIVE_INFINITY, ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"),
+  ...named("float", Number.NEGATIVE_INFINITY, "-.inf", "-.Inf", "-.INF"),
+  ...named("merge", "<<", "<<"),
+]);
+
+function named(tag: ScalarTag, value: unknown, ...texts: string[]): [string, Scalar][] {
+  return texts.map((text) => [text, { tag, value }]);
+}
+
+const integer = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)$/;
+const decimal = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+
+/** Meaning of a plain scalar. */
+export function resolve(text: string): Scalar {
+  const word = words.get(text);
+  if (word !== undefined) return word;
+  const first = text.charCodeAt(0);
+  const isNumeric = (first >= 48 && first <= 57) || first === 43 || first === 45 || first === 46;
+  if (!isNumeric) return { tag: "str", value: text };
+  const plain = text.replaceAll("_", "");
+  if (first !== 46 && integer.test(plain)) {
+    const value = readInteger(plain);
+    if (value !== undefined) return { tag: "int", value };
+  }
+  // A point may only come first without underscores.
+  if (decimal.test(first === 46 ? text : plain)) {
+    const value = Number(first === 46 ? text : plain);
+    if (Number.isFinite(value)) return { tag: "float", value };
+  }
+  return { tag: isTimestamp(text) ? "timestamp" : "str", value: text };
+}
+
+/** Whole numbers of 64 bits, signed or not; `undefined` for larger ones. */
+function readInteger(text: string): unknown {
+  const isNegative = text.startsWith("-");
+  const digits = text.replace(/^[-+]/, "").toLowerCase();
+  const value = BigInt(/^0[0-7]/.test(digits) ? `0o${digits.slice(1)}` : digits);
+  if (isNegative ? value > 1n << 63n : value >= 1n << 64n) return undefined;
+  const signed = isNegative ? -value : value;
+  return Number.isSafeInteger(Number(signed)) ? Number(signed) : rawNumber(String(signed));
+}
+
+const timestamp =
+  /^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ ])[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*)?(?:Z|[-+][0-9]{2}:[0-9]{2}|)?)?$/;
+
+/** Whether upstream's encoder takes the text for a date. */
+function isTimestamp(text: string): boolean {
+  const match = timestamp.exec(text);
+  if (match === null) return false;
+  const [, month = "", day = ""] = text.split(/[-Tt ]/);
+  return Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= 31;
+}
+
+const sexagesimal = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
+
+/** Whether a text may be written without quotes: it comes back as this text, in YAML 1.1, too. */
+export const isPlainText = (text: string): boolean => resolve(text).tag === "str" && !sexagesimal.test(text);
