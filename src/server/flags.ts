@@ -292,11 +292,11 @@ function findFlag(table: FlagTable, name: string): [string, Flag<unknown>] | und
   return Object.entries(table).find(([, flag]) => flag.name === name || flag.short === name);
 }
 
-/** ` (did you mean --x?)` when a flag's name is at most two changes away. */
+/** ` (did you mean --x?)` when a flag's name is at most two changes, and less than half of it, away. */
 function suggestion(table: FlagTable, name: string): string {
   const near = Object.values(table)
     .map((flag) => ({ flag, distance: editDistance(flag.name, name) }))
-    .filter(({ distance }) => distance <= 2)
+    .filter(({ flag, distance }) => distance <= 2 && distance < flag.name.length / 2)
     .sort((a, b) => a.distance - b.distance)[0];
   return near === undefined ? "" : ` (did you mean --${near.flag.name}?)`;
 }

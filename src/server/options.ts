@@ -257,6 +257,7 @@ export const serveHelp = (width: number): string => printHelp(serverFlags, width
 
 /** Settings of a configuration file's text. The YAML parser is loaded only here. Throws `StartError`. */
 export async function readConfigFile(file: string, content: string): Promise<ServerSettings> {
+  if (content.trim() === "") return {};
   const { load } = await import("js-yaml");
   let config: unknown;
   try {

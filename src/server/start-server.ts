@@ -30,6 +30,7 @@ import {
   reasonOf,
 } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder, writePrivate } from "./data-folder.ts";
+import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
@@ -176,6 +177,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
       ? openMemoryBackend(storageOptions)
       : await openSqliteBackend({ ...storageOptions, dataDir: folder });
   undo.push(() => backend.close());
+  if (folder !== undefined) await checkDomainRecord(backend, options.apiDomain);
   addStorageMetrics(metrics, backend);
   addHealthChecks(health, backend, () => stopping !== "no");
 

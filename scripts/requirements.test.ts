@@ -1,0 +1,39 @@
+/** Requirement IDs are found in test names, and rows without proof are told. */
+import assert from "node:assert";
+import { test } from "node:test";
+import { proofsIn, readRows, requirementIndex } from "./requirements.ts";
+
+void test("IDs in brackets are found in names of tests, with ranges", () => {
+  const found = proofsIn(
+    "a.test.ts",
+    [
+      `test("a claim has defaults [PVC-01, PVC-04..06]", () => {});`,
+      "test(`in ${domain}: it's kept [GEN-02]`, () => {});",
+      `const list = ["x", "[not an id]"];`,
+    ].join("\n"),
+  );
+  assert.deepStrictEqual(found, [
+    { ids: ["PVC-01", "PVC-04", "PVC-05", "PVC-06"], file: "a.test.ts", name: "a claim has defaults" },
+    { ids: ["GEN-02"], file: "a.test.ts", name: "in …: it's kept" },
+  ]);
+});
+
+void test("a row needs a test or a step it waits for", () => {
+  const rows = readRows(
+    "| ID | Requirement | Check |\n| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n| GEN-03 | Three. | x |\n| RBAC-01 | Later. | x |\n",
+  );
+  assert.deepStrictEqual(
+    rows.map(({ id }) => id),
+    ["GEN-01", "GEN-02", "GEN-03"],
+  );
+  const index = requirementIndex(
+    rows,
+    [{ ids: ["GEN-01", "GEN-99"], file: "f", name: "n" }],
+    { "GEN-02": { step: "2", reason: "needs it" } },
+    new Set(["GEN-01", "GEN-02", "GEN-03"]),
+  );
+  assert.deepStrictEqual(index.open, ["GEN-03"]);
+  assert.deepStrictEqual(index.unknown, ["GEN-99"]);
+  assert.match(index.page, /^\| GEN-01 \| One\. \| f: n \|$/m);
+  assert.match(index.page, /^\| GEN-02 \| Two\. \| step 2: needs it \|$/m);
+});

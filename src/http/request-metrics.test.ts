@@ -1,0 +1,99 @@
+/** Metrics of requests: upstream's names and labels, bounded whatever clients send. */
+import assert from "node:assert";
+import { test } from "node:test";
+import { Metrics } from "#std/metrics.ts";
+import type { RequestInfo } from "./api-request.ts";
+import { RequestMetrics } from "./request-metrics.ts";
+
+const claims: RequestInfo = {
+  isResourceRequest: true,
+  path: "/api/v1/namespaces/n/persistentvolumeclaims/c",
+  verb: "get",
+  apiPrefix: "api",
+  group: "",
+  version: "v1",
+  namespace: "n",
+  resource: "persistentvolumeclaims",
+  subresource: "",
+  name: "c",
+  parts: ["persistentvolumeclaims", "c"],
+};
+
+function requestMetrics() {
+  const metrics = new Metrics();
+  const made = new RequestMetrics({ metrics, isServed: (info) => info.resource === "persistentvolumeclaims" });
+  const lines = (name: string): string[] =>
+    metrics
+      .print()
+      .split("\n")
+      .filter((line) => line.startsWith(name));
+  return { made, lines };
+}
+
+void test("a request is counted with upstream's labels, its time and its size", () => {
+  const { made, lines } = requestMetrics();
+  made.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
+  made.record({ info: { ...claims, verb: "create", name: "" }, url: `${claims.path}?dryRun=All` }, 201, 0.001, 10);
+  made.record({ info: { ...claims, verb: "list", name: "", namespace: "" }, url: claims.path }, 200, 1, 10);
+  const place = 'group="",version="v1",resource="persistentvolumeclaims",subresource=""';
+  assert.deepStrictEqual(lines("apiserver_request_total"), [
+    `apiserver_request_total{verb="GET",dry_run="",${place},scope="resource",component="apiserver",code="200"} 1`,
+    `apiserver_request_total{verb="POST",dry_run="All",${place},scope="resource",component="apiserver",code="201"} 1`,
+    `apiserver_request_total{verb="LIST",dry_run="",${place},scope="cluster",component="apiserver",code="200"} 1`,
+  ]);
+  const labels = `verb="GET",dry_run="",${place},scope="resource",component="apiserver"`;
+  const duration = lines(`apiserver_request_duration_seconds_bucket{${labels}`);
+  assert.strictEqual(duration.length, 24);
+  assert.deepStrictEqual(
+    duration.slice(0, 3).map((line) => line.slice(line.indexOf("le="))),
+    ['le="0.005"} 0', 'le="0.025"} 0', 'le="0.05"} 1'],
+  );
+  assert.match(lines("apiserver_response_sizes_sum")[0]!, / 1500$/);
+});
+
+void test("odd verbs, paths and resources never become labels (CVE-2020-8552)", () => {
+  const { made, lines } = requestMetrics();
+  for (let i = 0; i < 20_000; i++) {
+    const verb = i % 2 === 0 ? "get" : `verb${i}`;
+    const info = { ...claims, verb, group: `g${i}`, resource: `r${i}`, subresource: `s${i}`, version: `v${i}` };
+    made.record({ info, url: claims.path }, 404, 0.001, 10);
+    made.record({ info: { ...claims, isResourceRequest: false, path: `/p${i}`, verb }, url: `/p${i}` }, 404, 0.001, 10);
+  }
+  const total = lines("apiserver_request_total");
+  assert.ok(total.length <= 4, total.join("\n"));
+  assert.strictEqual(
+    total.map((line) => Number(line.split(" ").at(-1))).reduce((a, b) => a + b),
+    40_000,
+  );
+});
+
+void test("known paths outside the API are counted by their first part", () => {
+  const { made, lines } = requestMetrics();
+  made.record(
+    { info: { ...claims, isResourceRequest: false, path: "/livez/ping", name: "", namespace: "" }, url: "/livez/ping" },
+    200,
+    0,
+    2,
+  );
+  assert.deepStrictEqual(lines("apiserver_request_total"), [
+    'apiserver_request_total{verb="GET",dry_run="",group="",version="",resource="",subresource="/livez",scope="",component="",code="200"} 1',
+  ]);
+});
+
+void test("a deprecated version that is asked for sets its gauge to 1 [EVENT-11, EVENT-12]", () => {
+  const { made, lines } = requestMetrics();
+  made.requestedDeprecated(claims, "1.35");
+  made.requestedDeprecated(claims, "1.35");
+  assert.deepStrictEqual(lines("apiserver_requested_deprecated_apis"), [
+    'apiserver_requested_deprecated_apis{group="",version="v1",resource="persistentvolumeclaims",subresource="",removed_release="1.35"} 1',
+  ]);
+});
+
+void test("watch events are counted by kind", () => {
+  const { made, lines } = requestMetrics();
+  made.watch("", "v1", "ConfigMap").sent(1500, 3);
+  assert.deepStrictEqual(lines("apiserver_watch_events_total"), [
+    'apiserver_watch_events_total{group="",version="v1",kind="ConfigMap"} 3',
+  ]);
+  assert.match(lines("apiserver_watch_events_sizes_sum")[0]!, / 4500$/);
+});

@@ -1,0 +1,148 @@
+/** Certificates are what OpenSSL accepts, are reused while they are good, and made anew when they are not. */
+import assert from "node:assert";
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { type Credentials, prepareCredentials, readAuthorities, readGiven, readServingPair } from "./credentials.ts";
+import { StartError } from "./start-error.ts";
+
+const folders: string[] = [];
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-credentials-"));
+  folders.push(folder);
+  return folder;
+}
+
+const random = seededRandom(1);
+const dayMs = 86_400_000;
+
+function prepare(folder: string | undefined, clock = new FakeClock(), names: readonly string[] = []): Credentials {
+  const made = prepareCredentials({ folder, names, clock, random });
+  for (const [path, content] of made.files) {
+    if (folder === undefined) break;
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+  return made;
+}
+
+void test("the authority signs a serving certificate for this machine's names and a client in system:masters", () => {
+  const { ca, serving, admin } = prepare(undefined, new FakeClock(), ["api.example.com", "10.1.2.3", "fd00::1:2"]);
+  const authority = new X509Certificate(ca.certificate);
+  assert.strictEqual(authority.ca, true);
+  assert.ok(authority.verify(authority.publicKey));
+  const server = new X509Certificate(serving.certificate);
+  assert.ok(server.verify(authority.publicKey) && server.checkIssued(authority));
+  assert.ok(server.checkPrivateKey(createPrivateKey(serving.key)));
+  assert.deepStrictEqual(server.keyUsage, ["1.3.6.1.5.5.7.3.1"]);
+  for (const name of ["localhost", "kubernetes.default.svc", "api.example.com"]) {
+    assert.strictEqual(server.checkHost(name), name);
+  }
+  for (const address of ["127.0.0.1", "::1", "10.1.2.3", "fd00::1:2"]) assert.ok(server.checkIP(address), address);
+  assert.strictEqual(server.checkHost("example.com"), undefined);
+  const client = new X509Certificate(admin.certificate);
+  assert.ok(client.verify(authority.publicKey));
+  assert.strictEqual(client.subject, "O=system:masters\nCN=admin");
+  assert.deepStrictEqual(client.keyUsage, ["1.3.6.1.5.5.7.3.2"]);
+  assert.strictEqual(client.ca, false);
+  assert.ok(admin.token.length >= 43);
+});
+
+void test("a later start reuses everything", () => {
+  const folder = temporary();
+  const first = prepare(folder);
+  const second = prepare(folder);
+  assert.strictEqual(second.files.size, 0);
+  assert.deepStrictEqual({ ...second, files: 0 }, { ...first, files: 0 });
+});
+
+void test("certificates near their end are made anew, the authority stays", () => {
+  const folder = temporary();
+  const clock = new FakeClock();
+  const first = prepare(folder, clock);
+  clock.advance(334 * dayMs);
+  assert.strictEqual(prepare(folder, clock).files.size, 0);
+  clock.advance(2 * dayMs);
+  const renewed = prepare(folder, clock);
+  assert.deepStrictEqual(
+    [...renewed.files.keys()],
+    ["pki/apiserver.crt", "pki/apiserver.key", "pki/admin.crt", "pki/admin.key"],
+  );
+  assert.strictEqual(renewed.ca.certificate, first.ca.certificate);
+  assert.strictEqual(renewed.admin.token, first.admin.token);
+  assert.strictEqual(renewed.serviceAccount.privateKey, first.serviceAccount.privateKey);
+});
+
+void test("an authority near its end is replaced with all it signed; keys of service accounts are not", () => {
+  const folder = temporary();
+  const clock = new FakeClock();
+  const first = prepare(folder, clock);
+  clock.advance(3640 * dayMs);
+  const renewed = prepare(folder, clock);
+  assert.deepStrictEqual(
+    [...renewed.files.keys()].filter((path) => path.endsWith(".crt")),
+    ["pki/ca.crt", "pki/apiserver.crt", "pki/admin.crt"],
+  );
+  assert.strictEqual(renewed.serviceAccount.privateKey, first.serviceAccount.privateKey);
+});
+
+void test("a name the serving certificate lacks makes a new one, a name less does not", () => {
+  const folder = temporary();
+  prepare(folder, new FakeClock(), ["a.example"]);
+  assert.deepStrictEqual(
+    [...prepare(folder, new FakeClock(), ["a.example", "b.example"]).files.keys()],
+    ["pki/apiserver.crt", "pki/apiserver.key"],
+  );
+  assert.strictEqual(prepare(folder, new FakeClock(), []).files.size, 0);
+});
+
+void test("a certificate valid beyond 2049 is written in the longer form", () => {
+  const { ca } = prepare(undefined, new FakeClock(Date.UTC(2045, 0, 1)));
+  assert.strictEqual(new X509Certificate(ca.certificate).validToDate.getUTCFullYear(), 2054);
+});
+
+void test("service account keys belong together", () => {
+  const { serviceAccount } = prepare(undefined);
+  const derived = createPublicKey(serviceAccount.privateKey).export({ type: "spki", format: "pem" });
+  assert.strictEqual(derived, serviceAccount.publicKey);
+});
+
+void test("files that are missing, no PEM, or do not fit each other are named in one line", () => {
+  const folder = temporary();
+  const a = prepare(undefined);
+  const b = prepare(undefined);
+  const file = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+  const cert = file("a.crt", a.serving.certificate);
+  const key = file("a.key", a.serving.key);
+  const other = file("b.key", b.serving.key);
+  const junk = file("junk", "junk");
+  const refused = (message: string) => (error: unknown) =>
+    error instanceof StartError && error.message === message.replaceAll("DIR", folder);
+  assert.strictEqual(readServingPair(cert, key).key, a.serving.key);
+  assert.throws(() => readServingPair(cert, other), refused("DIR/b.key: not the key of DIR/a.crt"));
+  assert.throws(() => readServingPair(junk, key), refused("DIR/junk: not a certificate in PEM form"));
+  assert.throws(() => readServingPair(cert, junk), refused("DIR/junk: not a private key in PEM form"));
+  assert.throws(() => readServingPair(`${cert}x`, key), refused("cannot read DIR/a.crtx: no such file"));
+  assert.throws(() => readGiven(folder), refused("cannot read DIR: it is a folder"));
+  assert.throws(() => readAuthorities(junk), refused("DIR/junk: no certificate in it"));
+  const bundle = file("bundle", `comment\n${a.ca.certificate}\n${b.ca.certificate}`);
+  assert.strictEqual(readAuthorities(bundle), a.ca.certificate + b.ca.certificate);
+});
+
+void test("damaged files of the data folder are reported, not replaced", () => {
+  const folder = temporary();
+  prepare(folder);
+  writeFileSync(join(folder, "pki/ca.key"), "junk");
+  assert.throws(() => prepare(folder), /pki\/ca\.key: not a private key in PEM form/);
+});

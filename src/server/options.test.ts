@@ -1,0 +1,162 @@
+/** The flags as people type them: Go's syntax, kube-apiserver's names, one clear sentence for each mistake. */
+import assert from "node:assert";
+import { test } from "node:test";
+import { flagGroups } from "./flags.ts";
+import {
+  inertNotes,
+  parseServeArguments,
+  readConfigFile,
+  resolveOptions,
+  serveHelp,
+  serverFlags,
+  type ServerSettings,
+} from "./options.ts";
+import { StartError } from "./start-error.ts";
+
+const parse = (...args: string[]): ServerSettings => parseServeArguments(args).settings;
+
+void test("flags take their value after = or as the next argument, booleans need none", () => {
+  const cases: readonly [string[], ServerSettings][] = [
+    [["--secure-port=7443"], { securePort: 7443 }],
+    [["--secure-port", "7443"], { securePort: 7443 }],
+    [["-secure-port=0"], { securePort: 0 }],
+    [["--anonymous-auth"], { anonymousAuth: true }],
+    [["--anonymous-auth=false"], { anonymousAuth: false }],
+    [["--anonymous-auth=F"], { anonymousAuth: false }],
+    [["--request-timeout=1m30s"], { requestTimeoutMs: 90_000 }],
+    [["--history-memory=8Mi"], { historyMemoryBytes: 8 * 2 ** 20 }],
+    [["--goaway-chance=0.02"], { goawayChance: 0.02 }],
+    [["-v=4"], { verbosity: 4 }],
+    [["-v", "4"], { verbosity: 4 }],
+    [["-v4"], { verbosity: 4 }],
+    [["--v=4"], { verbosity: 4 }],
+    [["--tls-san=a,b", "--tls-san", "10.0.0.1"], { tlsSan: ["a", "b", "10.0.0.1"] }],
+    [["--tls-cert-file="], { tlsCertFile: undefined } as unknown as ServerSettings],
+    [["--storage=memory", "--storage=disk"], { storage: "disk" }],
+    [
+      ["--runtime-config=a/v1=false,b/v1", "--runtime-config=api/all=true"],
+      { runtimeConfig: ["a/v1=false", "b/v1", "api/all=true"] },
+    ],
+  ];
+  for (const [args, settings] of cases) assert.deepStrictEqual({ ...parse(...args) }, settings, args.join(" "));
+});
+
+void test("what is wrong is said in one line that names the flag", () => {
+  const cases: readonly [string[], string][] = [
+    [["--secure-prt=1"], "unknown flag --secure-prt (did you mean --secure-port?)"],
+    [["--etcd-servers=x"], "unknown flag --etcd-servers"],
+    [["-x"], "unknown flag -x"],
+    [["--secure-port"], "flag --secure-port needs a value"],
+    [["--secure-port=70000"], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],
+    [["--secure-port=1e3"], 'invalid value "1e3" for --secure-port: must be a whole number from 0 to 65535'],
+    [["--anonymous-auth=maybe"], 'invalid value "maybe" for --anonymous-auth: must be true or false'],
+    [
+      ["--request-timeout=60"],
+      'invalid value "60" for --request-timeout: must be a duration such as 300ms, 30s or 1h30m',
+    ],
+    [["--request-timeout=-1s"], 'invalid value "-1s" for --request-timeout: must not be negative'],
+    [["--goaway-chance=0.5"], 'invalid value "0.5" for --goaway-chance: must be a number from 0 to 0.02'],
+    [["--storage=tape"], 'invalid value "tape" for --storage: must be one of disk, memory'],
+    [["--history-memory=1"], 'invalid value "1" for --history-memory: must be at least 1Mi'],
+    [["--data-dir="], 'invalid value "" for --data-dir: must not be empty'],
+    [["--runtime-config=a/v1=x"], 'invalid value "a/v1=x" for --runtime-config: must be key, key=true or key=false'],
+    [["--cors-allowed-origins=("], 'invalid value "(" for --cors-allowed-origins: must be a regular expression'],
+    [["--watch-cache-sizes=pods"], 'invalid value "pods" for --watch-cache-sizes: must be resource[.group]#size'],
+  ];
+  for (const [args, message] of cases) {
+    assert.throws(
+      () => parse(...args),
+      (error) => error instanceof StartError && error.message === message,
+      message,
+    );
+  }
+});
+
+void test("arguments that are no flags are kept, and all after --", () => {
+  const { rest, help } = parseServeArguments(["a", "--v=1", "b", "-h", "--", "--x"]);
+  assert.deepStrictEqual(rest, ["a", "b", "--x"]);
+  assert.strictEqual(help, true);
+});
+
+void test("the start line of the recorded scenarios is accepted, with a note for each flag that does nothing yet", () => {
+  const settings = parse(
+    "--token-auth-file=tokens.csv",
+    "--enable-bootstrap-token-auth",
+    "--controllers=*,bootstrapsigner,tokencleaner",
+    "--feature-gates=VolumeAttributesClass=true,DynamicResourceAllocation=true,RecoverVolumeExpansionFailure=true",
+    "--runtime-config=storage.k8s.io/v1beta1=true,resource.k8s.io/v1beta1=true",
+    "--authorization-mode=RBAC",
+  );
+  assert.deepStrictEqual(settings.controllers, ["*", "bootstrapsigner", "tokencleaner"]);
+  assert.deepStrictEqual(
+    inertNotes(settings).map((note) => note.split(" ")[0]),
+    ["--enable-bootstrap-token-auth", "--authorization-mode"],
+  );
+});
+
+void test("later layers win, the rest keeps its default", () => {
+  const options = resolveOptions({ securePort: 1, verbosity: 2 }, { securePort: 3 });
+  assert.strictEqual(options.securePort, 3);
+  assert.strictEqual(options.verbosity, 2);
+  assert.strictEqual(options.bindAddress, "127.0.0.1");
+  assert.strictEqual(options.apiDomain, "platform.io");
+});
+
+void test("flags that must fit each other are checked together", () => {
+  assert.throws(() => resolveOptions({ tlsCertFile: "a" }), /must be given together/);
+  for (const apiDomain of ["platform", "Platform.io", "-a.io", "a..io", "a.io."]) {
+    assert.throws(() => resolveOptions({ apiDomain }), /must be a DNS name/, apiDomain);
+  }
+});
+
+void test("a configuration file has the flags' names as keys, with lists and maps", async () => {
+  const text = `
+secure-port: 7443
+anonymous-auth: false
+request-timeout: 30s
+tls-san: [a, b]
+feature-gates: {A: true, B: false}
+runtime-config:
+  storage.k8s.io/v1beta1: true
+v: 3
+`;
+  assert.deepStrictEqual(await readConfigFile("f.yaml", text), {
+    securePort: 7443,
+    anonymousAuth: false,
+    requestTimeoutMs: 30_000,
+    tlsSan: ["a", "b"],
+    featureGates: ["A=true", "B=false"],
+    runtimeConfig: ["storage.k8s.io/v1beta1=true"],
+    verbosity: 3,
+  });
+  assert.deepStrictEqual(await readConfigFile("f.yaml", ""), {});
+});
+
+void test("a bad configuration file is named with what is wrong in it", async () => {
+  const cases: readonly [string, RegExp][] = [
+    ["secure-prt: 1", /^f\.yaml: unknown option "secure-prt" \(did you mean --secure-port\?\)$/],
+    ["secure-port: x", /^f\.yaml: invalid value "x" for --secure-port/],
+    ["- a", /^f\.yaml: must be a map/],
+    ["a: [", /^f\.yaml: not YAML: /],
+    ["a: 1\na: 2", /^f\.yaml: not YAML: /],
+    ["config: other.yaml", /^f\.yaml: a configuration file cannot name another$/],
+  ];
+  for (const [text, message] of cases) {
+    await assert.rejects(readConfigFile("f.yaml", text), (error: Error) => {
+      assert.ok(error instanceof StartError);
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes("\n"));
+      return true;
+    });
+  }
+});
+
+void test("help shows every flag once, in kube-apiserver's groups", () => {
+  const help = serveHelp(100);
+  for (const flag of Object.values(serverFlags)) {
+    assert.strictEqual(help.match(new RegExp(`^ {2}(?:-., | {4})--${flag.name}[ \n]`, "gm"))?.length, 1, flag.name);
+  }
+  const titles = [...help.matchAll(/^(.+) flags:$/gm)].map(([, title]) => title);
+  assert.deepStrictEqual(titles, flagGroups);
+  for (const line of help.split("\n")) assert.ok(line.length <= 100, line);
+});

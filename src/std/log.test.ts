@@ -1,0 +1,45 @@
+/** Logs are JSON for machines and short lines for people. */
+import assert from "node:assert";
+import { test } from "node:test";
+import { openLog } from "./log.ts";
+
+function record(format: "json" | "text", verbosity: number) {
+  const lines: string[] = [];
+  return { lines, log: openLog({ format, verbosity, write: (line) => lines.push(line) }) };
+}
+
+void test("a JSON line has level, time, fields and text", () => {
+  const { lines, log } = record("json", 0);
+  log.with({ server: "a" }).warn({ code: 7 }, "odd");
+  const { time, ...rest } = JSON.parse(lines[0]!) as Record<string, unknown>;
+  assert.match(String(time), /^\d{4}-\d\d-\d\dT.*Z$/);
+  assert.deepStrictEqual(rest, { level: "warn", server: "a", code: 7, msg: "odd" });
+});
+
+void test("a line for people has time, level, text and fields, an error its stack", () => {
+  const { lines, log } = record("text", 0);
+  log.info({ url: "https://x", text: "two words" }, "serving");
+  log.error({ err: new Error("broken") }, "bad");
+  assert.match(lines[0]!, /^\d\d:\d\d:\d\d\.\d{3} info {2}serving {2}url=https:\/\/x {2}text="two words"\n$/);
+  assert.match(lines[1]!, /^\S+ error bad\n {2}Error: broken\n {6}at /);
+});
+
+void test("-v decides from which level on lines are written", () => {
+  const cases: readonly [number, string[]][] = [
+    [0, ["info"]],
+    [3, ["info"]],
+    [4, ["info", "debug"]],
+    [6, ["info", "debug", "trace"]],
+  ];
+  for (const [verbosity, levels] of cases) {
+    const { lines, log } = record("json", verbosity);
+    log.info({}, "x");
+    log.debug({}, "x");
+    log.trace({}, "x");
+    assert.deepStrictEqual(
+      lines.map((line) => (JSON.parse(line) as { level: string }).level),
+      levels,
+    );
+    assert.strictEqual(log.enabled("debug"), verbosity >= 4);
+  }
+});

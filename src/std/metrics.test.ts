@@ -1,0 +1,67 @@
+/** Metrics print as Prometheus reads them, and stay bounded. */
+import assert from "node:assert";
+import { test } from "node:test";
+import { Metrics } from "./metrics.ts";
+
+void test("counters, gauges and histograms print in order of names, label values escaped", () => {
+  const metrics = new Metrics();
+  const requests = metrics.counter({ name: "b_total", help: "Two\nlines", labels: ["path"] });
+  requests.with('a"b\\c\nd').add();
+  requests.with("x").add(2);
+  const now = metrics.gauge({ name: "a_now", help: "Gauge" }).with();
+  now.set(3);
+  now.add(-1);
+  const sizes = metrics.histogram({ name: "c_sizes", help: "Sizes", buckets: [1, 2.5] }).with();
+  for (const size of [0.5, 1, 2, 9]) sizes.observe(size);
+  metrics.observed({ name: "d_seen", help: "Seen", type: "gauge", labels: ["k"] }, () => [{ labels: ["v"], value: 7 }]);
+  assert.strictEqual(
+    metrics.print(),
+    `# HELP a_now Gauge
+# TYPE a_now gauge
+a_now 2
+# HELP b_total Two\\nlines
+# TYPE b_total counter
+b_total{path="a\\"b\\\\c\\nd"} 1
+b_total{path="x"} 2
+# HELP c_sizes Sizes
+# TYPE c_sizes histogram
+c_sizes_bucket{le="1"} 2
+c_sizes_bucket{le="2.5"} 3
+c_sizes_bucket{le="+Inf"} 4
+c_sizes_sum 12.5
+c_sizes_count 4
+# HELP d_seen Seen
+# TYPE d_seen gauge
+d_seen{k="v"} 7
+`,
+  );
+});
+
+void test("a metric without label sets yet is not printed", () => {
+  const metrics = new Metrics();
+  metrics.counter({ name: "a_total", help: "None", labels: ["x"] });
+  assert.strictEqual(metrics.print(), "");
+});
+
+void test("label sets beyond the bound share one", () => {
+  const metrics = new Metrics();
+  const counter = metrics.counter({ name: "a_total", help: "Many", labels: ["x", "y"], seriesMax: 3 });
+  for (let i = 0; i < 100; i++) counter.with(`x${i}`, "y").add();
+  const lines = metrics
+    .print()
+    .split("\n")
+    .filter((line) => line.startsWith("a_total"));
+  assert.deepStrictEqual(lines, [
+    'a_total{x="x0",y="y"} 1',
+    'a_total{x="x1",y="y"} 1',
+    'a_total{x="x2",y="y"} 1',
+    'a_total{x="other",y="other"} 97',
+  ]);
+});
+
+void test("a name can be used once, and label values must be as many as names", () => {
+  const metrics = new Metrics();
+  const counter = metrics.counter({ name: "a_total", help: "A", labels: ["x"] });
+  assert.throws(() => metrics.gauge({ name: "a_total", help: "B" }), /exists/);
+  assert.throws(() => counter.with("1", "2"), /1 label values/);
+});
