@@ -3,7 +3,6 @@
  * these. Source: the strategies in upstream's `pkg/registry`, of which nearly all say the same.
  */
 import { fieldSetOf } from "#apply/field-set.ts";
-import { type FieldSet, fieldElement, fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
@@ -79,26 +78,17 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ["f:spec"],
     ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
   ]);
-  const resets = options.hasStatus ? resetFieldsOf(behaviour) : undefined;
   return {
     ...own,
-    ...(resets === undefined ? {} : { resetFields: (subresource: string) => resets.get(subresource) }),
     resetFields: (subresource) =>
-      subresource === "status" ? resetByStatus : subresource === "" ? resetByMain : undefined,
+      subresource === "status"
+        ? resetByStatus
+        : subresource === "" || subresource === "finalize"
+          ? resetByMain
+          : undefined,
     ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
   };
-}
-
-/** By subresource: what a write through it leaves as it was. */
-function resetFieldsOf(behaviour: KindBehaviour): ReadonlyMap<string, FieldSet> {
-  const metadata = (behaviour.statusKeeps ?? []).map((key) => [fieldElement("metadata"), fieldElement(key)]);
-  const status = fieldSetOf([[fieldElement("status")]]);
-  return new Map([
-    ["", status],
-    ["finalize", status],
-    ["status", fieldSetOf([[fieldElement("spec")], ...metadata])],
-  ]);
 }
 
 function withStatus(object: ApiObject, status: unknown): ApiObject {
