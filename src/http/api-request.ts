@@ -83,6 +83,8 @@ export interface Reply {
   readonly stream?: ReplyStream;
   /** Ask the client to make a new connection: `Connection: close`, or GOAWAY on HTTP/2. */
   readonly closeConnection?: boolean;
+  /** Called once when the reply was written or given up, by whoever writes it. */
+  readonly done?: () => void;
 }
 
 /** Where a streaming reply writes. */

@@ -27,6 +27,8 @@ export interface ReplySettings {
 export const compressAbove = 128 * 1024;
 /** Size of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
+/** A body up to this length is one write. */
+const wholeMax = 128 * 1024;
 
 /** What a reply is written to: one exchange of one protocol. Implementations: `Http1Wire`, `Http2Wire`. */
 interface Wire {
@@ -55,6 +57,7 @@ export class Exchange {
   readonly siblings: Set<Exchange>;
   readonly #done: (exchange: Exchange) => void;
   #sink: (StreamSink & { lost(): void }) | undefined;
+  #reply: Reply | undefined;
   #isDone = false;
   #replied = false;
 
@@ -81,14 +84,16 @@ export class Exchange {
   send(reply: Reply, closeConnection: boolean): void {
     if (this.#replied) return;
     this.#replied = true;
+    this.#reply = reply;
     if (this.#wire.gone) {
       reply.stream?.open(closedSink());
       this.finish();
       return;
     }
     const headers = this.#headers(reply, closeConnection);
-    const { bytes, stream } = reply;
+    const { bytes, pieces, stream } = reply;
     if (stream !== undefined) this.#stream(reply, headers);
+    else if (pieces !== undefined) this.#pieces(reply, headers, pieces, pieces.length);
     else if (bytes === undefined || Buffer.isBuffer(bytes)) this.#bytes(reply, headers, bytes);
     else this.#pieces(reply, headers, bytes, totalLength(bytes));
   }
@@ -122,6 +127,7 @@ export class Exchange {
   finish(): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    this.#reply?.done?.();
     this.#done(this);
   }
 
@@ -146,12 +152,8 @@ export class Exchange {
 
   #bytes(reply: Reply, headers: string[], bytes: Buffer | undefined): void {
     const length = bytes === undefined ? 0 : bytes.length;
-    if (bytes !== undefined && length > pieceLength * 4) {
+    if (bytes !== undefined && length > wholeMax) {
       this.#pieces(reply, headers, [bytes], length);
-      return;
-    }
-    if (this.#wantsGzip(reply, length)) {
-      this.#pieces(reply, headers, [bytes!], length);
       return;
     }
     const none = reply.code === 204 || reply.code === 304;
@@ -164,7 +166,7 @@ export class Exchange {
     this.finish();
   }
 
-  #pieces(reply: Reply, headers: string[], buffers: readonly Buffer[], length: number): void {
+  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer>, length: number): void {
     const gzip = this.#wantsGzip(reply, length);
     if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     const wire = this.#wire;
@@ -173,8 +175,9 @@ export class Exchange {
       this.finish();
       return;
     }
-    if (!gzip && length <= pieceLength) {
-      wire.whole(reply.code, headers, Buffer.concat(buffers, length), length);
+    if (length <= wholeMax) {
+      const all = [...buffers];
+      wire.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
       this.finish();
       return;
     }
@@ -189,7 +192,7 @@ export class Exchange {
   }
 
   /** False when the peer went away or stalled. */
-  async #writePieces(buffers: readonly Buffer[]): Promise<boolean> {
+  async #writePieces(buffers: Iterable<Buffer>): Promise<boolean> {
     const wire = this.#wire;
     for (const piece of piecesOf(buffers)) {
       if (wire.gone) return false;
@@ -199,10 +202,10 @@ export class Exchange {
     return !wire.gone;
   }
 
-  async #writeCompressed(buffers: readonly Buffer[]): Promise<boolean> {
+  async #writeCompressed(buffers: Iterable<Buffer>): Promise<boolean> {
     const wire = this.#wire;
     const gzip = createGzip({ level: 1, chunkSize: pieceLength });
-    const input = piecesOf(buffers);
+    const input = buffers[Symbol.iterator]();
     const feed = (): void => {
       for (;;) {
         const next = input.next();
@@ -303,25 +306,23 @@ function totalLength(buffers: readonly Buffer[]): number {
 }
 
 /** The same bytes in writes of about 64 KiB: small buffers joined, long ones cut. */
-export function* piecesOf(buffers: readonly Buffer[]): Generator<Buffer, void, undefined> {
-  let from = 0;
+export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, undefined> {
+  let small: Buffer[] = [];
   let joined = 0;
-  for (let i = 0; i < buffers.length; i++) {
-    const buffer = buffers[i]!;
-    if (joined + buffer.length <= pieceLength) {
-      joined += buffer.length;
-      continue;
-    }
-    if (joined > 0) yield Buffer.concat(buffers.slice(from, i), joined);
-    from = i;
-    joined = buffer.length;
-    if (buffer.length > pieceLength) {
-      for (let at = 0; at < buffer.length; at += pieceLength) yield buffer.subarray(at, at + pieceLength);
-      from = i + 1;
+  for (const buffer of buffers) {
+    if (joined + buffer.length > pieceLength) {
+      if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
+      small = [];
       joined = 0;
     }
+    if (buffer.length > pieceLength) {
+      for (let at = 0; at < buffer.length; at += pieceLength) yield buffer.subarray(at, at + pieceLength);
+    } else {
+      small.push(buffer);
+      joined += buffer.length;
+    }
   }
-  if (joined > 0) yield Buffer.concat(buffers.slice(from), joined);
+  if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
 }
 
 /** Upstream: only the plain token counts, a quality makes it unknown. */

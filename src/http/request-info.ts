@@ -163,14 +163,15 @@ export function pathSegmentProblem(name: string): string {
 }
 
 /**
- * Refuses what must not reach a handler: names and namespaces that could leave their segment (400), and dot segments
- * elsewhere (404). Run it after authorization, so that a refusal tells nothing to those who may not ask.
+ * Refuses what must not reach a handler: names and namespaces that could leave their segment (400), dot segments and
+ * empty segments elsewhere (404). Run it after authorization, so that it tells nothing to those who may not ask.
  */
 export function checkNames(info: RequestInfo): void {
   if (!info.isResourceRequest) return;
   checkName("Name", info.name);
   checkName("Namespace", info.namespace);
-  for (const part of info.parts) if (part === "." || part === "..") throw resourceNotFound();
+  if (info.path.startsWith("//") || (info.apiPrefix === "apis" && info.group === "")) throw resourceNotFound();
+  for (const part of info.parts) if (part === "" || part === "." || part === "..") throw resourceNotFound();
 }
 
 function checkName(parameter: string, value: string): void {

@@ -1,0 +1,103 @@
+/** Who sent a request. The face of all authenticators, and the two that are made of others. */
+import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
+
+/** What authenticators may look at: the part of a request that says who sends it. */
+export interface Credentials {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly path: string;
+  /** Subject of the certificate the TLS layer verified. */
+  readonly clientCertificate: VerifiedCertificate | undefined;
+  /** Why a certificate that was shown was not verified; empty when there is none or it was. */
+  readonly clientCertificateProblem: string;
+  /** Texts for the client, such as why a header was passed over. */
+  readonly warnings: string[];
+}
+
+export interface VerifiedCertificate {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** DER of the leaf. */
+  readonly raw: Buffer;
+}
+
+/**
+ * `none`: no credentials of this kind, ask the next. `refused`: credentials that are no good; `reason` is for the log,
+ * never for the client.
+ */
+export type Authentication =
+  | { readonly outcome: "user"; readonly user: UserInfo }
+  | { readonly outcome: "none" }
+  | { readonly outcome: "refused"; readonly reason: string };
+
+export const noCredentials: Authentication = { outcome: "none" };
+
+export interface Authenticator {
+  authenticate(credentials: Credentials): Authentication | Promise<Authentication>;
+}
+
+/**
+ * Asks one after the other; the first that knows the user decides, even after others refused. A refusal stands when
+ * nobody knows the user. Source: upstream's `authentication/request/union`.
+ */
+export function union(authenticators: readonly Authenticator[]): Authenticator {
+  return {
+    async authenticate(credentials) {
+      const reasons: string[] = [];
+      for (const authenticator of authenticators) {
+        const answer = await authenticator.authenticate(credentials);
+        if (answer.outcome === "user") return answer;
+        if (answer.outcome === "refused") reasons.push(answer.reason);
+      }
+      return reasons.length === 0 ? noCredentials : { outcome: "refused", reason: reasons.join("; ") };
+    },
+  };
+}
+
+/** Adds `system:authenticated` to whoever `inner` knows, the anonymous user excepted. */
+export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
+  const known = new WeakMap<UserInfo, Authentication>();
+  return {
+    async authenticate(credentials) {
+      const answer = await inner.authenticate(credentials);
+      if (answer.outcome !== "user") return answer;
+      // Authenticators that keep their users give the same object again.
+      let added = known.get(answer.user);
+      if (added === undefined) {
+        added = { outcome: "user", user: authenticated(answer.user) };
+        known.set(answer.user, added);
+      }
+      return added;
+    },
+  };
+}
+
+function authenticated(user: UserInfo): UserInfo {
+  const settled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
+  return settled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
+}
+
+/**
+ * Whoever shows no credentials is `system:anonymous`; whoever shows bad ones stays refused. With `paths`, only requests
+ * for exactly these paths may be anonymous. Source: upstream's `authentication/request/anonymous`.
+ */
+export function orAnonymous(inner: Authenticator, paths: readonly string[] = []): Authenticator {
+  const allowed = new Set(paths);
+  return {
+    async authenticate(credentials) {
+      const answer = await inner.authenticate(credentials);
+      if (answer.outcome !== "none" || (allowed.size > 0 && !allowed.has(credentials.path))) return answer;
+      return anonymous;
+    },
+  };
+}
+
+const anonymous: Authentication = {
+  outcome: "user",
+  user: { name: userAnonymous, groups: [groupUnauthenticated] },
+};
+
+/** Whether somebody is anonymous, by name or by group. */
+export function isAnonymous(user: UserInfo): boolean {
+  return user.name === userAnonymous || user.groups.includes(groupUnauthenticated);
+}

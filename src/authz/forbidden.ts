@@ -1,0 +1,27 @@
+/** The refusal a client sees. Wording: upstream's `endpoints/handlers/responsewriters`; clients match on it. */
+import { goQuote } from "#meta/field-error.ts";
+import { forbidden, type StatusError } from "#meta/status-error.ts";
+import type { Attributes } from "./authorizer.ts";
+
+/** `reason` is the authorizer's, possibly empty. */
+export function forbiddenError(attributes: Attributes, reason: string): StatusError {
+  const sentence = escapeMarkup(describe(attributes));
+  return forbidden(
+    { group: attributes.group, resource: attributes.resource },
+    attributes.name,
+    reason === "" ? sentence : `${sentence}: ${reason}`,
+  );
+}
+
+function describe(of: Attributes): string {
+  const subject = `User ${goQuote(of.user.name)} cannot ${of.verb}`;
+  if (!of.isResourceRequest) return `${subject} path ${goQuote(of.path)}`;
+  const resource = of.subresource === "" ? of.resource : `${of.resource}/${of.subresource}`;
+  const where = of.namespace === "" ? "at the cluster scope" : `in the namespace ${goQuote(of.namespace)}`;
+  return `${subject} resource ${goQuote(resource)} in API group ${goQuote(of.group)} ${where}`;
+}
+
+/** Upstream: the text must not look like a page to a browser. */
+function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}

@@ -1,0 +1,74 @@
+/**
+ * What every request passes, in order. Nothing before `authenticate` knows the user, nothing before `authorize` may
+ * tell anything about what is stored, and nothing reaches `route` that could leave its place in the store.
+ * Source: the order of upstream's `DefaultBuildHandlerChain`.
+ */
+import type { Authenticator } from "#authn/authenticator.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { authenticate } from "./filters/authenticate.ts";
+import { authorize } from "./filters/authorize.ts";
+import { catchErrors, type EncodeStatus, errorReplies } from "./filters/catch-errors.ts";
+import { cors } from "./filters/cors.ts";
+import { chainOf, type Filter, type Handler } from "./filters/filter.ts";
+import { goAway } from "./filters/go-away.ts";
+import { impersonate } from "./filters/impersonate.ts";
+import { maxInFlight } from "./filters/max-in-flight.ts";
+import { requestDeadline } from "./filters/request-deadline.ts";
+import { requestInfo } from "./filters/request-info.ts";
+import type { TransportLog } from "./listener.ts";
+import type { Negotiator } from "./negotiation.ts";
+
+export interface ChainOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: TransportLog;
+  /** Encodings of errors. */
+  readonly negotiator: Negotiator;
+  readonly encodeStatus: EncodeStatus;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** `--request-timeout`. */
+  readonly requestTimeoutMs: number;
+  /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
+  readonly requestsInFlightMax: number;
+  readonly mutatingRequestsInFlightMax: number;
+  readonly observeInFlight?: (reads: number, writes: number) => void;
+  /** `--goaway-chance`, from 0 to 0.02. */
+  readonly goAwayChance: number;
+  /** `--cors-allowed-origins`. */
+  readonly corsAllowedOrigins: readonly RegExp[];
+  /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */
+  readonly observe?: Filter;
+  /** Sees each request with its user before it may become somebody else's. */
+  readonly audit?: Filter;
+  /** The router. */
+  readonly route: Handler;
+}
+
+/** The handler of a listener. It never rejects. */
+export function requestChain(options: ChainOptions): Handler {
+  const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight } = options;
+  const errorReply = errorReplies(options.negotiator, options.encodeStatus);
+  const filters: readonly Filter[] = [
+    ...(options.observe === undefined ? [] : [options.observe]),
+    goAway({ chance: options.goAwayChance, random: options.random }),
+    ...(corsAllowedOrigins.length === 0 ? [] : [cors(corsAllowedOrigins)]),
+    catchErrors({ errorReply, log }),
+    requestInfo,
+    requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
+    authenticate({ authenticator: options.authenticator, log }),
+    ...(options.audit === undefined ? [] : [options.audit]),
+    impersonate({ authorizer, domain, errorReply }),
+    maxInFlight({
+      reads: options.requestsInFlightMax,
+      writes: options.mutatingRequestsInFlightMax,
+      ...(observeInFlight === undefined ? {} : { observe: observeInFlight }),
+    }),
+    authorize({ authorizer, errorReply }),
+  ];
+  return chainOf(filters, options.route);
+}

@@ -1,0 +1,22 @@
+/** Finds out who asks, or answers 401. */
+import type { Authenticator } from "#authn/authenticator.ts";
+import { unauthorized } from "#meta/status-error.ts";
+import type { Filter } from "./filter.ts";
+
+export interface AuthenticateOptions {
+  readonly authenticator: Authenticator;
+  readonly log: { debug(fields: object, message: string): void };
+}
+
+export function authenticate({ authenticator, log }: AuthenticateOptions): Filter {
+  return async (request, next) => {
+    const answer = await authenticator.authenticate(request);
+    if (answer.outcome !== "user") {
+      const reason = answer.outcome === "refused" ? answer.reason : "no credentials";
+      log.debug({ reason, auditId: request.auditId }, "unable to authenticate the request");
+      throw unauthorized();
+    }
+    request.user = answer.user;
+    return next(request);
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * The one place that catches. A `StatusError` becomes its `Status` in the encoding the client asked for; anything else
+ * is a bug: one line in the log with its stack, and a 500 that tells the client nothing but where to look.
+ */
+import { internalError, type Status, StatusError } from "#meta/status-error.ts";
+import type { ApiRequest, Reply } from "../api-request.ts";
+import type { Negotiated, Negotiator } from "../negotiation.ts";
+import type { Filter } from "./filter.ts";
+
+/** Turns a failure into a reply. */
+export type ErrorReply = (request: ApiRequest, error: StatusError) => Reply;
+
+/** Bytes of a `Status`; `form.mediaType` is one of the negotiator's. */
+export type EncodeStatus = (status: Status, form: Negotiated) => Buffer;
+
+export function errorReplies(negotiator: Negotiator, encode: EncodeStatus): ErrorReply {
+  return (request, { status }) => {
+    const form = negotiator.status(request);
+    const retryAfter = status.details?.retryAfterSeconds ?? 0;
+    return {
+      code: status.code,
+      contentType: form.mediaType,
+      bytes: encode(status, form),
+      ...(retryAfter === 0 ? {} : { headers: { "retry-after": String(retryAfter) } }),
+    };
+  };
+}
+
+export interface CatchErrorsOptions {
+  readonly errorReply: ErrorReply;
+  readonly log: { error(fields: object, message: string): void };
+}
+
+export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
+  return async (request, next) => {
+    try {
+      return await next(request);
+    } catch (error) {
+      if (error instanceof StatusError) {
+        // The private story of a server's own failure is in the cause.
+        if (error.status.code >= 500 && error.cause !== undefined) {
+          log.error({ error: error.cause, ...describe(request) }, "a request failed");
+        }
+        return errorReply(request, error);
+      }
+      // An aborted request ends in errors of all kinds; nobody is left to read the answer.
+      if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
+      return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
+    }
+  };
+}
+
+function describe(request: ApiRequest): object {
+  return { method: request.method, path: request.path, auditId: request.auditId };
+}

@@ -1,0 +1,17 @@
+/** A step every request passes through. It may answer itself, change what comes back, or throw a `StatusError`. */
+import type { ApiRequest, Reply } from "../api-request.ts";
+
+export type Handler = (request: ApiRequest) => Promise<Reply>;
+
+/** `next` is the rest of the chain; it is the same function for every request. */
+export type Filter = (request: ApiRequest, next: Handler) => Promise<Reply>;
+
+/** One handler out of filters, first to last, and what they guard. Built once; a request allocates nothing here. */
+export function chainOf(filters: readonly Filter[], last: Handler): Handler {
+  return filters.reduceRight<Handler>((next, filter) => (request) => filter(request, next), last);
+}
+
+/** The reply with more headers; names in lower case. */
+export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
+  return { ...reply, headers: { ...reply.headers, ...headers } };
+}

@@ -1,0 +1,18 @@
+/**
+ * When an HTTP/2 client is asked to make a new connection: after every answer to somebody unknown, so that they cannot
+ * keep one open to abuse it (CVE-2023-44487), and now and then by chance, so that clients spread over several servers.
+ * Source: upstream's `goaway` filter and `UnauthenticatedHTTP2DOSMitigation`.
+ */
+import { isAnonymous } from "#authn/authenticator.ts";
+import type { Random } from "#std/random.ts";
+import type { Filter } from "./filter.ts";
+
+/** `chance`: `--goaway-chance`, from 0 to 0.02. */
+export function goAway({ chance, random }: { readonly chance: number; readonly random: Random }): Filter {
+  return async (request, next) => {
+    const reply = await next(request);
+    if (request.protocol !== "HTTP/2.0") return reply;
+    const close = reply.code === 401 || isAnonymous(request.user) || (chance > 0 && random.next() < chance);
+    return close ? { ...reply, closeConnection: true } : reply;
+  };
+}

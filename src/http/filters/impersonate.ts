@@ -1,0 +1,148 @@
+/**
+ * A user who may act as another says so in `Impersonate-*` headers; the request then runs as that user. Each part of
+ * the wanted identity (user or service account, groups, uid, extra keys) is a permission of its own.
+ * Source: upstream's `endpoints/filters/impersonation.go`.
+ */
+import type { Attributes, Authorizer } from "#authz/authorizer.ts";
+import { forbiddenError } from "#authz/forbidden.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
+import type { ApiRequest, Reply } from "../api-request.ts";
+import type { ErrorReply } from "./catch-errors.ts";
+import { type Filter, withHeaders } from "./filter.ts";
+
+export interface ImpersonateOptions {
+  readonly authorizer: Authorizer;
+  readonly domain: ApiDomain;
+  readonly errorReply: ErrorReply;
+}
+
+export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptions): Filter {
+  const authenticationGroup = domain.rename("authentication.k8s.io");
+  return async (request, next) => {
+    if (!asksToImpersonate(request)) return next(request);
+    const wanted = wantedIdentity(request);
+    if (wanted.user === "") return wanted.needsUser ? withoutUser(request) : next(request);
+
+    for (const permission of permissions(wanted, authenticationGroup)) {
+      const attributes: Attributes = {
+        user: request.user,
+        verb: "impersonate",
+        isResourceRequest: true,
+        path: "",
+        version: "v1",
+        ...permission,
+      };
+      const verdict = await authorizer.authorize(attributes);
+      if (verdict.decision === "allow") continue;
+      const reply = errorReply(request, forbiddenError(attributes, verdict.reason));
+      return withHeaders(reply, { "x-content-type-options": "nosniff" });
+    }
+    request.user = identity(wanted);
+    return next(request);
+  };
+}
+
+function asksToImpersonate(request: ApiRequest): boolean {
+  for (const name in request.headers) if (name.startsWith("impersonate-")) return true;
+  return false;
+}
+
+/** What the headers ask for, permissions aside. */
+interface Wanted {
+  /** Empty when there is no `Impersonate-User`. */
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly uid: string;
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+  /** Something else than a user is asked for. */
+  readonly needsUser: boolean;
+}
+
+function wantedIdentity(request: ApiRequest): Wanted {
+  const groups = request.headerValues("impersonate-group");
+  const uid = request.headerValues("impersonate-uid")[0] ?? "";
+  const extra = new Map<string, readonly string[]>();
+  for (const name in request.headers) {
+    if (!name.startsWith(extraPrefix)) continue;
+    const key = unescapeKey(name.slice(extraPrefix.length));
+    extra.set(key, [...(extra.get(key) ?? []), ...request.headerValues(name)]);
+  }
+  const user = request.headerValues("impersonate-user")[0] ?? "";
+  return { user, groups, uid, extra, needsUser: groups.length > 0 || uid !== "" || extra.size > 0 };
+}
+
+const extraPrefix = "impersonate-extra-";
+
+/** A key that is no valid escape stands for itself. */
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
+
+type Permission = Pick<Attributes, "group" | "resource" | "subresource" | "namespace" | "name">;
+
+function permissions(wanted: Wanted, authenticationGroup: string): Permission[] {
+  const account = serviceAccount(wanted.user);
+  const core = (resource: string, name: string, namespace = ""): Permission => ({
+    group: "",
+    resource,
+    subresource: "",
+    namespace,
+    name,
+  });
+  const authentication = (resource: string, subresource: string, name: string): Permission => ({
+    group: authenticationGroup,
+    resource,
+    subresource,
+    namespace: "",
+    name,
+  });
+  return [
+    account === undefined ? core("users", wanted.user) : core("serviceaccounts", account.name, account.namespace),
+    ...wanted.groups.map((group) => core("groups", group)),
+    ...[...wanted.extra].flatMap(([key, values]) => values.map((value) => authentication("userextras", key, value))),
+    ...(wanted.uid === "" ? [] : [authentication("uids", "", wanted.uid)]),
+  ];
+}
+
+function identity(wanted: Wanted): UserInfo {
+  const account = serviceAccount(wanted.user);
+  const groups =
+    wanted.groups.length > 0 || account === undefined
+      ? [...wanted.groups]
+      : ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`];
+  if (wanted.user === userAnonymous) {
+    if (!groups.includes(groupUnauthenticated)) groups.push(groupUnauthenticated);
+  } else if (!groups.includes(groupAuthenticated) && !groups.includes(groupUnauthenticated)) {
+    groups.push(groupAuthenticated);
+  }
+  return {
+    name: wanted.user,
+    groups,
+    ...(wanted.uid === "" ? {} : { uid: wanted.uid }),
+    ...(wanted.extra.size === 0 ? {} : { extra: Object.fromEntries(wanted.extra) }),
+  };
+}
+
+/** `system:serviceaccount:<namespace>:<name>`, both being names of such objects. */
+function serviceAccount(user: string): { readonly namespace: string; readonly name: string } | undefined {
+  const parts = /^system:serviceaccount:([a-z0-9][-a-z0-9]{0,62}):([a-z0-9][-.a-z0-9]{0,252})$/.exec(user);
+  return parts === null ? undefined : { namespace: parts[1]!, name: parts[2]! };
+}
+
+/** Upstream: a text and a 500, as for a broken server. */
+function withoutUser(request: ApiRequest): Reply {
+  return {
+    code: 500,
+    contentType: "text/plain; charset=utf-8",
+    headers: { "x-content-type-options": "nosniff" },
+    bytes: Buffer.from(
+      `Internal Server Error: ${goQuote(request.url)}: requested groups, uid or extra without impersonating a user\n`,
+    ),
+  };
+}

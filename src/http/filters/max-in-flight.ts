@@ -1,0 +1,39 @@
+/**
+ * At most so many requests at a time, reads and writes counted apart; the rest is told to come back. Long-running
+ * requests do not count, and members of `system:masters` always get through. Source: upstream's `maxinflight`.
+ */
+import { tooManyRequests } from "#meta/status-error.ts";
+import { groupMasters } from "#meta/user-info.ts";
+import { isLongRunning } from "../request-info.ts";
+import type { Filter } from "./filter.ts";
+
+export interface MaxInFlightOptions {
+  /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
+  readonly reads: number;
+  readonly writes: number;
+  /** Told after each change: how many are under way. */
+  readonly observe?: (reads: number, writes: number) => void;
+}
+
+export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Filter {
+  const reading = { count: 0, limit: reads };
+  const writing = { count: 0, limit: writes };
+  return async (request, next) => {
+    if (isLongRunning(request.info)) return next(request);
+    const kind = readVerbs.has(request.info.verb) ? reading : writing;
+    if (kind.limit > 0 && kind.count >= kind.limit) {
+      if (request.user.groups.includes(groupMasters)) return next(request);
+      throw tooManyRequests("Too many requests, please try again later.", 1);
+    }
+    kind.count++;
+    observe?.(reading.count, writing.count);
+    try {
+      return await next(request);
+    } finally {
+      kind.count--;
+      observe?.(reading.count, writing.count);
+    }
+  };
+}
+
+const readVerbs = new Set(["get", "list", "watch"]);

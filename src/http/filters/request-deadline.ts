@@ -1,0 +1,130 @@
+/**
+ * No request but a long-running one takes longer than the server allows, or the client with `timeout`: then it is
+ * answered with 504 and what it left under way is aborted. Source: upstream's `request_deadline` and `timeout` filters.
+ *
+ * Hot path: requests under way wait in one set that is looked through a few times a second, since a timer each would
+ * cost more than most requests; the answer may come a quarter of a second late.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { badRequest, timeout } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
+import { parseGoDuration } from "#std/go-duration.ts";
+import type { ApiRequest, Reply } from "../api-request.ts";
+import { isLongRunning } from "../request-info.ts";
+import type { Filter } from "./filter.ts";
+
+export interface RequestDeadlineOptions {
+  readonly clock: Clock;
+  /** `--request-timeout`. */
+  readonly requestTimeoutMs: number;
+}
+
+export function requestDeadline({ clock, requestTimeoutMs }: RequestDeadlineOptions): Filter {
+  const waiting = new Waiting(clock);
+  return (request, next) => {
+    if (isLongRunning(request.info)) {
+      request.deadlineMs = Number.POSITIVE_INFINITY;
+      return next(request);
+    }
+    let timeoutMs = requestTimeoutMs;
+    let exact = false;
+    if (request.url.includes("timeout=")) {
+      const wanted = parseTimeout(request.query.get("timeout"));
+      if (wanted > 0 && wanted < requestTimeoutMs) {
+        timeoutMs = wanted;
+        exact = true;
+      }
+    }
+    request.deadlineMs = request.receivedMs + timeoutMs;
+    return exact ? limited(clock, request, next(request)) : waiting.race(request, next(request));
+  };
+}
+
+const late = () => timeout("request did not complete within the allotted timeout");
+
+/** One timer for one request: for deadlines that the client chose. */
+function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(Math.max(0, request.deadlineMs - clock.now()), () => {
+      const reason = late();
+      request.abort(reason);
+      reject(reason);
+    });
+    reply.then(resolve, reject).finally(cancel);
+  });
+}
+
+interface Entry {
+  readonly request: ApiRequest;
+  readonly reject: (reason: Error) => void;
+}
+
+const lookEveryMs = 250;
+
+class Waiting {
+  readonly #clock: Clock;
+  readonly #entries = new Set<Entry>();
+  #looking = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  race(request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const entry = { request, reject };
+      this.#entries.add(entry);
+      if (!this.#looking) this.#lookLater();
+      reply.then(
+        (value) => {
+          this.#entries.delete(entry);
+          resolve(value);
+        },
+        (error) => {
+          this.#entries.delete(entry);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #lookLater(): void {
+    this.#looking = true;
+    this.#clock.after(lookEveryMs, () => {
+      this.#looking = false;
+      this.#look();
+      if (this.#entries.size > 0) this.#lookLater();
+    });
+  }
+
+  #look(): void {
+    const now = this.#clock.now();
+    for (const entry of this.#entries) {
+      if (entry.request.deadlineMs > now) continue;
+      this.#entries.delete(entry);
+      const reason = late();
+      entry.request.abort(reason);
+      entry.reject(reason);
+    }
+  }
+}
+
+/** Milliseconds of a `timeout` parameter; 0 when there is none. Throws `badRequest`. */
+function parseTimeout(text: string | null): number {
+  if (text === null || text === "") return 0;
+  const duration = parseGoDuration(text);
+  if (duration !== undefined) return duration;
+  throw badRequest(`invalid timeout specified in the request URL - time: ${durationProblem(text)}`);
+}
+
+/** What Go says about a text that is no duration. */
+function durationProblem(text: string): string {
+  const parts = text.replace(/^[+-]/, "").split(/(?<=[^\d.])(?=[\d.])/);
+  for (const part of parts) {
+    const [, count, unit] = /^(\d+\.?\d*|\.\d+)?(.*)$/s.exec(part)!;
+    if (count === undefined) break;
+    if (unit === "") return `missing unit in duration ${goQuote(text)}`;
+    if (!/^(?:ns|us|µs|μs|ms|s|m|h)$/.test(unit!)) return `unknown unit ${goQuote(unit!)} in duration ${goQuote(text)}`;
+  }
+  return `invalid duration ${goQuote(text)}`;
+}
