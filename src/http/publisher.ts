@@ -7,6 +7,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "./api-request.ts";
 import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
+import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 
 export interface PublisherOptions {
   readonly domain: ApiDomain;
@@ -24,7 +25,7 @@ export interface Publisher {
    * The answer for `/`, discovery and OpenAPI; `undefined` for paths of others. Throws `resourceNotFound`,
    * `notAcceptable` and `methodUnknown`.
    */
-  reply(request: DiscoveryRequest): Reply | undefined;
+  reply(request: DiscoveryRequest & OpenApiRequest): Reply | Promise<Reply> | undefined;
   /**
    * The answer for a path that nobody serves, resource paths included: a page of plain text, or `resourceNotFound`
    * thrown where clients expect a Status.
@@ -33,21 +34,23 @@ export interface Publisher {
 }
 
 const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+const openApiPaths = ["/openapi/v3", "/openapi/v3/"];
 
 export function createPublisher(options: PublisherOptions): Publisher {
-  const { domain, otherPaths = usualPaths } = options;
+  const { domain, tables, otherPaths = usualPaths } = options;
   const discovery = new Discovery({
     domain,
     definitions: () => options.definitions(),
     serverAddress: () => options.serverAddress?.() ?? "",
   });
+  const openApiV3 = new OpenApiV3({ tables, groups: () => discovery.groups() });
   return {
     reply(request) {
       if (request.path === "/") {
         checkMethod(request);
-        return discovery.paths(otherPaths);
+        return discovery.paths([...openApiPaths, ...otherPaths]);
       }
-      return discovery.reply(request);
+      return discovery.reply(request) ?? openApiV3.reply(request);
     },
     unknown: (path) => discovery.unknown(path),
   };

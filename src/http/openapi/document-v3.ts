@@ -1,0 +1,53 @@
+/** OpenAPI 3.0 documents: one for each version of a group, and small ones for discovery and the server's version. */
+import type { ApiTables } from "#api/definitions.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { apiInfo, answerTexts } from "./info.ts";
+import type { Operation, Parameter, PathItem } from "./operations.ts";
+import { type Json, TypeCollection } from "./types.ts";
+
+/** The document about `paths`, encoded. `definitions` are those the paths belong to. */
+export function documentV3(
+  tables: ApiTables,
+  definitions: readonly ResourceDefinition[],
+  paths: readonly PathItem[],
+): Buffer {
+  const types = new TypeCollection(tables, 3, definitions);
+  const items: Json = {};
+  for (const { path, parameters, operations } of paths) {
+    const item: Json = {};
+    for (const operation of operations) item[operation.method] = describe(operation, types);
+    if (parameters.length > 0) item["parameters"] = parameters.map(describeParameter);
+    items[path] = item;
+  }
+  const document = { openapi: "3.0.0", info: apiInfo, paths: items, components: { schemas: types.finish() } };
+  return Buffer.from(JSON.stringify(document));
+}
+
+function describe(operation: Operation, types: TypeCollection): Json {
+  const { tag, id, parameters, body, consumes, produces, answers, action, kind } = operation;
+  const described: Json = { tags: [tag], operationId: id };
+  if (parameters.length > 0) described["parameters"] = parameters.map(describeParameter);
+  if (body !== undefined) {
+    const content = contentOf(consumes, types.reference(body.type));
+    described["requestBody"] = { content, ...(body.required ? { required: true } : {}) };
+  }
+  const responses: Json = {};
+  for (const [code, type] of answers) {
+    const schema = type === "" ? { type: "string" } : types.reference(type);
+    responses[code] = { description: answerTexts[code], content: contentOf(produces, schema) };
+  }
+  if (operation.mentions401) responses["401"] = { description: answerTexts[401] };
+  described["responses"] = responses;
+  if (action !== undefined) described["x-kubernetes-action"] = action;
+  if (kind !== undefined) described["x-kubernetes-group-version-kind"] = kind;
+  return described;
+}
+
+function contentOf(mediaTypes: readonly string[], schema: Json): Json {
+  return Object.fromEntries([...mediaTypes].sort().map((type) => [type, { schema }]));
+}
+
+function describeParameter({ name, in: place, type }: Parameter): Json {
+  const schema = { type, uniqueItems: true };
+  return place === "path" ? { name, in: place, required: true, schema } : { name, in: place, schema };
+}

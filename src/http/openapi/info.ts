@@ -1,0 +1,7 @@
+/** What both OpenAPI versions say alike. */
+
+/** Title and release of the API. */
+export const apiInfo = { title: "Binnacle", version: "1.32" } as const;
+
+/** What the codes of answers mean; the formats require a text. */
+export const answerTexts = { 200: "OK", 201: "Created", 202: "Accepted", 401: "Unauthorized" } as const;

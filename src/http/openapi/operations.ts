@@ -1,0 +1,446 @@
+/**
+ * What can be done at which path, as data that both OpenAPI versions print: paths of a definition and its subresources,
+ * their methods, parameters, bodies and answers, and the identifiers that client generators make method names of.
+ * Source: upstream's `endpoints/installer` and `endpoints/openapi`, and for custom resources the builder of
+ * `apiextensions-apiserver`; the two differ in details, which were recorded from a 1.32 server.
+ */
+import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
+import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
+import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import type { Schema } from "#schema/schema.ts";
+
+export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query";
+  readonly type: "string" | "integer" | "boolean";
+}
+
+export interface Operation {
+  readonly method: Method;
+  readonly id: string;
+  readonly tag: string;
+  /** What the operation is in the language of authorization, roughly; absent for discovery. */
+  readonly action?: string;
+  readonly kind?: GroupVersionKind;
+  readonly parameters: readonly Parameter[];
+  /** Media types of the body and of the answers. */
+  readonly consumes: readonly string[];
+  readonly produces: readonly string[];
+  readonly body?: { readonly type: string; readonly required: boolean };
+  /** Definition name by status code; an empty name is plain text. */
+  readonly answers: readonly (readonly [code: 200 | 201 | 202, type: string])[];
+  /** Whether the version 3 document mentions 401. Upstream: custom resources only. */
+  readonly mentions401: boolean;
+}
+
+export interface PathItem {
+  readonly path: string;
+  /** Those that all operations have; sorted by name, as are the ones of each operation. */
+  readonly parameters: readonly Parameter[];
+  readonly operations: readonly Operation[];
+}
+
+const protobuf = "application/vnd.kubernetes.protobuf";
+const allTypes = ["application/json", "application/yaml", protobuf];
+const streamTypes = [...allTypes, "application/json;stream=watch", `${protobuf};stream=watch`];
+const customTypes = ["application/json", "application/yaml"];
+const patchTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
+];
+const customPatchTypes = patchTypes.filter((type) => !type.includes("strategic"));
+
+const pretty: Parameter = { name: "pretty", in: "query", type: "string" };
+const nameParameter: Parameter = { name: "name", in: "path", type: "string" };
+const namespaceParameter: Parameter = { name: "namespace", in: "path", type: "string" };
+const pathParameter: Parameter = { name: "path", in: "path", type: "string" };
+
+/** Definition name of a custom kind: the labels of its group backwards, version, kind. */
+export function customTypeName({ group, version, kind }: GroupVersionKind): string {
+  return `${group.split(".").reverse().join(".")}.${version}.${kind}`;
+}
+
+/** Describes the paths of one server: its tables say what the options and bodies are. */
+export class Operations {
+  readonly #tables: ApiTables;
+  readonly #meta: string;
+  /** End of group names that identifiers leave out. */
+  readonly #groupEnd: string;
+  readonly #options = new Map<string, readonly Parameter[]>();
+
+  constructor(tables: ApiTables) {
+    this.#tables = tables;
+    this.#meta = tables.domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1");
+    this.#groupEnd = `.${tables.domain.rename("k8s.io")}`;
+  }
+
+  /** Definition name of a type of the meta package. */
+  meta(kind: string): string {
+    return `${this.#meta}.${kind}`;
+  }
+
+  /** Paths of one version of a group, sorted. Its own list of resources comes with built-in groups only. */
+  ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
+    const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
+    if (definitions.some(({ origin }) => origin === "builtin")) {
+      items.push(this.#discovery(`${basePath(gv)}/`, "getAPIResources", "APIResourceList"));
+    }
+    return items.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  ofCore(): PathItem[] {
+    return [this.#discovery("/api/", "getAPIVersions", "APIVersions")];
+  }
+
+  ofGroups(): PathItem[] {
+    return [this.#discovery("/apis/", "getAPIVersions", "APIGroupList")];
+  }
+
+  ofGroup(group: string): PathItem[] {
+    return [this.#discovery(`/apis/${group}/`, "getAPIGroup", "APIGroup")];
+  }
+
+  ofServerVersion(): PathItem[] {
+    const type = this.#tables.domain.rename("io.k8s.apimachinery.pkg.version.Info");
+    const types = ["application/json"];
+    return [
+      item("/version/", [
+        {
+          method: "get",
+          id: "getCodeVersion",
+          tag: "version",
+          parameters: [],
+          consumes: types,
+          produces: types,
+          answers: [[200, type]],
+          mentions401: false,
+        },
+      ]),
+    ];
+  }
+
+  #discovery(path: string, name: string, kind: string): PathItem {
+    return item(path, [
+      {
+        method: "get",
+        ...this.#identify(path, name),
+        parameters: [],
+        consumes: allTypes,
+        produces: allTypes,
+        answers: [[200, this.meta(kind)]],
+        mentions401: false,
+      },
+    ]);
+  }
+
+  #ofDefinition(definition: ResourceDefinition): PathItem[] {
+    const { namespaced, resource, kind, verbs } = definition;
+    const builtin = definition.origin === "builtin";
+    const base = basePath(definition);
+    const scoped = `${namespaced ? "/namespaces/{namespace}" : ""}/${resource}`;
+    const collection = base + scoped;
+    const single = `${collection}/{name}`;
+    const scope = namespaced ? "Namespaced" : "";
+    const type = builtin ? (definition.schema.name ?? "") : customTypeName(definition);
+    const paths = new Map<string, Operation[]>();
+    const add = (path: string, operation: Operation): void => {
+      const list = paths.get(path);
+      if (list === undefined) paths.set(path, [operation]);
+      else list.push(operation);
+    };
+    const writer = new OperationWriter(this, definition, type);
+
+    if (verbs.includes("list")) add(collection, writer.list(collection, `list${scope}${kind}`));
+    if (verbs.includes("create")) add(collection, writer.create(collection, `create${scope}${kind}`, type));
+    if (verbs.includes("deletecollection")) {
+      add(collection, writer.deleteCollection(collection, `deleteCollection${scope}${kind}`));
+    }
+    if (verbs.includes("get")) add(single, writer.read(single, `read${scope}${kind}`, type));
+    if (verbs.includes("update")) add(single, writer.replace(single, `replace${scope}${kind}`, type));
+    if (verbs.includes("delete")) add(single, writer.delete(single, `delete${scope}${kind}`));
+    if (verbs.includes("patch")) add(single, writer.patch(single, `patch${scope}${kind}`, type));
+    if (namespaced && verbs.includes("list")) {
+      const everywhere = `${base}/${resource}`;
+      add(everywhere, writer.list(everywhere, `list${kind}ForAllNamespaces`));
+    }
+    // Upstream: custom resources have no paths that begin with the verb.
+    if (builtin && verbs.includes("watch")) {
+      const watched = `${base}/watch${scoped}`;
+      add(watched, writer.watch(watched, `watch${scope}${kind}List`, "watchlist"));
+      add(`${watched}/{name}`, writer.watch(`${watched}/{name}`, `watch${scope}${kind}`, "watch"));
+      if (namespaced) {
+        const everywhere = `${base}/watch/${resource}`;
+        add(everywhere, writer.watch(everywhere, `watch${kind}ListForAllNamespaces`, "watchlist"));
+      }
+    }
+    for (const part of definition.subresources) {
+      const path = `${single}/${part.name}`;
+      const facts = this.#facts(definition, part);
+      const named = `${scope}${kind}${capital(part.name)}`;
+      if (facts?.connect === true) {
+        for (const operation of writer.connect(path, named, part, facts.proxyPath)) add(path, operation);
+        if (!facts.proxyPath) continue;
+        const below = `${path}/{path}`;
+        for (const operation of writer.connect(below, `${named}WithPath`, part, true)) add(below, operation);
+        continue;
+      }
+      for (const operation of writer.subresource(path, named, part)) add(path, operation);
+    }
+    return [...paths].map(([path, operations]) => item(path, operations));
+  }
+
+  #facts(definition: ResourceDefinition, part: SubresourceDefinition): SubresourceFacts | undefined {
+    if (definition.origin !== "builtin") return undefined;
+    return this.#tables.kinds
+      .find(({ resource, version, group }) => {
+        return resource === definition.resource && version === definition.version && group === definition.group;
+      })
+      ?.subresources.find(({ name }) => name === part.name);
+  }
+
+  /** Definition name of a kind's type; empty when there is none. */
+  typeName(gvk: GroupVersionKind): string {
+    return this.#tables.schemaOf(gvk)?.name ?? "";
+  }
+
+  /** The query parameters that the fields of an option type stand for. */
+  options(type: string): readonly Parameter[] {
+    let parameters = this.#options.get(type);
+    if (parameters === undefined) {
+      parameters = queryParameters(this.#tables.schema(type));
+      this.#options.set(type, parameters);
+    }
+    return parameters;
+  }
+
+  /**
+   * Identifier and tag: group and version go between the verb that `name` begins with and the rest. `readNamespacedPod`
+   * at a path of the core group is `readCoreV1NamespacedPod`, with the tag `core_v1`.
+   */
+  identify(path: string, name: string): { readonly id: string; readonly tag: string } {
+    return this.#identify(path, name);
+  }
+
+  #identify(path: string, name: string): { readonly id: string; readonly tag: string } {
+    const verb = /^[a-z]+/.exec(name)?.[0] ?? "";
+    const rest = name.slice(verb.length);
+    const [prefix = "", ...parts] = path.split("/").filter((part) => part !== "");
+    const [group, version] = prefix === "api" ? ["core", parts[0]] : [parts[0], parts[1]];
+    if (group === undefined) return { id: verb + rest, tag: prefix };
+    const trimmed = group.endsWith(this.#groupEnd) ? group.slice(0, -this.#groupEnd.length) : group;
+    const plain = identifier(trimmed);
+    return {
+      id: `${verb}${capital(plain)}${version === undefined ? "" : capital(version)}${rest}`,
+      tag: version === undefined ? plain : `${plain}_${version}`,
+    };
+  }
+}
+
+/** The operations of one definition. Names are given without group and version. */
+class OperationWriter {
+  readonly #api: Operations;
+  readonly #definition: ResourceDefinition;
+  readonly #type: string;
+  readonly #builtin: boolean;
+  readonly #types: readonly string[];
+
+  constructor(api: Operations, definition: ResourceDefinition, type: string) {
+    this.#api = api;
+    this.#definition = definition;
+    this.#type = type;
+    this.#builtin = definition.origin === "builtin";
+    this.#types = this.#builtin ? allTypes : customTypes;
+  }
+
+  list(path: string, name: string): Operation {
+    const { group, version, listKind } = this.#definition;
+    const gvk = { group, version, kind: listKind };
+    const type = this.#builtin ? this.#api.typeName(gvk) : customTypeName(gvk);
+    const operation = this.#operation("get", path, name, "list", [[200, type]], this.#options("ListOptions"));
+    return { ...operation, produces: this.#builtin ? streamTypes : customTypes };
+  }
+
+  create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+    const answers = [[200, type] as const, [201, type] as const, [202, type] as const];
+    const operation = this.#operation("post", path, name, "post", answers, this.#options("CreateOptions"));
+    return { ...operation, kind: pickKind(kind), body: { type, required: true } };
+  }
+
+  deleteCollection(path: string, name: string): Operation {
+    const listing = this.#options("ListOptions");
+    const status = this.#api.meta("Status");
+    if (!this.#builtin) return this.#operation("delete", path, name, "deletecollection", [[200, status]], listing);
+    const options = [
+      ...listing.filter((of) => of.name !== "watch" && of.name !== "allowWatchBookmarks"),
+      ...this.#options("DeleteOptions"),
+    ];
+    const operation = this.#operation("delete", path, name, "deletecollection", [[200, status]], options);
+    return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
+  }
+
+  read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+    const options = this.#builtin ? [] : this.#options("GetOptions");
+    return { ...this.#operation("get", path, name, "get", [[200, type]], options), kind: pickKind(kind) };
+  }
+
+  replace(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+    const answers = [[200, type] as const, [201, type] as const];
+    const operation = this.#operation("put", path, name, "put", answers, this.#options("UpdateOptions"));
+    return { ...operation, kind: pickKind(kind), body: { type, required: true } };
+  }
+
+  delete(path: string, name: string): Operation {
+    const type = this.#definition.returnDeletedObject ? this.#type : this.#api.meta("Status");
+    const answers = [[200, type] as const, [202, type] as const];
+    const operation = this.#operation("delete", path, name, "delete", answers, this.#options("DeleteOptions"));
+    return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
+  }
+
+  patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
+    const answers = this.#builtin ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
+    const operation = this.#operation("patch", path, name, "patch", answers, this.#options("PatchOptions"));
+    const consumes = this.#builtin ? patchTypes : customPatchTypes;
+    return { ...operation, kind: pickKind(kind), consumes, body: { type: this.#api.meta("Patch"), required: true } };
+  }
+
+  watch(path: string, name: string, action: "watch" | "watchlist"): Operation {
+    const answers = [[200, this.#api.meta("WatchEvent")] as const];
+    const operation = this.#operation("get", path, name, action, answers, this.#options("ListOptions"));
+    return { ...operation, produces: streamTypes };
+  }
+
+  /** `named` is the rest of the names, after the verb. */
+  subresource(path: string, named: string, part: SubresourceDefinition): Operation[] {
+    const { name, group, version, verbs } = part;
+    const own = part.kind === this.#definition.kind;
+    const type = own ? this.#type : this.#api.typeName(part);
+    // Upstream: of a custom resource even the scale is said to be of the resource's kind.
+    const kind = this.#builtin ? { group, version, kind: part.kind } : this.#definition;
+    const operations: Operation[] = [];
+    if (verbs.includes("get")) {
+      const read = this.read(path, `read${named}`, type, kind);
+      operations.push(name === "log" ? this.#log(read) : read);
+    }
+    if (verbs.includes("create")) operations.push(this.create(path, `create${named}`, type, kind));
+    if (verbs.includes("update")) operations.push(this.replace(path, `replace${named}`, type, kind));
+    if (verbs.includes("patch")) operations.push(this.patch(path, `patch${named}`, type, kind));
+    return operations;
+  }
+
+  #log(read: Operation): Operation {
+    const options = this.#api.options(this.#api.typeName({ group: "", version: "v1", kind: "PodLogOptions" }));
+    const parameters = sortedParameters([...read.parameters, ...options]);
+    return { ...read, parameters, produces: ["text/plain", ...allTypes], answers: [[200, ""]] };
+  }
+
+  /** What streams or is handed on to somebody else: any method goes, in as many operations. */
+  connect(path: string, named: string, part: SubresourceDefinition, isProxy: boolean): Operation[] {
+    const { group, version, kind } = part;
+    const methods: readonly Method[] = isProxy
+      ? ["get", "put", "post", "delete", "options", "head", "patch"]
+      : ["get", "post"];
+    const options = this.#api.options(this.#api.typeName(part));
+    return methods.map((method) => {
+      const name = `connect${capital(method)}${named}`;
+      const operation = this.#operation(method, path, name, "connect", [[200, ""]], options);
+      const parameters = operation.parameters.filter((of) => of !== pretty);
+      if (path.endsWith("{path}")) parameters.push(pathParameter);
+      return {
+        ...operation,
+        kind: { group, version, kind },
+        consumes: ["*/*"],
+        produces: ["*/*"],
+        parameters: sortedParameters(parameters),
+      };
+    });
+  }
+
+  #options(kind: string): readonly Parameter[] {
+    return this.#api.options(this.#api.meta(kind));
+  }
+
+  #operation(
+    method: Method,
+    path: string,
+    name: string,
+    action: string,
+    answers: Operation["answers"],
+    options: readonly Parameter[],
+  ): Operation {
+    const parameters = [...options, pretty];
+    if (path.includes("{name}")) parameters.push(nameParameter);
+    if (path.includes("{namespace}")) parameters.push(namespaceParameter);
+    return {
+      method,
+      ...this.#api.identify(path, name),
+      action,
+      kind: pickKind(this.#definition),
+      parameters: sortedParameters(parameters),
+      consumes: this.#builtin ? ["*/*"] : customTypes,
+      produces: this.#types,
+      answers,
+      mentions401: !this.#builtin,
+    };
+  }
+}
+
+function pickKind({ group, version, kind }: GroupVersionKind): GroupVersionKind {
+  return { group, version, kind };
+}
+
+/** The path with the operations; what all of them take is moved to the path. */
+function item(path: string, operations: readonly Operation[]): PathItem {
+  const [first, ...others] = operations;
+  const common = (first?.parameters ?? []).filter((parameter) =>
+    others.every((operation) => operation.parameters.some((of) => isSame(of, parameter))),
+  );
+  const own = (of: Parameter): boolean => !common.some((parameter) => isSame(of, parameter));
+  return {
+    path,
+    parameters: common,
+    operations: operations.map((operation) => ({ ...operation, parameters: operation.parameters.filter(own) })),
+  };
+}
+
+function isSame(a: Parameter, b: Parameter): boolean {
+  return a.name === b.name && a.in === b.in;
+}
+
+/** Sorted by name, each once. */
+function sortedParameters(parameters: readonly Parameter[]): readonly Parameter[] {
+  return parameters
+    .filter((parameter, at) => parameters.findIndex((of) => isSame(of, parameter)) === at)
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+/** Fields of simple types; of a list the type of its members, since a parameter may be given several times. */
+function queryParameters(options: Schema | undefined): readonly Parameter[] {
+  const parameters: Parameter[] = [];
+  for (const [name, field] of options?.fields ?? []) {
+    if (name === "kind" || name === "apiVersion") continue;
+    const schema = field.schema.type === "array" ? field.schema.items : field.schema;
+    const type = schema?.type;
+    if (type === "string" || type === "integer" || type === "boolean") parameters.push({ name, in: "query", type });
+  }
+  return parameters;
+}
+
+function basePath({ group, version }: GroupVersion): string {
+  return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** Letters and digits of `text`; what follows anything else gets a capital letter. */
+function identifier(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9_]+/)
+    .map((part, at) => (at === 0 ? part : capital(part)))
+    .join("");
+}

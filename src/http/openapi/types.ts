@@ -1,0 +1,253 @@
+/**
+ * Types as OpenAPI shows them: each named type is a definition, referred to by name, in alphabetical order. Version 2
+ * shows less: no defaults, references without anything beside them. Source: upstream's `kube-openapi`.
+ *
+ * There are no texts of the fields; only what every object has is described, in our own words.
+ */
+import type { ApiTables } from "#api/definitions.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Field, Schema } from "#schema/schema.ts";
+import { customTypeName } from "./operations.ts";
+
+/** A JSON object under construction. */
+export type Json = Record<string, unknown>;
+
+export type OpenApiVersion = 2 | 3;
+
+/** Definitions of one document: those asked for, and all that these refer to. */
+export class TypeCollection {
+  readonly #tables: ApiTables;
+  readonly #version: OpenApiVersion;
+  readonly #prefix: string;
+  /** Custom kinds and their lists, by definition name. */
+  readonly #custom = new Map<string, () => Json>();
+  readonly #done = new Map<string, Json>();
+  /** Names referred to and not defined yet. */
+  readonly #open: string[] = [];
+
+  constructor(tables: ApiTables, version: OpenApiVersion, definitions: readonly ResourceDefinition[]) {
+    this.#tables = tables;
+    this.#version = version;
+    this.#prefix = version === 2 ? "#/definitions/" : "#/components/schemas/";
+    for (const definition of definitions) {
+      if (definition.origin !== "custom") continue;
+      const { group, version: served, listKind } = definition;
+      const list = { group, version: served, kind: listKind };
+      this.#custom.set(customTypeName(definition), () => this.#customKind(definition));
+      this.#custom.set(customTypeName(list), () => this.#customList(definition, list));
+    }
+  }
+
+  /** A reference to the definition called `name`, which becomes part of the document. */
+  reference(name: string): Json {
+    if (!this.#done.has(name)) {
+      this.#done.set(name, {});
+      this.#open.push(name);
+    }
+    return { $ref: this.#prefix + name };
+  }
+
+  /** All definitions, by name. Call it last. */
+  finish(): Json {
+    for (let name = this.#open.pop(); name !== undefined; name = this.#open.pop()) {
+      this.#done.set(name, this.#define(name));
+    }
+    return sortedObject(this.#done);
+  }
+
+  #define(name: string): Json {
+    const custom = this.#custom.get(name);
+    if (custom !== undefined) return custom();
+    const schema = this.#tables.schema(name);
+    // Invariant: references come from the same tables.
+    if (schema === undefined) return { type: "object" };
+    const definition = this.#named(schema);
+    const kinds = this.#tables.type(name)?.kinds ?? [];
+    if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds.map(kindMark);
+    return definition;
+  }
+
+  #named(schema: Schema): Json {
+    switch (schema.special) {
+      case undefined:
+        return this.#struct(schema);
+      case "time":
+      case "microTime":
+        return { type: "string", format: "date-time" };
+      case "duration":
+        return { type: "string" };
+      case "quantity":
+      case "intOrString": {
+        const format = schema.format === undefined ? {} : { format: schema.format };
+        return this.#version === 2 ? { type: "string", ...format } : { oneOf: schema.oneOf, ...format };
+      }
+      case "rawExtension":
+      case "fieldsV1":
+        return { type: "object" };
+      default:
+        return {};
+    }
+  }
+
+  #struct(schema: Schema): Json {
+    const definition: Json = { type: "object" };
+    const { fields, mapType, unions } = schema;
+    const names = [...(fields?.keys() ?? [])].sort();
+    const required = [...(fields ?? [])].filter(([, field]) => field.required === true).map(([name]) => name);
+    if (required.length > 0) definition["required"] = required;
+    if (names.length > 0) {
+      definition["properties"] = Object.fromEntries(
+        names.map((name) => [name, this.#property(name, fields!.get(name)!)]),
+      );
+    }
+    if (mapType !== undefined) definition["x-kubernetes-map-type"] = mapType;
+    if (unions !== undefined) definition["x-kubernetes-unions"] = unions;
+    return definition;
+  }
+
+  #property(name: string, field: Field): Json {
+    const text = descriptions[name];
+    const property: Json = text === undefined ? {} : { description: text };
+    if (field.default !== undefined && this.#version === 3) property["default"] = field.default;
+    return Object.assign(property, this.#use(field.schema, true));
+  }
+
+  /** A type where it is used: a reference with the marks of the place, or the type itself. */
+  #use(schema: Schema, isProperty: boolean): Json {
+    const { name } = schema;
+    if (name !== undefined) {
+      const canonical = this.#tables.schema(name);
+      const marks = listMarks(schema, canonical);
+      const reference = this.reference(name);
+      if (this.#version === 2) return { ...reference, ...marks };
+      return isProperty ? { allOf: [reference], ...marks } : { ...reference, ...marks };
+    }
+    switch (schema.type) {
+      case "array":
+        return { type: "array", items: this.#member(schema.items), ...listMarks(schema, undefined) };
+      case "map":
+        return { type: "object", additionalProperties: this.#member(schema.items), ...listMarks(schema, undefined) };
+      case "object":
+        return { ...this.#struct(schema), ...extras(schema) };
+      case "any":
+        return extras(schema);
+      default: {
+        if (schema.special === "intOrString") return intOrString;
+        const scalar: Json = { type: schema.type };
+        if (schema.format !== undefined) scalar["format"] = schema.format;
+        if (schema.enum !== undefined && this.#version === 3) scalar["enum"] = schema.enum;
+        return Object.assign(scalar, listMarks(schema, undefined), extras(schema));
+      }
+    }
+  }
+
+  /** A member of a list or map; version 3 tells the zero value of those that are no pointers. */
+  #member(items: Schema | undefined): Json {
+    if (items === undefined) return { type: "object" };
+    const used = this.#use(items, false);
+    const zero = this.#version === 3 ? zeroOf(items) : undefined;
+    if (zero === undefined) return used;
+    const { $ref, ...marks } = used;
+    return $ref === undefined ? { ...used, default: zero } : { default: zero, allOf: [{ $ref }], ...marks };
+  }
+
+  #customKind(definition: ResourceDefinition): Json {
+    const kind = this.#struct(definition.schema);
+    const properties = {
+      ...(kind["properties"] as Json | undefined), // a struct's properties are an object
+      ...this.#envelope("ObjectMeta"),
+    };
+    return {
+      ...kind,
+      ...extras(definition.schema),
+      properties: sortedObject(new Map(Object.entries(properties))),
+      "x-kubernetes-group-version-kind": [kindMark(definition)],
+      "x-kubernetes-selectable-fields": selectableMarks(definition),
+    };
+  }
+
+  #customList(definition: ResourceDefinition, list: GroupVersionKind): Json {
+    const items = { type: "array", items: this.reference(customTypeName(definition)) };
+    return {
+      type: "object",
+      required: ["items"],
+      properties: sortedObject(new Map(Object.entries({ ...this.#envelope("ListMeta"), items }))),
+      "x-kubernetes-group-version-kind": [kindMark(list)],
+      "x-kubernetes-selectable-fields": selectableMarks(definition),
+    };
+  }
+
+  /** The fields that custom kinds do not define themselves. */
+  #envelope(metadata: "ObjectMeta" | "ListMeta"): Json {
+    const reference = this.reference(this.#tables.domain.rename(`io.k8s.apimachinery.pkg.apis.meta.v1.${metadata}`));
+    return {
+      apiVersion: { description: descriptions["apiVersion"], type: "string" },
+      kind: { description: descriptions["kind"], type: "string" },
+      metadata: {
+        description: descriptions["metadata"],
+        ...(this.#version === 2 ? reference : { allOf: [reference] }),
+      },
+    };
+  }
+}
+
+const intOrString: Json = { anyOf: [{ type: "integer" }, { type: "string" }], "x-kubernetes-int-or-string": true };
+
+function kindMark({ group, version, kind }: GroupVersionKind): Json {
+  return { group, kind, version };
+}
+
+/** Upstream: of custom kinds only, and there even when empty. */
+function selectableMarks({ selectableFields }: ResourceDefinition): Json[] {
+  return selectableFields.map((field) => ({ fieldPath: `.${field}` }));
+}
+
+/** How lists and maps merge. Of a reference only what its definition does not say itself. */
+function listMarks(schema: Schema, canonical: Schema | undefined): Json {
+  const marks: Json = {};
+  if (schema.listType !== undefined) marks["x-kubernetes-list-type"] = schema.listType;
+  if (schema.listMapKeys !== undefined) marks["x-kubernetes-list-map-keys"] = schema.listMapKeys;
+  if (schema.mapType !== undefined && schema.mapType !== canonical?.mapType) {
+    marks["x-kubernetes-map-type"] = schema.mapType;
+  }
+  if (schema.patchMergeKey !== undefined) marks["x-kubernetes-patch-merge-key"] = schema.patchMergeKey;
+  if (schema.patchStrategy !== undefined) marks["x-kubernetes-patch-strategy"] = schema.patchStrategy.join(",");
+  return marks;
+}
+
+function extras(schema: Schema): Json {
+  return schema.nullable === true ? { nullable: true } : {};
+}
+
+function zeroOf(schema: Schema): unknown {
+  if (schema.default !== undefined) return schema.default;
+  if (schema.special !== undefined) return undefined;
+  switch (schema.type) {
+    case "string":
+      return schema.format === "byte" ? undefined : "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "object":
+      return {};
+    default:
+      return undefined;
+  }
+}
+
+function sortedObject(entries: ReadonlyMap<string, unknown>): Json {
+  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What the fields are that objects share. */
+const descriptions: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  apiVersion: "Group and version of the schema this object is written in.",
+  kind: "Name of the schema this object is written in.",
+  metadata: "Name, labels and other data that every object has.",
+  spec: "What is wanted.",
+  status: "What was observed.",
+  items: "The objects of the list.",
+});
