@@ -1,0 +1,242 @@
+/** DeleteOptions, and the two phases of a deletion. */
+import assert from "node:assert/strict";
+import { type Api, suite } from "../harness.ts";
+import { claim, configMap } from "../objects.ts";
+import { absent, present } from "../view.ts";
+
+const inBothDomains = suite();
+
+const hold = { finalizers: ["example.com/hold"] };
+
+/** A collection of config maps with one object, `m1`. */
+async function one(api: Api, metadata = {}): Promise<{ maps: string; path: string; uid: string; version: string }> {
+  const { configMaps: maps } = await api.place();
+  const made = (await api.post(maps, configMap("m1", {}, metadata))).expect(201);
+  const version = made.string("metadata.resourceVersion");
+  return { maps, path: `${maps}/m1`, uid: made.string("metadata.uid"), version };
+}
+
+const options = (fields: Record<string, unknown> = {}): unknown => ({
+  kind: "DeleteOptions",
+  apiVersion: "v1",
+  ...fields,
+});
+
+inBothDomains("options may come in the body of a delete, or not at all [DELOPT-01] [DELOPT-02]", async (api) => {
+  const { maps, path } = await one(api);
+  (await api.delete(path, options())).expect([200, 202]);
+  (await api.get(path)).expect(404);
+  (await api.post(maps, configMap("m1"))).expect(201);
+  (await api.delete(path)).expect([200, 202]);
+  (await api.get(path)).expect(404);
+  for (const name of ["a", "b"]) (await api.post(maps, configMap(name))).expect(201);
+  (await api.delete(maps, options())).expect(200);
+  (await api.get(maps)).expect(200, { items: [] });
+});
+
+inBothDomains(
+  "options that cannot be read are refused and delete nothing [DELOPT-04] [DELOPT-05] [DELOPT-08] [DELOPT-10]",
+  async (api) => {
+    const { path } = await one(api);
+    (await api.delete(path, configMap("x"))).rejected();
+    (await api.delete(path, "{")).rejected();
+    (await api.delete(path, "[]")).rejected();
+    (await api.delete(path, options({ gracePeriodSeconds: "x" }))).refused(400, "BadRequest");
+    (await api.delete(path, options({ propagationPolicy: 5 }))).refused(400, "BadRequest");
+    (await api.delete(path, options({ orphanDependents: "yes" }))).refused(400, "BadRequest");
+    (await api.delete(path, options({ ignoreStoreReadErrorWithClusterBreakingPotential: "x" }))).rejected();
+    (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
+  },
+  { differs: "1.32 answers 500 to options it cannot decode" },
+);
+
+inBothDomains("options may be those of the meta group [DELOPT-01]", async (api) => {
+  const { maps, path } = await one(api);
+  (await api.delete(path, { kind: "DeleteOptions", apiVersion: "meta.k8s.io/v1" })).expect(200);
+  (await api.get(maps)).expect(200, { items: [] });
+});
+
+inBothDomains("a dry run may be asked for in the body [DELOPT-03]", async (api) => {
+  const { maps, path } = await one(api);
+  (await api.delete(path, options({ dryRun: ["All"] }))).expect(200);
+  (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
+  (await api.delete(maps, options({ dryRun: ["All"] }))).expect(200);
+  (await api.get(path)).expect(200);
+  (await api.delete(path, options({ dryRun: ["Foo"] }))).refused(422, "Invalid", /dryRun/);
+  (await api.get(path)).expect(200);
+});
+
+inBothDomains("gracePeriodSeconds is a number [DELOPT-04]", async (api) => {
+  const { path } = await one(api);
+  (await api.delete(path, options({ gracePeriodSeconds: 0 }))).expect(200);
+  (await api.get(path)).expect(404);
+});
+
+inBothDomains("propagationPolicy is one of three texts [DELOPT-05] [DELOPT-06]", async (api) => {
+  const { maps, path } = await one(api);
+  (await api.delete(path, options({ propagationPolicy: "Foo" }))).refused(
+    422,
+    "Invalid",
+    /propagationPolicy: Unsupported value: "Foo": supported values: "Foreground", "Background", "Orphan"/,
+  );
+  (await api.get(path)).expect(200);
+  (await api.delete(path, options({ propagationPolicy: "Background" }))).expect(200);
+  (await api.get(maps)).expect(200, { items: [] });
+});
+
+inBothDomains(
+  "a deletion in the foreground, or one that orphans, leaves its finalizer until dependents are seen to [DELOPT-07]",
+  async (api) => {
+    for (const [policy, finalizer] of [
+      ["Foreground", "foregroundDeletion"],
+      ["Orphan", "orphan"],
+    ] as const) {
+      const { path } = await one(api, hold);
+      (await api.delete(path, options({ propagationPolicy: policy }))).expect([200, 202], {
+        "metadata.deletionTimestamp": present,
+        "metadata.finalizers": (value: unknown) => (value as string[]).includes(finalizer),
+      });
+      (await api.get(path)).expect(200, { "metadata.deletionGracePeriodSeconds": 0 });
+      (await api.patch(path, { metadata: { finalizers: null } })).expect(200);
+      (await api.get(path)).expect(404);
+    }
+  },
+);
+
+inBothDomains("a later policy replaces the finalizer of an earlier one [DELOPT-07]", async (api) => {
+  const { path } = await one(api, hold);
+  (await api.delete(path, options({ propagationPolicy: "Orphan" }))).expect([200, 202]);
+  (await api.delete(path, options({ propagationPolicy: "Foreground" }))).expect([200, 202]);
+  (await api.get(path)).expect(200, {
+    "metadata.finalizers": (value: unknown) =>
+      (value as string[]).includes("foregroundDeletion") && !(value as string[]).includes("orphan"),
+  });
+});
+
+inBothDomains("orphanDependents is the older form, and goes with no policy [DELOPT-08]", async (api) => {
+  const { path } = await one(api, hold);
+  (await api.delete(path, options({ orphanDependents: true, propagationPolicy: "Background" }))).refused(
+    422,
+    "Invalid",
+    /propagationPolicy: Invalid value: .*orphanDependents and deletionPropagation cannot be both set/,
+  );
+  (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
+  (await api.delete(path, options({ orphanDependents: true }))).expect([200, 202]);
+  (await api.get(path)).expect(200, {
+    "metadata.finalizers": (value: unknown) => (value as string[]).includes("orphan"),
+  });
+});
+
+inBothDomains("preconditions that do not hold keep the object [DELOPT-09]", async (api) => {
+  const { path, uid, version } = await one(api);
+  (await api.delete(path, options({ preconditions: { uid: "other" } }))).refused(
+    409,
+    "Conflict",
+    /"m1": the UID in the precondition \(other\) does not match the UID in record \(.+\)\. The object might have been deleted and then recreated/,
+  );
+  (await api.delete(path, options({ preconditions: { resourceVersion: "1" } }))).refused(
+    409,
+    "Conflict",
+    /"m1": the ResourceVersion in the precondition \(1\) does not match the ResourceVersion in record \(\d+\)\. The object might have been modified/,
+  );
+  (await api.get(path)).expect(200);
+  (await api.delete(path, options({ preconditions: { uid, resourceVersion: version } }))).expect(200);
+  (await api.get(path)).expect(404);
+});
+
+inBothDomains("the flag for unreadable objects means nothing by default [DELOPT-10] [FORCE-01]", async (api) => {
+  const { path } = await one(api, hold);
+  (await api.delete(path, options({ ignoreStoreReadErrorWithClusterBreakingPotential: true }))).expect([200, 202]);
+  (await api.get(path)).expect(200, { "metadata.deletionTimestamp": present });
+});
+
+inBothDomains(
+  "deleting a collection answers with a Status [DELOPT-11] [EP-26]",
+  async (api) => {
+    const { maps } = await one(api);
+    (await api.post(maps, configMap("m2"))).expect(201);
+    (await api.delete(maps)).expect(200, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: (value: unknown) => typeof value === "object",
+      status: "Success",
+      code: 200,
+      "details.kind": "configmaps",
+    });
+    (await api.get(maps)).expect(200, { items: [] });
+  },
+  { differs: "1.32 answers with the list of deleted objects" },
+);
+
+inBothDomains(
+  "a live object with finalizers becomes terminating, and stays readable [DELST-01] [DELST-02]",
+  async (api) => {
+    const { maps, path } = await one(api, hold);
+    (await api.delete(path)).expect([200, 202], { kind: /ConfigMap|Status/ });
+    (await api.get(path)).expect(200, {
+      "metadata.deletionTimestamp": present,
+      "metadata.finalizers": hold.finalizers,
+    });
+    (await api.get(maps)).expect(200, { "items.length": 1, "items.0.metadata.deletionTimestamp": present });
+  },
+);
+
+inBothDomains(
+  "removing the last finalizer removes the object, removing another does not [DELST-03] [DELST-04]",
+  async (api) => {
+    const { path } = await one(api, { finalizers: ["example.com/a", "example.com/b"] });
+    (await api.delete(path)).expect([200, 202]);
+    (await api.patch(path, { metadata: { finalizers: ["example.com/b"] } })).expect(200);
+    (await api.get(path)).expect(200, { "metadata.finalizers": ["example.com/b"] });
+    (await api.patch(path, { metadata: { finalizers: [] } })).expect(200, { "metadata.name": "m1" });
+    (await api.get(path)).expect(404);
+  },
+);
+
+inBothDomains("an object without finalizers goes at once [DELST-05]", async (api) => {
+  const { path, uid } = await one(api);
+  (await api.delete(path)).expect(200, {
+    kind: "Status",
+    status: "Success",
+    "details.name": "m1",
+    "details.kind": "configmaps",
+    "details.uid": uid,
+  });
+  (await api.get(path)).refused(404, "NotFound", 'configmaps "m1" not found');
+  (await api.delete(path)).refused(404, "NotFound", 'configmaps "m1" not found');
+});
+
+inBothDomains("finalizers removed from a live object do not delete it [DELST-03]", async (api) => {
+  const { path } = await one(api, hold);
+  (await api.patch(path, { metadata: { finalizers: null } })).expect(200);
+  (await api.get(path)).expect(200, { "metadata.finalizers": absent });
+});
+
+inBothDomains("an object is deleted once, however many ask [DELST-05]", async (api) => {
+  const { maps } = await one(api);
+  const version = (await api.get(maps)).string("metadata.resourceVersion");
+  const stream = await api.watch(`${maps}?resourceVersion=${version}`);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => api.delete(`${maps}/m1`)));
+  const codes = answers.map((answer) => answer.status).sort();
+  assert.deepEqual(codes, [200, ...Array.from({ length: 9 }, () => 404)]);
+  (await api.post(maps, configMap("last"))).expect(201);
+  const events = await stream.take(2);
+  assert.deepEqual(
+    events.map((event) => event.type),
+    ["DELETED", "ADDED"],
+  );
+});
+
+inBothDomains("deleting a collection leaves those with finalizers terminating [DELST-01] [EP-27]", async (api) => {
+  const { maps } = await one(api, hold);
+  (await api.post(maps, configMap("m2"))).expect(201);
+  (await api.delete(maps)).expect(200);
+  const left = (await api.get(maps)).expect(200, { "items.0.metadata.deletionTimestamp": present });
+  assert.deepEqual(left.names(), ["m1"]);
+});
+
+inBothDomains("a claim is answered with the claim [EP-25] [DELST-05]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, claim("c1"))).expect(201);
+  (await api.delete(`${claims}/c1`)).expect([200, 202], { kind: "PersistentVolumeClaim", "metadata.name": "c1" });
+});

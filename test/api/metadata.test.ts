@@ -1,0 +1,402 @@
+/** The envelope and ObjectMeta of every object, and who owns which fields after plain writes. */
+import assert from "node:assert/strict";
+import { type Answer, patchTypes } from "../client.ts";
+import { suite } from "../harness.ts";
+import { attributesClass, attributesClasses, claim, configMap } from "../objects.ts";
+import { absent, present, type View } from "../view.ts";
+
+const inBothDomains = suite();
+
+inBothDomains(
+  "apiVersion and kind are those of the type, in the core group and in others [META-01] [META-02] [META-03]",
+  async (api) => {
+    const { claims } = await api.place();
+    const name = api.unique();
+    (await api.post(claims, claim("c1"))).expect(201);
+    (await api.get(`${claims}/c1`)).expect(200, { apiVersion: "v1", kind: "PersistentVolumeClaim" });
+    (await api.post(attributesClasses, attributesClass(name))).expect(201);
+    (await api.get(`${attributesClasses}/${name}`)).expect(200, {
+      apiVersion: "storage.k8s.io/v1beta1",
+      kind: "VolumeAttributesClass",
+    });
+  },
+);
+
+inBothDomains("generateName gives a unique name that starts with the prefix [META-04]", async (api) => {
+  const { claims } = await api.place();
+  const names = new Set<string>();
+  for (let i = 0; i < 5; i++) {
+    const { name: _, ...metadata } = { name: "", generateName: "p-" };
+    const answer = (await api.post(claims, { ...claim("x"), metadata })).expect(201, {
+      "metadata.name": /^p-[bcdfghjklmnpqrstvwxz2456789]{5}$/,
+      "metadata.generateName": "p-",
+    });
+    names.add(answer.string("metadata.name"));
+  }
+  assert.equal(names.size, 5);
+});
+
+inBothDomains("a long generateName is cut so that the name stays valid [META-04]", async (api) => {
+  const { claims } = await api.place();
+  const answer = await api.post(claims, { ...claim("x"), metadata: { generateName: "p".repeat(70) } });
+  answer.expect(201, { "metadata.name": /^p{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/ });
+});
+
+inBothDomains("a name is kept when generateName is there too [META-05]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, claim("kept", {}, { generateName: "p-" }))).expect(201, { "metadata.name": "kept" });
+});
+
+inBothDomains(
+  "a namespaced object has its namespace, taken from the path; a cluster-scoped one has none [META-06] [META-07]",
+  async (api) => {
+    const { ns, claims } = await api.place();
+    const name = api.unique();
+    (await api.post(claims, claim("c1"))).expect(201, { "metadata.namespace": ns });
+    (await api.get(`${claims}/c1`)).expect(200, { "metadata.namespace": ns });
+    (await api.post(claims, claim("c2", {}, { namespace: ns }))).expect(201, { "metadata.namespace": ns });
+    (await api.post(attributesClasses, attributesClass(name))).expect(201);
+    (await api.get(`${attributesClasses}/${name}`)).expect(200, { "metadata.namespace": absent });
+  },
+);
+
+inBothDomains("the server gives out the uid, a random one, and it never changes [META-08] [META-09]", async (api) => {
+  const { claims } = await api.place();
+  const made = (await api.post(claims, claim("c1", {}, { uid: "x" }))).expect(201, {
+    "metadata.uid": /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  });
+  const uid = made.string("metadata.uid");
+  const labelled = (await api.patch(`${claims}/c1`, { metadata: { labels: { a: "1" } } })).expect(200, {
+    "metadata.uid": uid,
+  });
+  (await api.put(`${claims}/c1`, withMeta(labelled, { labels: { a: "2" } }))).expect(200, { "metadata.uid": uid });
+  const current = await api.get(`${claims}/c1`);
+  (await api.put(`${claims}/c1`, withMeta(current, { uid: "11111111-2222-4333-8444-555555555555" }))).refused(
+    409,
+    "Conflict",
+    /Precondition failed: UID in precondition: 11111111-2222-4333-8444-555555555555, UID in object meta: /,
+  );
+});
+
+inBothDomains("resourceVersion changes with every write and only then [META-10]", async (api) => {
+  const { claims } = await api.place();
+  const first = (await api.post(claims, claim("c1"))).expect(201).string("metadata.resourceVersion");
+  const read = await api.get(`${claims}/c1`);
+  read.expect(200, { "metadata.resourceVersion": first });
+  const put = (await api.put(`${claims}/c1`, withMeta(read, { labels: { a: "1" } }))).expect(200);
+  const second = put.string("metadata.resourceVersion");
+  assert.notEqual(first, "");
+  assert.notEqual(second, "");
+  assert.notEqual(first, second);
+  (await api.put(`${claims}/c1`, put.value)).expect(200, { "metadata.resourceVersion": second });
+  (await api.patch(`${claims}/c1`, { metadata: { labels: { a: "1" } } })).expect(200, {
+    "metadata.resourceVersion": second,
+  });
+});
+
+inBothDomains("creationTimestamp is the time of creation, whatever was sent, and stays [META-11]", async (api) => {
+  const { claims } = await api.place();
+  const made = (await api.post(claims, claim("c1", {}, { creationTimestamp: "2001-01-01T00:00:00Z" }))).expect(201, {
+    "metadata.creationTimestamp": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+  });
+  const time = made.string("metadata.creationTimestamp");
+  assert.ok(Math.abs(Date.now() - Date.parse(time)) < 10_000, time);
+  (
+    await api.put(`${claims}/c1`, withMeta(made, { creationTimestamp: "2001-01-01T00:00:00Z", labels: { a: "1" } }))
+  ).expect(200, { "metadata.creationTimestamp": time });
+});
+
+inBothDomains(
+  "the first delete request sets deletionTimestamp and later ones leave it [META-12] [META-13]",
+  async (api) => {
+    const { claims } = await api.place();
+    (await api.post(claims, claim("c1", {}, { finalizers: ["example.com/hold"] }))).expect(201, {
+      "metadata.deletionTimestamp": absent,
+    });
+    (await api.delete(`${claims}/c1`)).expect([200, 202]);
+    const first = (await api.get(`${claims}/c1`)).expect(200, {
+      "metadata.deletionTimestamp": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      "metadata.deletionGracePeriodSeconds": 0,
+    });
+    const time = first.string("metadata.deletionTimestamp");
+    assert.ok(Math.abs(Date.now() - Date.parse(time)) < 10_000, time);
+    (await api.delete(`${claims}/c1`)).expect([200, 202]);
+    (await api.get(`${claims}/c1`)).expect(200, { "metadata.deletionTimestamp": time });
+  },
+);
+
+inBothDomains("nobody but a delete request sets deletionTimestamp [META-12]", async (api) => {
+  const { configMaps } = await api.place();
+  const made = (await api.post(configMaps, configMap("m1", {}, { deletionTimestamp: "2001-01-01T00:00:00Z" }))).expect(
+    201,
+    { "metadata.deletionTimestamp": absent },
+  );
+  (await api.patch(`${configMaps}/m1`, { metadata: { deletionTimestamp: "2001-01-01T00:00:00Z" } })).refused(
+    422,
+    "Invalid",
+    /metadata\.deletionTimestamp: Invalid value: .*field is immutable/,
+  );
+  made.expect(201);
+});
+
+inBothDomains("a terminating object can still be written [META-14]", async (api) => {
+  const { configMaps } = await api.place();
+  (await api.post(configMaps, configMap("m1", {}, { finalizers: ["example.com/hold"] }))).expect(201);
+  (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
+  (await api.patch(`${configMaps}/m1`, { metadata: { labels: { a: "1" } }, data: { k: "v" } })).expect(200, {
+    "metadata.labels": { a: "1" },
+    "data.k": "v",
+    "metadata.deletionTimestamp": present,
+  });
+});
+
+inBothDomains("finalizers may be reordered and removed in any order [META-15] [META-16]", async (api) => {
+  const { configMaps } = await api.place();
+  const made = (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1", "a.io/2"] }))).expect(201);
+  (await api.put(`${configMaps}/m1`, withMeta(made, { finalizers: ["a.io/2", "a.io/1"] }))).expect(200, {
+    "metadata.finalizers": ["a.io/2", "a.io/1"],
+  });
+  (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
+  (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: ["a.io/1"] } })).expect(200, {
+    "metadata.finalizers": ["a.io/1"],
+  });
+  (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: [] } })).expect(200);
+  (await api.get(`${configMaps}/m1`)).expect(404);
+});
+
+inBothDomains("a terminating object takes no new finalizers [META-17]", async (api) => {
+  const { configMaps } = await api.place();
+  (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1"] }))).expect(201);
+  (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
+  (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: ["a.io/1", "a.io/2"] } })).refused(
+    422,
+    "Invalid",
+    /metadata\.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"a\.io\/2"\}/,
+  );
+  (await api.get(`${configMaps}/m1`)).expect(200, { "metadata.finalizers": ["a.io/1"] });
+});
+
+inBothDomains("labels and annotations are maps of texts [META-18]", async (api) => {
+  const { claims } = await api.place();
+  const annotations = { "example.com/a": "any {text}\n\u0000ü", "": "" };
+  const { "": _, ...good } = annotations;
+  const metadata = { labels: { a: "1", "example.com/b": "" }, annotations: good };
+  (await api.post(claims, claim("c1", {}, metadata))).expect(201);
+  const read = await api.get(`${claims}/c1`);
+  read.expect(200, { "metadata.labels": metadata.labels, "metadata.annotations": good });
+  for (const field of ["labels", "annotations"]) {
+    (await api.post(claims, claim("c2", {}, { [field]: { a: 1 } }))).refused(400, "BadRequest");
+    (await api.post(claims, claim("c2", {}, { [field]: ["a"] }))).refused(400, "BadRequest");
+  }
+  (await api.get(`${claims}/c2`)).expect(404);
+});
+
+inBothDomains("keys and values of labels and annotations have a syntax [META-19]", async (api) => {
+  const { claims } = await api.place();
+  const refused = async (metadata: Record<string, unknown>, field: string, message: RegExp): Promise<void> => {
+    (await api.post(claims, claim("c1", {}, metadata))).refused(422, "Invalid", message, {
+      [`details.causes[field=${field}].reason`]: "FieldValueInvalid",
+    });
+  };
+  const name = /name part must consist of alphanumeric characters, '-', '_' or '\.'/;
+  await refused({ labels: { "bad key": "1" } }, "metadata.labels", name);
+  await refused(
+    { labels: { "a/b/c": "1" } },
+    "metadata.labels",
+    /a qualified name must consist of alphanumeric characters/,
+  );
+  await refused({ labels: { a: "b c" } }, "metadata.labels", /a valid label must be an empty string or consist of/);
+  await refused({ labels: { a: "x".repeat(64) } }, "metadata.labels", /must be no more than 63 characters/);
+  await refused({ annotations: { "bad key": "1" } }, "metadata.annotations", name);
+  (await api.post(claims, claim("c1", {}, { annotations: { a: "x".repeat(256 * 1024) } }))).refused(
+    422,
+    "Invalid",
+    /metadata\.annotations: Too long: may not be more than 262144 bytes/,
+  );
+  (await api.get(claims)).expect(200, { items: [] });
+});
+
+inBothDomains(
+  "generation counts changes of the spec; links and references are kept or dropped as known [META-21]",
+  async (api) => {
+    const { ns, configMaps } = await api.place();
+    const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
+    const deployment = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "d1", generation: 7, selfLink: "/somewhere" },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { a: "1" } },
+        template: { metadata: { labels: { a: "1" } }, spec: { containers: [{ name: "c", image: "i" }] } },
+      },
+    };
+    const made = (await api.post(deployments, deployment)).expect(201, { "metadata.generation": 1 });
+    (await api.patch(`${deployments}/d1`, { spec: { replicas: 2 } })).expect(200, { "metadata.generation": 2 });
+    (await api.patch(`${deployments}/d1`, { metadata: { labels: { x: "1" } } })).expect(200, {
+      "metadata.generation": 2,
+    });
+    (await api.patch(`${deployments}/d1/status`, { status: { observedGeneration: 2 } })).expect(200, {
+      "metadata.generation": 2,
+      "status.observedGeneration": 2,
+    });
+    const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "d1", uid: made.string("metadata.uid") };
+    (await api.post(configMaps, configMap("m1", {}, { ownerReferences: [owner] }))).expect(201, {
+      "metadata.ownerReferences": [owner],
+      "metadata.selfLink": absent,
+    });
+    (await api.post(configMaps, configMap("m2", {}, { ownerReferences: [{ ...owner, uid: "" }] }))).refused(
+      422,
+      "Invalid",
+      /metadata\.ownerReferences(\[0\])?\.uid: (Required|Invalid) value/,
+    );
+    const both = [
+      { ...owner, controller: true },
+      { ...owner, uid: "2", name: "d2", controller: true },
+    ];
+    (await api.post(configMaps, configMap("m3", {}, { ownerReferences: both }))).refused(
+      422,
+      "Invalid",
+      /Only one reference can have Controller set to true/,
+    );
+  },
+);
+
+inBothDomains("an object to be created carries no resourceVersion [META-22]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, claim("c1", {}, { resourceVersion: "5" }))).has({
+    kind: "Status",
+    status: "Failure",
+    message: /resourceVersion should not be set on objects to be created/,
+  });
+  (await api.get(`${claims}/c1`)).expect(404);
+});
+
+inBothDomains(
+  "a create records its manager and what it set [META-20] [MF-01] [MF-05] [MF-06] [MF-07] [MF-08] [MF-09]",
+  async (api) => {
+    const { claims } = await api.place();
+    const made = await api.post(`${claims}?fieldManager=m1`, claim("c1", {}, { labels: { a: "1" } }));
+    made.expect(201, {
+      "metadata.managedFields.length": 1,
+      "metadata.managedFields.0.manager": "m1",
+      "metadata.managedFields.0.operation": "Update",
+      "metadata.managedFields.0.apiVersion": "v1",
+      "metadata.managedFields.0.time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+      "metadata.managedFields.0.fieldsType": "FieldsV1",
+      "metadata.managedFields.0.subresource": absent,
+      "metadata.managedFields.0.fieldsV1.f:metadata.f:labels.f:a": {},
+      "metadata.managedFields.0.fieldsV1.f:spec.f:accessModes": {},
+    });
+    const time = Date.parse(made.string("metadata.managedFields.0.time"));
+    assert.ok(Math.abs(Date.now() - time) < 10_000);
+    const name = api.unique();
+    (await api.post(`${attributesClasses}?fieldManager=m1`, attributesClass(name))).expect(201, {
+      "metadata.managedFields.0.apiVersion": "storage.k8s.io/v1beta1",
+    });
+  },
+);
+
+inBothDomains("every write that is no apply is an Update of its manager [MF-03]", async (api) => {
+  const { configMaps } = await api.place();
+  const path = `${configMaps}/m1`;
+  const expectOwner = (answer: Answer, manager: string, key: string): void => {
+    const entry = entryOf(answer, manager).has({ operation: "Update", fieldsType: "FieldsV1", apiVersion: "v1" });
+    entry.has({ [`fieldsV1.f:data.f:${key}`]: {} });
+  };
+  const made = await api.post(`${configMaps}?fieldManager=post`, configMap("m1", { a: "1" }));
+  expectOwner(made.expect(201), "post", "a");
+  const body = made.value as { data: object };
+  const put = await api.put(`${path}?fieldManager=put`, { ...body, data: { ...body.data, b: "1" } });
+  expectOwner(put.expect(200), "put", "b");
+  const json = await api.patch(
+    `${path}?fieldManager=json`,
+    [{ op: "add", path: "/data/c", value: "1" }],
+    patchTypes.json,
+  );
+  expectOwner(json.expect(200), "json", "c");
+  const merge = await api.patch(`${path}?fieldManager=merge`, { data: { d: "1" } });
+  expectOwner(merge.expect(200), "merge", "d");
+  const strategic = await api.patch(`${path}?fieldManager=strategic`, { data: { e: "1" } }, patchTypes.strategic);
+  expectOwner(strategic.expect(200), "strategic", "e");
+  const all = await api.get(path);
+  for (const [manager, key] of [
+    ["post", "a"],
+    ["put", "b"],
+    ["json", "c"],
+    ["merge", "d"],
+    ["strategic", "e"],
+  ] as const) {
+    expectOwner(all, manager, key);
+  }
+});
+
+inBothDomains("a field belongs to the manager that changed it last [MF-03]", async (api) => {
+  const { configMaps } = await api.place();
+  (await api.post(`${configMaps}?fieldManager=m1`, configMap("m1", { a: "1", b: "1" }))).expect(201);
+  const changed = (await api.patch(`${configMaps}/m1?fieldManager=m2`, { data: { a: "2" } })).expect(200);
+  entryOf(changed, "m1").has({ "fieldsV1.f:data.f:a": absent, "fieldsV1.f:data.f:b": {} });
+  entryOf(changed, "m2").has({ "fieldsV1.f:data.f:a": {}, "fieldsV1.f:data.f:b": absent });
+  const gone = (await api.patch(`${configMaps}/m1?fieldManager=m3`, { data: { a: null } })).expect(200);
+  assert.equal(gone.list("metadata.managedFields").filter((entry) => entry.at("manager") === "m2").length, 0);
+});
+
+inBothDomains("items of lists are owned by key, members of sets by value [MF-10]", async (api) => {
+  const { claims, configMaps } = await api.place();
+  (await api.post(configMaps, configMap("m1", {}, { finalizers: ["example.com/x"] }))).expect(201, {
+    "metadata.managedFields.0.fieldsV1.f:metadata.f:finalizers": { ".": {}, 'v:"example.com/x"': {} },
+  });
+  (await api.post(claims, claim("c1"))).expect(201);
+  const conditions = [{ type: "Resizing", status: "True" }];
+  const answer = await api.patch(`${claims}/c1/status?fieldManager=resizer`, { status: { conditions } });
+  entryOf(answer.expect(200), "resizer").has({
+    "fieldsV1.f:status.f:conditions": (value: unknown) => {
+      const item = (value as Record<string, Record<string, unknown>>)['k:{"type":"Resizing"}'];
+      return item !== undefined && "." in item && "f:type" in item && "f:status" in item;
+    },
+  });
+});
+
+inBothDomains("a write of the status is marked as such [MF-11]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(`${claims}?fieldManager=m`, claim("c1"))).expect(201);
+  const answer = (await api.patch(`${claims}/c1/status?fieldManager=m`, { status: { phase: "Bound" } })).expect(200);
+  const entries = answer.list("metadata.managedFields").filter((entry) => entry.at("manager") === "m");
+  assert.equal(entries.length, 2);
+  const status = entries.find((entry) => entry.at("subresource") === "status");
+  assert.ok(status, answer.title);
+  status.has({ operation: "Update", "fieldsV1.f:status.f:phase": {}, "fieldsV1.f:spec": absent });
+});
+
+inBothDomains("what the server gives out is nobody's [MF-12]", async (api) => {
+  const { claims } = await api.place();
+  const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" }, generateName: "c" }))).expect(201);
+  (await api.patch(`${claims}/c1`, { metadata: { annotations: { b: "1" } } })).expect(200);
+  for (const answer of [made, await api.get(`${claims}/c1`)]) {
+    const text = JSON.stringify(answer.at("metadata.managedFields"));
+    for (const field of [
+      "name",
+      "namespace",
+      "uid",
+      "resourceVersion",
+      "creationTimestamp",
+      "generation",
+      "managedFields",
+    ]) {
+      assert.ok(!text.includes(`"f:${field}"`), `${field} is owned: ${text}`);
+    }
+  }
+});
+
+/** The one entry of a manager, whatever its subresource. */
+function entryOf(answer: Answer, manager: string): View {
+  const entries = answer.list("metadata.managedFields").filter((entry) => entry.at("manager") === manager);
+  assert.equal(entries.length, 1, `${answer.title}: entries of ${manager}`);
+  return entries[0]!;
+}
+
+/** The object of an answer with other metadata fields. */
+function withMeta(answer: Answer, metadata: Record<string, unknown>): unknown {
+  const object = answer.value as { metadata: object };
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
+}

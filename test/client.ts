@@ -1,0 +1,300 @@
+/**
+ * An HTTP client for tests: requests over node:https, answers with expectations, watch streams read line by line.
+ * What is sent is written with Kubernetes' names and renamed to those of the server's domain on the way out.
+ */
+import assert from "node:assert/strict";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import https from "node:https";
+import { type Fields, type Rename, View } from "./view.ts";
+
+/** How long anything may take before a test gives up waiting. */
+export const patienceMs = 15_000;
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly agent: https.Agent;
+  readonly rename: Rename;
+  /** Bearer tokens by user name. */
+  readonly tokens: Readonly<Record<string, string>>;
+}
+
+export interface SendOptions {
+  /** User whose token is sent, `admin` by default; `nobody` sends no credentials. */
+  readonly as?: string;
+  readonly accept?: string;
+  /** Type of the body; `application/json` by default. An empty text sends none. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** Sends everything as written, without the names of the domain. */
+  readonly literal?: boolean;
+  /** Another way to the server, for instance with a client certificate. */
+  readonly agent?: https.Agent;
+}
+
+export const patchTypes = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+} as const;
+
+/** Accept header of a Table. */
+export const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1";
+
+export class Answer extends View {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+
+  constructor(title: string, message: IncomingMessage, bytes: Buffer, rename: Rename) {
+    const text = bytes.toString();
+    const status = message.statusCode ?? 0;
+    super(parsed(text), rename, `${title} answered ${status} ${text.slice(0, 1500)}`);
+    this.status = status;
+    this.headers = message.headers;
+    this.bytes = bytes;
+  }
+
+  get text(): string {
+    return this.bytes.toString();
+  }
+
+  /** Texts of the `Warning` headers. */
+  get warnings(): string[] {
+    const header = this.headers["warning"] ?? "";
+    return [...header.matchAll(/299 - ("(?:[^"\\]|\\.)*")/g)].map((match) => JSON.parse(match[1]!) as string);
+  }
+
+  /** Checks status and fields of the body. */
+  expect(status: number | readonly number[], fields: Fields = {}): this {
+    const allowed = typeof status === "number" ? [status] : status;
+    assert.ok(allowed.includes(this.status), `${this.title}\nstatus must be ${allowed.join(" or ")}`);
+    return this.has(fields);
+  }
+
+  /** Checks that the answer is a failure `Status` with this code, reason and message. */
+  refused(code: number, reason: string, message?: string | RegExp, fields: Fields = {}): this {
+    return this.expect(code, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: (value: unknown) => typeof value === "object",
+      status: "Failure",
+      reason,
+      code,
+      ...(message === undefined ? {} : { message }),
+      ...fields,
+    });
+  }
+
+  /** Checks that the answer is some failure `Status` of the client's making (the specification names no code). */
+  rejected(message?: string | RegExp): this {
+    assert.ok(this.status >= 400 && this.status < 500, `${this.title}\nmust be a 4xx`);
+    return this.has({ kind: "Status", status: "Failure", code: this.status, ...(message ? { message } : {}) });
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+export class Client {
+  readonly endpoint: Endpoint;
+  readonly #streams = new Set<WatchStream>();
+
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  get(path: string, options?: SendOptions): Promise<Answer> {
+    return this.send("GET", path, undefined, options);
+  }
+
+  post(path: string, body: unknown, options?: SendOptions): Promise<Answer> {
+    return this.send("POST", path, body, options);
+  }
+
+  put(path: string, body: unknown, options?: SendOptions): Promise<Answer> {
+    return this.send("PUT", path, body, options);
+  }
+
+  delete(path: string, body?: unknown, options?: SendOptions): Promise<Answer> {
+    return this.send("DELETE", path, body, options);
+  }
+
+  /** A merge patch, or another type. */
+  patch(path: string, body: unknown, type: string = patchTypes.merge, options?: SendOptions): Promise<Answer> {
+    return this.send("PATCH", path, body, { type, ...options });
+  }
+
+  /** Any request. A body that is no text and no bytes is sent as JSON. */
+  async send(method: string, path: string, body?: unknown, options: SendOptions = {}): Promise<Answer> {
+    const message = await this.#open(method, path, body, options);
+    const pieces: Buffer[] = [];
+    for await (const piece of message) pieces.push(piece as Buffer);
+    return new Answer(`${method} ${path}`, message, Buffer.concat(pieces), this.endpoint.rename);
+  }
+
+  /** Opens a watch; `watch=true` is added. Fails when the answer is no stream. */
+  async watch(path: string, options: SendOptions = {}): Promise<WatchStream> {
+    const target = `${path}${path.includes("?") ? "&" : "?"}watch=true`;
+    const message = await this.#open("GET", target, undefined, options);
+    assert.equal(message.statusCode, 200, `GET ${target}`);
+    const stream = new WatchStream(`GET ${target}`, message, this.endpoint.rename);
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  /** Ends the streams a test left open. */
+  close(): void {
+    for (const stream of this.#streams) stream.close();
+    this.#streams.clear();
+  }
+
+  #open(method: string, path: string, body: unknown, options: SendOptions): Promise<IncomingMessage> {
+    const { host, port, agent, tokens } = this.endpoint;
+    const rename: Rename = options.literal === true ? (text) => text : this.endpoint.rename;
+    const headers: Record<string, string | string[]> = { "user-agent": "suite/1.0" };
+    const user = options.as ?? "admin";
+    if (user !== "nobody") headers["authorization"] = `Bearer ${tokens[user] ?? user}`;
+    if (options.accept !== undefined) headers["accept"] = rename(options.accept);
+    const bytes = bodyBytes(body, rename);
+    if (bytes !== undefined) {
+      headers["content-length"] = String(bytes.length);
+      const type = options.type ?? "application/json";
+      if (type !== "") headers["content-type"] = type;
+    }
+    for (const [name, value] of Object.entries(options.headers ?? {})) {
+      headers[name.toLowerCase()] = typeof value === "string" ? rename(value) : value.map(rename);
+    }
+    return new Promise((resolve, reject) => {
+      const request = https.request(
+        { host, port, method, path: rename(path), headers, agent: options.agent ?? agent, timeout: 60_000 },
+        resolve,
+      );
+      request.on("timeout", () => request.destroy(new Error(`${method} ${path}: no answer in time`)));
+      request.on("error", reject);
+      request.end(bytes);
+    });
+  }
+}
+
+function bodyBytes(body: unknown, rename: Rename): Buffer | undefined {
+  if (body === undefined) return undefined;
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(rename(typeof body === "string" ? body : JSON.stringify(body)));
+}
+
+/** One document of a watch stream. */
+export class WatchEvent extends View {
+  get type(): string {
+    return this.string("type");
+  }
+
+  /** Name of the object. */
+  get name(): string {
+    return this.string("object.metadata.name");
+  }
+
+  /** Version of the object. */
+  get version(): string {
+    return this.string("object.metadata.resourceVersion");
+  }
+}
+
+export class WatchStream {
+  readonly title: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly #message: IncomingMessage;
+  readonly #rename: Rename;
+  readonly #events: WatchEvent[] = [];
+  #rest = "";
+  #ended: "end" | "cut" | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(title: string, message: IncomingMessage, rename: Rename) {
+    this.title = title;
+    this.headers = message.headers;
+    this.#message = message;
+    this.#rename = rename;
+    message.setEncoding("utf8");
+    message.on("data", (text: string) => this.#take(text));
+    message.on("end", () => this.#finish("end"));
+    message.on("error", () => this.#finish("cut"));
+    message.on("close", () => this.#finish("cut"));
+  }
+
+  /** The next event. Fails when the stream ends or nothing comes in time. */
+  async next(withinMs: number = patienceMs): Promise<WatchEvent> {
+    const event = await this.#poll(withinMs);
+    if (event !== undefined) return event;
+    throw new Error(`${this.title}: ${this.#ended === undefined ? "nothing came in time" : "the stream ended"}`);
+  }
+
+  /** The next `count` events. */
+  async take(count: number): Promise<WatchEvent[]> {
+    const events: WatchEvent[] = [];
+    while (events.length < count) events.push(await this.next());
+    return events;
+  }
+
+  /** Events up to and with the first that `isLast` accepts. */
+  async until(isLast: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
+    const events: WatchEvent[] = [];
+    for (;;) {
+      const event = await this.next();
+      events.push(event);
+      if (isLast(event)) return events;
+    }
+  }
+
+  /** Everything that comes until the server ends the stream. Fails when it is cut instead of ended. */
+  async rest(withinMs: number = patienceMs): Promise<WatchEvent[]> {
+    const events: WatchEvent[] = [];
+    const deadline = Date.now() + withinMs;
+    for (;;) {
+      const event = await this.#poll(deadline - Date.now());
+      if (event !== undefined) events.push(event);
+      else break;
+    }
+    assert.equal(this.#ended, "end", `${this.title}: the stream must end cleanly`);
+    return events;
+  }
+
+  close(): void {
+    this.#message.destroy();
+  }
+
+  async #poll(withinMs: number): Promise<WatchEvent | undefined> {
+    const deadline = Date.now() + withinMs;
+    while (this.#events.length === 0 && this.#ended === undefined) {
+      const left = deadline - Date.now();
+      if (left <= 0) return undefined;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return this.#events.shift();
+  }
+
+  #take(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line !== "") this.#events.push(new WatchEvent(JSON.parse(line), this.#rename, `${this.title}: ${line}`));
+    }
+    this.#wake?.();
+  }
+
+  #finish(how: "end" | "cut"): void {
+    this.#ended ??= how;
+    this.#wake?.();
+  }
+}

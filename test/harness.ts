@@ -1,0 +1,238 @@
+/**
+ * Running servers for tests that look from outside, over real HTTP: one server per domain and file, in memory, on free
+ * ports, with gates and versions on that the three reference kinds need. Tests are written with Kubernetes' names; the
+ * client puts the names of the domain into what it sends and expects.
+ *
+ * With TEST_SERVER=https://host:port the suites run against that server instead, in the domain k8s.io, to see whether
+ * what they expect is what a 1.32 server does; it must know the tokens below (`admin-token,admin,admin-uid,
+ * system:masters` and so on). Tests that say where the specification differs, or that start servers, are skipped then.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import https from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test, type TestContext } from "node:test";
+import type { ServerSettings } from "#server/options.ts";
+import { Client, type Endpoint, patienceMs } from "./client.ts";
+import { namespace, namespaces, type Place, placeOf } from "./objects.ts";
+import type { Rename } from "./view.ts";
+
+export const domains = ["k8s.io", "platform.io"] as const;
+export type Domain = (typeof domains)[number];
+
+/** A server elsewhere that the suites are pointed at. */
+const external = process.env["TEST_SERVER"];
+
+/** Lines of the token file: token, user, uid, groups. */
+export const tokenLines = [
+  "admin-token,admin,admin-uid,system:masters",
+  "alice-token,alice,alice-uid,developers",
+  "bob-token,bob,bob-uid",
+  "carol-token,carol,carol-uid,auditors",
+];
+
+const tokens = Object.fromEntries(tokenLines.map((line) => [line.split(",")[1]!, line.split(",")[0]!]));
+
+/** Kubernetes' names in `domain`. Written a second time here on purpose: tests do not trust the server's own. */
+export function renamer(domain: Domain): Rename {
+  if (domain === "k8s.io") return (text) => text;
+  return (text) =>
+    text
+      .replaceAll("kubernetes.io", domain)
+      .replaceAll("k8s.io", domain)
+      .replaceAll("io.k8s.", "io.platform.")
+      .replace(/\bkube-(system|public|node-lease)\b/g, "platform-$1");
+}
+
+/** What the checks of the specification's rows are run with, unless a row says "default server". */
+export const gated: ServerSettings = {
+  featureGates: ["VolumeAttributesClass=true", "DynamicResourceAllocation=true", "RecoverVolumeExpansionFailure=true"],
+  runtimeConfig: ["storage.k8s.io/v1beta1=true", "resource.k8s.io/v1beta1=true"],
+};
+
+export interface TestServer {
+  readonly domain: Domain;
+  readonly url: string;
+  /** Certificate authority of the serving certificate, PEM; empty for a server elsewhere. */
+  readonly ca: string;
+  readonly endpoint: Endpoint;
+  close(): Promise<void>;
+}
+
+/** Folders made by this process; they go with it. */
+const folders: string[] = [];
+
+/** A new empty folder under the system's temporary one. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-test-"));
+  folders.push(folder);
+  return folder;
+}
+
+process.once("exit", () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A file with the tokens above, or other lines. */
+export function tokenFile(lines: readonly string[] = tokenLines): string {
+  const file = join(temporaryFolder(), "tokens.csv");
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  return file;
+}
+
+/** Starts a server in this process. The caller closes it. */
+export async function openServer(domain: Domain, settings: ServerSettings = gated): Promise<TestServer> {
+  const rename = renamer(domain);
+  const renamed = JSON.parse(rename(JSON.stringify(settings))) as ServerSettings; // the same shape, other names
+  // Loaded when needed: tests of another server run without ours.
+  const { startServer } = await import("#server/start-server.ts");
+  const running = await startServer({
+    apiDomain: domain,
+    storage: "memory",
+    dataDir: join(temporaryFolder(), "data"),
+    securePort: 0,
+    tokenAuthFile: tokenFile(),
+    ...renamed,
+  });
+  const { url, ca } = running;
+  const endpoint = endpointOf(url, new https.Agent({ keepAlive: true, ca, maxSockets: 256 }), rename);
+  return {
+    domain,
+    url,
+    ca,
+    endpoint,
+    async close() {
+      endpoint.agent.destroy();
+      await running.close();
+    },
+  };
+}
+
+export function endpointOf(url: string, agent: https.Agent, rename: Rename): Endpoint {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port), agent, rename, tokens };
+}
+
+function externalServer(url: string): TestServer {
+  const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false, maxSockets: 256 });
+  return {
+    domain: "k8s.io",
+    url,
+    ca: "",
+    endpoint: endpointOf(url, agent, renamer("k8s.io")),
+    close: () => Promise.resolve(agent.destroy()),
+  };
+}
+
+/** A client of one server for one test. */
+export class Api extends Client {
+  readonly server: TestServer;
+  readonly domain: Domain;
+
+  constructor(server: TestServer) {
+    super(server.endpoint);
+    this.server = server;
+    this.domain = server.domain;
+  }
+
+  /** A name of the domain. */
+  name(text: string): string {
+    return this.endpoint.rename(text);
+  }
+
+  /** A name nobody else uses. */
+  unique(prefix = "t"): string {
+    return `${prefix}-${randomBytes(5).toString("hex")}`;
+  }
+
+  /** A new namespace and the paths of its collections. */
+  async place(): Promise<Place> {
+    const ns = this.unique("ns");
+    (await this.post(namespaces, namespace(ns))).expect(201);
+    return placeOf(ns);
+  }
+}
+
+/** Runs `work` with an own server in each domain. For tests of options. */
+export type OwnServers = (
+  name: string,
+  settings: ServerSettings,
+  run: (api: Api, t: TestContext) => Promise<void>,
+) => void;
+
+export interface Difference {
+  /** Where the specification, or this server on purpose, differs from a 1.32 server. */
+  readonly differs?: string;
+}
+
+/** Registers one test per domain; all tests of a file share its servers. */
+export type InBothDomains = (
+  name: string,
+  run: (api: Api, t: TestContext) => Promise<void>,
+  difference?: Difference,
+) => void;
+
+/** The servers of a test file, started when first needed and closed at its end. */
+export function suite(settings?: ServerSettings): InBothDomains {
+  const servers = new Map<Domain, Promise<TestServer>>();
+  const serverOf = (domain: Domain): Promise<TestServer> => {
+    let server = servers.get(domain);
+    if (server === undefined) {
+      server = external === undefined ? openServer(domain, settings) : Promise.resolve(externalServer(external));
+      servers.set(domain, server);
+    }
+    return server;
+  };
+  after(async () => {
+    for (const server of servers.values()) await (await server).close();
+  });
+  return (name, run, difference = {}) => {
+    for (const domain of external === undefined ? domains : (["k8s.io"] as const)) {
+      const skip = skipped(settings, difference);
+      test(`${domain}: ${name}`, skip === undefined ? {} : { skip }, async (t) => {
+        const api = new Api(await serverOf(domain));
+        try {
+          await run(api, t);
+        } finally {
+          api.close();
+        }
+      });
+    }
+  };
+}
+
+/** Like `suite`, with an own server for the one test. */
+export const withOwnServer: OwnServers = (name, settings, run) => {
+  for (const domain of external === undefined ? domains : ([] as const)) {
+    test(`${domain}: ${name}`, async (t) => {
+      const server = await openServer(domain, settings);
+      const api = new Api(server);
+      try {
+        await run(api, t);
+      } finally {
+        api.close();
+        await server.close();
+      }
+    });
+  }
+};
+
+function skipped(settings: ServerSettings | undefined, { differs }: Difference): string | undefined {
+  if (external === undefined) return undefined;
+  if (settings !== undefined) return "needs a server with options of its own";
+  return differs === undefined ? undefined : `differs from a 1.32 server: ${differs}`;
+}
+
+/** Repeats `work` until it does not throw; its last error when that takes too long. */
+export async function eventually<T>(work: () => Promise<T>, withinMs: number = patienceMs): Promise<T> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * A JSON value seen by a test: fields by path and expectations about them. Expectations are written with Kubernetes'
+ * names; `rename` turns them into those of the server's domain, so that they stay exact in every domain.
+ */
+import assert from "node:assert/strict";
+
+/** A field that must not be there. */
+export const absent = Symbol("absent");
+
+/** A field that must be there, whatever its value. */
+export const present = Symbol("present");
+
+/** What a field must be: exactly a JSON value, matched by an expression, absent, or accepted by a function. */
+export type Expected = unknown;
+
+export type Rename = (text: string) => string;
+
+/**
+ * Fields by path: `metadata.name`, `items.0.spec`, `items.length`; keys with dots in brackets,
+ * `metadata.labels[example.com/a]`; the first item that has a field, `status.conditions[type=Resizing].status`.
+ */
+export type Fields = Readonly<Record<string, Expected>>;
+
+export class View {
+  readonly value: unknown;
+  readonly rename: Rename;
+  /** Heads every message of a failed expectation. */
+  readonly title: string;
+
+  constructor(value: unknown, rename: Rename, title: string) {
+    this.value = value;
+    this.rename = rename;
+    this.title = title;
+  }
+
+  /** The field at a path; `undefined` when there is none. */
+  at(path: string): unknown {
+    let value = this.value;
+    for (const [, inner, plain] of this.rename(path).matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)) {
+      value = step(value, inner, plain);
+    }
+    return value;
+  }
+
+  /** A field that must be a text. */
+  string(path: string): string {
+    const value = this.at(path);
+    assert.equal(typeof value, "string", `${this.title}: ${path} must be a text, is ${shown(value)}`);
+    return String(value);
+  }
+
+  /** A field that must be a list of objects, each as a view of its own. */
+  list(path: string): View[] {
+    const value = this.at(path);
+    assert.ok(Array.isArray(value), `${this.title}: ${path} must be a list, is ${shown(value)}`);
+    return value.map((item, index) => new View(item, this.rename, `${this.title}: ${path}.${index}`));
+  }
+
+  /** Names of a list's items. */
+  names(): string[] {
+    return this.list("items").map((item) => item.string("metadata.name"));
+  }
+
+  /** Checks every field given. */
+  has(fields: Fields): this {
+    for (const [path, expected] of Object.entries(fields)) this.#check(path, this.at(path), expected);
+    return this;
+  }
+
+  #check(path: string, value: unknown, expected: unknown): void {
+    const say = `${this.title}\n${path} is ${shown(value)}`;
+    if (expected === absent) assert.equal(value, undefined, `${say}, must be absent`);
+    else if (expected === present) assert.notEqual(value, undefined, `${say}, must be present`);
+    else if (expected instanceof RegExp) {
+      const pattern = new RegExp(this.rename(expected.source), expected.flags);
+      assert.match(typeof value === "string" ? value : JSON.stringify(value ?? null), pattern, say);
+    } else if (typeof expected === "function") {
+      assert.ok((expected as (value: unknown) => unknown)(value), `${say}, must satisfy ${String(expected)}`);
+    } else {
+      const wanted: unknown = expected === undefined ? undefined : JSON.parse(this.rename(JSON.stringify(expected)));
+      assert.deepEqual(value, wanted, `${say}, must be ${shown(wanted)}`);
+    }
+  }
+}
+
+/** The thing itself or, by `[key=value]`, the first item of a list that has it. */
+function step(value: unknown, inner: string | undefined, plain: string | undefined): unknown {
+  if (value === null || value === undefined) return undefined;
+  const equals = inner?.indexOf("=") ?? -1;
+  if (Array.isArray(value) && inner !== undefined && equals > 0) {
+    const key = inner.slice(0, equals);
+    return value.find((item) => String(property(item, key)) === inner.slice(equals + 1)) as unknown;
+  }
+  return property(value, inner ?? plain ?? "");
+}
+
+function property(value: unknown, key: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) return key === "length" ? value.length : value[Number(key)];
+  return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+}
+
+function shown(value: unknown): string {
+  const text = value === undefined ? "absent" : JSON.stringify(value);
+  return text.length > 1500 ? `${text.slice(0, 1500)}…` : text;
+}
