@@ -17,7 +17,7 @@ export interface ListMeta {
   readonly remainingItemCount?: number;
 }
 
-const pieceLength = 128 * 1024;
+const pieceLength = 64 * 1024;
 const comma = 0x2c;
 const brace = 0x7b;
 
