@@ -108,6 +108,7 @@ test(`nothing acknowledged is lost in ${rounds} kills, and no revision repeats (
     }
 
     const backend = await openSqliteBackend({ clock: systemClock, compactionIntervalMs: 0, dataDir });
+    t.after(() => backend.close());
     assert(backend.revision >= (ordered.at(-1) ?? highest), `${where}: the revision went back`);
     assert(backend.revision >= (story.events.at(-1)?.revision ?? 0));
 

@@ -1,0 +1,332 @@
+/**
+ * Both backends against a model that is a list of events, under one seed: writes right and wrong and several at once,
+ * reads at every age, watches that stop and go, compaction, a memory too small for history, restarts of the durable
+ * one. `FUZZ_SEED` replays a run, `FUZZ_RUNS` sets how many there are.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+
+import { FakeClock } from "#std/fake-clock.ts";
+import { type Random, seededRandom } from "#std/random.ts";
+
+import { Recorder, settle } from "./backend.contract.ts";
+import { type Backend, isCompacted, type Revision } from "./backend.ts";
+import { checkConsistency } from "./consistency.ts";
+import { openMemoryBackend } from "./memory.ts";
+import { openSqliteBackend, type SqliteBackend } from "./sqlite.ts";
+
+const runs = Number(process.env["FUZZ_RUNS"] ?? 6);
+const firstSeed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
+const stepsPerRun = 500;
+
+/** One change, as the model keeps it. */
+interface Change {
+  readonly revision: Revision;
+  readonly key: string;
+  /** `undefined`: deleted. */
+  readonly text: string | undefined;
+  readonly created: Revision;
+}
+
+interface Watching {
+  readonly recorder: Recorder;
+  readonly prefix: string;
+  readonly exact: boolean;
+  readonly after: Revision;
+}
+
+interface Subject {
+  readonly name: string;
+  readonly hasLog: boolean;
+  readonly open: (dataDir: string, clock: FakeClock, historyBytesMax: number) => Promise<Backend>;
+}
+
+const subjects: Subject[] = [
+  {
+    name: "memory",
+    hasLog: false,
+    open: (_dataDir, clock, historyBytesMax) =>
+      Promise.resolve(openMemoryBackend({ clock, historyBytesMax, compactionIntervalMs: 0 })),
+  },
+  {
+    name: "sqlite",
+    hasLog: true,
+    open: (dataDir, clock, historyBytesMax) =>
+      openSqliteBackend({ dataDir, clock, historyBytesMax, compactionIntervalMs: 0 }),
+  },
+];
+
+const resources = ["/registry//pods/", "/registry/apps/deployments/", "/registry//namespaces/"];
+
+function pick<T>(random: Random, items: readonly T[]): T {
+  return items[Math.floor(random.next() * items.length)]!;
+}
+
+function randomKey(random: Random): string {
+  const resource = pick(random, resources);
+  const namespace = resource.endsWith("namespaces/") ? "" : pick(random, ["a/", "b/", "ab/"]);
+  return `${resource}${namespace}${pick(random, ["x", "y", "z", "x-1", "__proto__", "ü"])}`;
+}
+
+class Run {
+  readonly #subject: Subject;
+  readonly #random: Random;
+  readonly #where: string;
+  readonly #dataDir: string;
+  readonly #clock = new FakeClock();
+  readonly #changes: Change[] = [];
+  #watching: Watching[] = [];
+  #backend!: Backend;
+  #historyBytesMax = 0;
+
+  constructor(subject: Subject, seed: number, dataDir: string) {
+    this.#subject = subject;
+    this.#random = seededRandom(seed);
+    this.#where = `FUZZ_SEED=${seed} ${subject.name}`;
+    this.#dataDir = dataDir;
+  }
+
+  async go(): Promise<void> {
+    this.#historyBytesMax = pick(this.#random, [0, 3000, 20_000, 1_000_000]);
+    this.#backend = await this.#open();
+    try {
+      for (let step = 0; step < stepsPerRun; step++) await this.#step();
+      await this.#checkWatches();
+      await this.#checkPresent();
+    } finally {
+      await this.#backend.close();
+    }
+  }
+
+  #open(): Promise<Backend> {
+    return this.#subject.open(this.#dataDir, this.#clock, this.#historyBytesMax);
+  }
+
+  async #step(): Promise<void> {
+    const dice = this.#random.next();
+    if (dice < 0.62) await this.#write();
+    else if (dice < 0.72) await this.#readOld();
+    else if (dice < 0.8) await this.#startWatch();
+    else if (dice < 0.9) this.#nudgeWatch();
+    else if (dice < 0.93) await this.#compact();
+    else if (dice < 0.935 && this.#subject.hasLog) await this.#restart();
+    else if (dice < 0.97) await turn();
+    else await this.#checkPresent();
+  }
+
+  /** A few writes at once, some of them to the same key, some with a wrong expectation. */
+  async #write(): Promise<void> {
+    const count = 1 + Math.floor(this.#random.next() ** 3 * 8);
+    const keys = [randomKey(this.#random), randomKey(this.#random)];
+    const done: Change[] = [];
+    await Promise.all(
+      Array.from({ length: count }, async () => {
+        const key = pick(this.#random, keys);
+        const current = this.#backend.get(key);
+        const expected = this.#random.next() < 0.9 ? (current?.revision ?? 0) : Math.floor(this.#random.next() * 50);
+        const filler = "x".repeat(Math.floor(this.#random.next() * 300));
+        let text = "";
+        const encode = (revision: Revision): { value: Buffer; view: undefined } => {
+          text = `${key} ${revision} ${filler}`;
+          return { value: Buffer.from(text), view: undefined };
+        };
+        const isRemoval = current !== undefined && this.#random.next() < 0.3;
+        const result = isRemoval
+          ? await this.#backend.remove(key, expected, encode)
+          : await this.#backend.put(key, expected, encode);
+        if (!result.ok) {
+          assert.notEqual(result.current?.revision ?? 0, isRemoval ? expected || -1 : expected, this.#where);
+          return;
+        }
+        const { revision, created } = result.entry;
+        assert.equal(result.entry.value.toString(), text, this.#where);
+        done.push({ revision, key, text: isRemoval ? undefined : text, created });
+      }),
+    );
+    for (const change of done.toSorted((a, b) => a.revision - b.revision)) {
+      assert(change.revision > (this.#changes.at(-1)?.revision ?? 0), this.#where);
+      const before = this.#stateAt(Number.POSITIVE_INFINITY).get(change.key);
+      // The creation is that of the version replaced, or a new one.
+      assert.equal(change.created, before?.created ?? change.revision, this.#where);
+      this.#changes.push(change);
+    }
+  }
+
+  #stateAt(revision: Revision): Map<string, Change> {
+    const state = new Map<string, Change>();
+    for (const change of this.#changes) {
+      if (change.revision > revision) break;
+      if (change.text === undefined) state.delete(change.key);
+      else state.set(change.key, change);
+    }
+    return state;
+  }
+
+  #anyRevision(): Revision {
+    return Math.floor(this.#random.next() * (this.#backend.revision + 1));
+  }
+
+  async #readOld(): Promise<void> {
+    const at = this.#anyRevision();
+    const prefix = pick(this.#random, [...resources, `${resources[0]}a/`, "/registry/", "", `${resources[0]}a/x`]);
+    const limit = pick(this.#random, [1, 2, 5, 1000]);
+    const from = this.#random.next() < 0.3 ? randomKey(this.#random) : undefined;
+    const wanted = [...this.#stateAt(at).values()]
+      .filter((change) => change.key.startsWith(prefix) && (from === undefined || change.key >= from))
+      .toSorted((a, b) => (a.key < b.key ? -1 : 1));
+    const range = await this.#backend.rangeAt(prefix, { at, limit, ...(from !== undefined && { from }) });
+    if (isCompacted(range)) this.#mayBeCompacted(at, range.compacted);
+    else {
+      assert.deepEqual(
+        range.entries.map((entry) => entry.value.toString()),
+        wanted.slice(0, limit).map((change) => change.text),
+        `${this.#where} range of ${prefix} at ${at}`,
+      );
+      assert.equal(range.remaining, Math.max(0, wanted.length - limit), `${this.#where} ${prefix} at ${at}`);
+      assert.equal(range.revision, at, this.#where);
+    }
+    const key = randomKey(this.#random);
+    const entry = await this.#backend.getAt(key, at);
+    if (isCompacted(entry)) this.#mayBeCompacted(at, entry.compacted);
+    else assert.equal(entry?.value.toString(), this.#stateAt(at).get(key)?.text, `${this.#where} ${key} at ${at}`);
+  }
+
+  #mayBeCompacted(revision: Revision, compacted: Revision): void {
+    assert(revision < compacted, this.#where);
+    if (this.#subject.hasLog) assert(revision < this.#backend.compactedRevision, this.#where);
+  }
+
+  async #startWatch(): Promise<void> {
+    if (this.#watching.length > 20) return;
+    const exact = this.#random.next() < 0.2;
+    const prefix = exact
+      ? randomKey(this.#random)
+      : pick(this.#random, [...resources, `${resources[0]}a/`, "/registry/"]);
+    const after = this.#random.next() < 0.5 ? this.#backend.revision : this.#anyRevision();
+    const recorder = new Recorder();
+    const watch = await this.#backend.watch({
+      prefix,
+      exact,
+      after,
+      queueLengthMax: 100,
+      deliver: (events) => {
+        assert(events.length > 0);
+        recorder.batches.push(events);
+        return recorder.accepts;
+      },
+      ended: (reason) => {
+        recorder.ended = reason;
+      },
+    });
+    if (isCompacted(watch)) {
+      this.#mayBeCompacted(after, watch.compacted);
+      return;
+    }
+    recorder.watch = watch;
+    this.#watching.push({ recorder, prefix, exact, after });
+  }
+
+  #nudgeWatch(): void {
+    const one = this.#watching[Math.floor(this.#random.next() * this.#watching.length)];
+    if (one === undefined) return;
+    one.recorder.accepts = !one.recorder.accepts;
+    if (one.recorder.accepts) one.recorder.watch.resume();
+    this.#checkWatch(one);
+  }
+
+  /** What a watcher got is what the model has up to its position, without a gap and in order. */
+  #checkWatch({ recorder, prefix, exact, after }: Watching): void {
+    const { position } = recorder.watch;
+    const reached = recorder.ended === undefined ? position : (recorder.events.at(-1)?.revision ?? after);
+    const wanted: string[] = [];
+    const state = this.#stateAt(after);
+    for (const change of this.#changes) {
+      if (change.revision <= after || change.revision > reached) continue;
+      const before = state.get(change.key);
+      if (change.text === undefined) state.delete(change.key);
+      else state.set(change.key, change);
+      if (exact ? change.key !== prefix : !change.key.startsWith(prefix)) continue;
+      const type = change.text === undefined ? "DELETED" : before === undefined ? "ADDED" : "MODIFIED";
+      wanted.push(`${type} ${change.key} ${change.revision} ${before?.text}`);
+    }
+    assert.deepEqual(
+      recorder.events.map(
+        (event) => `${event.type} ${event.entry.key} ${event.revision} ${event.previous?.value.toString()}`,
+      ),
+      wanted,
+      `${this.#where} watch of ${prefix} after ${after} at ${reached}`,
+    );
+  }
+
+  async #checkWatches(): Promise<void> {
+    for (const { recorder } of this.#watching) {
+      recorder.accepts = true;
+      recorder.watch.resume();
+    }
+    const isDone = (one: Watching): boolean =>
+      one.recorder.ended !== undefined || one.recorder.watch.position >= this.#backend.revision;
+    for (let i = 0; i < 5000 && !this.#watching.every(isDone); i++) await turn();
+    await settle();
+    for (const one of this.#watching) {
+      assert(isDone(one), `${this.#where} a watch did not arrive`);
+      this.#checkWatch(one);
+      one.recorder.watch.close();
+    }
+    this.#watching = [];
+  }
+
+  async #checkPresent(): Promise<void> {
+    const state = this.#stateAt(Number.POSITIVE_INFINITY);
+    const range = this.#backend.range("");
+    assert.deepEqual(
+      range.entries.map((entry) => `${entry.value.toString()} ${entry.created}`),
+      [...state.values()]
+        .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+        .map((change) => `${change.text} ${change.created}`),
+      this.#where,
+    );
+    assert.equal(this.#backend.count(""), state.size, this.#where);
+    assert.equal(this.#backend.revision, this.#changes.at(-1)?.revision ?? 0, this.#where);
+    if (!this.#subject.hasLog) return;
+    // Safe: of the two subjects the one with a log is this.
+    assert.deepEqual(await checkConsistency(this.#backend as SqliteBackend, this.#random, 10), [], this.#where);
+  }
+
+  /** Sometimes beside other work. */
+  async #compact(): Promise<void> {
+    const done = this.#backend.compact(this.#anyRevision());
+    if (this.#random.next() < 0.5) {
+      await this.#readOld();
+      await this.#write();
+      await this.#startWatch();
+    }
+    await done;
+  }
+
+  async #restart(): Promise<void> {
+    await this.#checkWatches();
+    const { revision, compactedRevision } = this.#backend;
+    await this.#backend.close();
+    this.#backend = await this.#open();
+    assert.equal(this.#backend.revision, revision, this.#where);
+    assert.equal(this.#backend.compactedRevision, compactedRevision, this.#where);
+    await this.#checkPresent();
+  }
+}
+
+test(`backends agree with a naive model (FUZZ_SEED=${firstSeed}, ${runs} runs each)`, async () => {
+  const root = mkdtempSync(join(tmpdir(), "binnacle-fuzz-"));
+  try {
+    for (let i = 0; i < runs; i++) {
+      for (const subject of subjects) {
+        await new Run(subject, firstSeed + i, join(root, `${subject.name}-${i}`)).go();
+      }
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+});
