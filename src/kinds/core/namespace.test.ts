@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const namespaces = kindUnderTest({ group: "", version: "v1", kind: "Namespace" });
+const made = namespaces.create({
+  metadata: { name: "a", labels: { team: "x" } },
+  spec: {},
+  status: { phase: "Terminating" },
+});
+
+test("a new namespace is active, has its name as a label and the finalizer of the server [EP-08]", () => {
+  assert.deepEqual(made, {
+    metadata: { name: "a", labels: { team: "x", "kubernetes.io/metadata.name": "a" } },
+    spec: { finalizers: ["kubernetes"] },
+    status: { phase: "Active" },
+  });
+});
+
+test("a generated name becomes the label too", () => {
+  const unnamed = namespaces.create({ metadata: { generateName: "a-" } });
+  assert.equal(unnamed.metadata.labels, undefined);
+  const named = namespaces.definition.strategy.canonicalize!({ metadata: { name: "a-x" } });
+  assert.deepEqual(named.metadata.labels, { "kubernetes.io/metadata.name": "a-x" });
+});
+
+test("only finalize writes the finalizers and only status the status [EP-16]", () => {
+  const changed: ApiObject = { ...made, spec: { finalizers: ["example.com/x"] }, status: { phase: "Terminating" } };
+  assert.deepEqual(namespaces.update(changed, made), made);
+  assert.deepEqual(namespaces.update(changed, made, "finalize"), { ...made, spec: { finalizers: ["example.com/x"] } });
+  assert.deepEqual(namespaces.update(changed, made, "status"), { ...made, status: { phase: "Terminating" } });
+});
+
+test("finalizers have names with a domain, or the standard ones", () => {
+  const check = (finalizers: string[]) => namespaces.refuseUpdate({ ...made, spec: { finalizers } }, made, "finalize");
+  assert.deepEqual(check(["kubernetes", "example.com/x"]), []);
+  assert.deepEqual(check(["mine"]), [
+    'spec.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
+  ]);
+  assert.equal(check(["bad name"]).length, 1);
+});
+
+test("the phase follows the deletion mark", () => {
+  const ending = namespaces.definition.strategy.terminate!({
+    ...made,
+    metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+  });
+  assert.deepEqual(ending["status"], { phase: "Terminating" });
+  assert.deepEqual(namespaces.definition.strategy.pendingFinalizers!(ending), ["kubernetes"]);
+  assert.deepEqual(namespaces.refuseUpdate({ ...made, status: { phase: "Terminating" } }, made, "status"), [
+    "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
+  ]);
+  assert.deepEqual(namespaces.refuseUpdate({ ...ending, status: { phase: "Active" } }, ending, "status"), [
+    "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
+  ]);
+});
+
+test("a table shows name, phase and age [TABLE-04]", () => {
+  const object = { ...made, metadata: { ...made.metadata, creationTimestamp: "2026-01-01T00:00:00Z" } };
+  assert.deepEqual(namespaces.row(object, Date.parse("2026-01-01T00:05:30Z")), {
+    Name: "a",
+    Status: "Active",
+    Age: "5m30s",
+  });
+  assert.deepEqual(namespaces.definition.strategy.fields!(object), { "status.phase": "Active" });
+});

@@ -1,0 +1,87 @@
+/** Definitions of kinds, and writes to them as the store makes them, for the tests of this folder. */
+import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { printFieldError } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { builtInDefinitions } from "./built-in.ts";
+
+export interface KindUnderTest {
+  readonly definition: ResourceDefinition;
+  /** The object as a create would store it, without names, times and uid of the server. */
+  create(object: ApiObject): ApiObject;
+  /** The object as an update would store it. */
+  update(object: ApiObject, old: ApiObject, subresource?: string): ApiObject;
+  /** Printed findings of a create. */
+  refuseCreate(object: ApiObject): string[];
+  /** Printed findings of an update. */
+  refuseUpdate(object: ApiObject, old: ApiObject, subresource?: string): string[];
+  /** Cells of the object's row, by the names of the columns. */
+  row(object: ApiObject, nowMs?: number): Record<string, unknown>;
+}
+
+const tables = new Map<string, ApiTables>();
+
+/** Groups are Kubernetes' names. `gates` are those that are on. */
+export function kindUnderTest(
+  of: { readonly group: string; readonly version: string; readonly kind: string },
+  options: { readonly gates?: readonly string[]; readonly domain?: string } = {},
+): KindUnderTest {
+  const domain = options.domain === undefined ? kubernetesDomain : apiDomain(options.domain);
+  let known = tables.get(domain.name);
+  if (known === undefined) tables.set(domain.name, (known = loadDefinitions(domain)));
+  const gates = options.gates ?? ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
+  const [definition] = builtInDefinitions(
+    known,
+    { domain, gate: (name) => gates.includes(name), eventTtlSeconds: 3600 },
+    (facts) => facts.kubernetesGroup === of.group && facts.version === of.version && facts.kind === of.kind,
+  );
+  if (definition === undefined) throw new Error(`no kind ${of.kind}`);
+  const { strategy } = definition;
+  const defaulted = (object: ApiObject): ApiObject => strategy.defaults?.(freeze(object)) ?? object;
+  const prepareCreate = (object: ApiObject): ApiObject => {
+    const first = defaulted(object);
+    const prepared = strategy.prepareForCreate?.(freeze(first), writing("")) ?? first;
+    return freeze(strategy.canonicalize?.(freeze(prepared)) ?? prepared);
+  };
+  const prepareUpdate = (object: ApiObject, old: ApiObject, subresource: string): ApiObject => {
+    const first = defaulted(object);
+    return freeze(strategy.prepareForUpdate?.(freeze(first), freeze(old), writing(subresource)) ?? first);
+  };
+  return {
+    definition,
+    create: prepareCreate,
+    update: (object, old, subresource = "") => prepareUpdate(object, old, subresource),
+    refuseCreate: (object) => (strategy.validate?.(prepareCreate(object), writing("")) ?? []).map(printFieldError),
+    refuseUpdate: (object, old, subresource = "") =>
+      (strategy.validateUpdate?.(prepareUpdate(object, old, subresource), old, writing(subresource)) ?? []).map(
+        printFieldError,
+      ),
+    row: (object, nowMs = 0) =>
+      Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(object, nowMs)])),
+  };
+}
+
+function writing(subresource: string): WriteAttributes {
+  return {
+    context: {
+      user: { name: "admin", groups: ["system:masters"] },
+      userAgent: "test",
+      signal: undefined,
+      deadlineMs: Number.MAX_SAFE_INTEGER,
+      warn() {},
+      annotate() {},
+    },
+    subresource,
+    dryRun: false,
+  };
+}
+
+/** Stored objects are shared: a hook that writes into one throws. */
+function freeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    Object.values(value).forEach(freeze);
+  }
+  return value;
+}
