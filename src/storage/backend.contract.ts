@@ -833,5 +833,30 @@ export function backendContract(subject: ContractSubject): void {
         await backend.close();
       }
     });
+
+    check("a short time given after a long one ends first", async (backend, clock) => {
+      await backend.put(podA, 0, textOf("long"), 3600);
+      await backend.put(podB, 0, textOf("short"), 5);
+      const recorder = await Recorder.open(backend, { prefix: pods, after: 2 });
+      clock.advance(6000);
+      await recorder.until(1);
+      assert.deepEqual(recorder.texts, ["DELETED short@2"]);
+      // And one that was written anew without a time stays.
+      await putText(backend, podA, 1, "forever");
+      clock.advance(4_000_000);
+      await settle();
+      assert.notEqual(backend.get(podA), undefined);
+    });
+
+    check("many keys that expire at once all go", async (backend, clock) => {
+      await Promise.all(Array.from({ length: 1000 }, (_, i) => backend.put(`${pods}shop/${i}`, 0, textOf("x"), 1)));
+      const recorder = await Recorder.open(backend, { prefix: pods, after: 1000 });
+      for (let i = 0; i < 200 && backend.count(pods) > 0; i++) {
+        clock.advance(500);
+        await settle();
+      }
+      await recorder.until(1000);
+      assert.equal(backend.count(pods), 0);
+    });
   });
 }

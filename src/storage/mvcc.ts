@@ -140,6 +140,8 @@ export class Mvcc {
   #failure: Error | undefined;
   #closed = false;
   #cancelExpiry: (() => void) | undefined;
+  /** When the expiry timer is due; infinite while there is none, negative while a sweep runs. */
+  #expiryAt = Number.POSITIVE_INFINITY;
   #cancelCompaction: (() => void) | undefined;
   /** Revisions seen at past ticks of the compaction timer, oldest first. */
   #marks: { readonly at: number; readonly revision: Revision }[] = [];
@@ -557,12 +559,15 @@ export class Mvcc {
 
   #scheduleExpiry(): void {
     const { next } = this.#expiry;
-    if (next === undefined || this.#cancelExpiry !== undefined || this.#closed) return;
+    if (next === undefined || next >= this.#expiryAt || this.#closed) return;
+    this.#cancelExpiry?.();
+    this.#expiryAt = next;
     const waitMs = Math.min(Math.max(next - this.#options.clock.now(), expirySweepMs), hourMs);
     this.#cancelExpiry = this.#options.clock.after(waitMs, () => void this.#sweepExpired());
   }
 
   async #sweepExpired(): Promise<void> {
+    this.#expiryAt = Number.NEGATIVE_INFINITY;
     const due = this.#expiry.take(this.#options.clock.now(), expirySweepKeys);
     const removals = due.map(({ key, revision }) => {
       const entry = this.#slots.get(key)!.current!;
@@ -572,7 +577,7 @@ export class Mvcc {
     const outcomes = await Promise.allSettled(removals);
     const removed = outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value.ok).length;
     if (removed > 0) this.#options.observe?.expired?.(removed);
-    this.#cancelExpiry = undefined;
+    this.#expiryAt = Number.POSITIVE_INFINITY;
     if (this.#failure === undefined) this.#scheduleExpiry();
   }
 
