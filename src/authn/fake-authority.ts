@@ -1,0 +1,105 @@
+/** A certificate authority for tests: issues what a real one would, and what it should not. */
+import "reflect-metadata";
+import { webcrypto } from "node:crypto";
+import {
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  type JsonName,
+  SubjectAlternativeNameExtension,
+  type X509Certificate,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
+
+export interface Issued {
+  /** PEM. */
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface IssueOptions {
+  readonly commonName?: string;
+  readonly organizations?: readonly string[];
+  /** Names of a server; default `localhost` and 127.0.0.1. */
+  readonly hosts?: readonly string[];
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+  /** Default: client. `any` has no extended usage at all. */
+  readonly usage?: "client" | "server" | "any";
+}
+
+export interface FakeAuthority {
+  /** PEM of its own certificate. */
+  readonly certificate: string;
+  issue(options: IssueOptions): Promise<Issued>;
+}
+
+const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const day = 86_400_000;
+let serial = 0;
+
+export async function fakeAuthority(commonName = "fake authority"): Promise<FakeAuthority> {
+  const keys = await newKeys();
+  const own = await X509CertificateGenerator.createSelfSigned({
+    serialNumber: nextSerial(),
+    name: [{ CN: [commonName] }],
+    keys,
+    signingAlgorithm: algorithm,
+    notBefore: new Date(Date.now() - 365 * day),
+    notAfter: new Date(Date.now() + 365 * day),
+    extensions: [new BasicConstraintsExtension(true, undefined, true)],
+  });
+  return { certificate: own.toString("pem"), issue: (options) => issue(own, keys, options) };
+}
+
+async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, options: IssueOptions): Promise<Issued> {
+  const keys = await newKeys();
+  const usage = options.usage ?? "client";
+  const hosts = options.hosts ?? ["localhost", "127.0.0.1"];
+  const certificate = await X509CertificateGenerator.create({
+    serialNumber: nextSerial(),
+    issuer: authority.subjectName,
+    subject: subject(options),
+    publicKey: keys.publicKey,
+    signingKey: authorityKeys.privateKey,
+    signingAlgorithm: algorithm,
+    notBefore: options.notBefore ?? new Date(Date.now() - day),
+    notAfter: options.notAfter ?? new Date(Date.now() + day),
+    extensions: [
+      new BasicConstraintsExtension(false),
+      ...(usage === "any"
+        ? []
+        : [new ExtendedKeyUsageExtension([ExtendedKeyUsage[usage === "client" ? "clientAuth" : "serverAuth"]])]),
+      ...(usage === "server"
+        ? [
+            new SubjectAlternativeNameExtension(
+              hosts.map((value) => ({ type: /^\d/.test(value) ? "ip" : "dns", value })),
+            ),
+          ]
+        : []),
+    ],
+  });
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  const body = der.toString("base64").replace(/.{64}/g, "$&\n");
+  return {
+    certificate: certificate.toString("pem"),
+    key: `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----\n`,
+  };
+}
+
+function subject(options: IssueOptions): JsonName {
+  return [
+    ...(options.organizations ?? []).map((organization) => ({ O: [organization] })),
+    ...(options.commonName === undefined ? [] : [{ CN: [options.commonName] }]),
+  ];
+}
+
+type CryptoKeyPair = webcrypto.CryptoKeyPair;
+
+function newKeys(): Promise<CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]) as Promise<CryptoKeyPair>; // ECDSA makes pairs
+}
+
+function nextSerial(): string {
+  return (++serial + 0x1000).toString(16);
+}

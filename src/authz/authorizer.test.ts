@@ -1,0 +1,120 @@
+/** Decisions in order, what everybody may do, and how a refusal reads. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import { type Attributes, type Authorizer, type Decision, union } from "./authorizer.ts";
+import { discoveryAndHealth } from "./discovery-and-health.ts";
+import { forbiddenError } from "./forbidden.ts";
+import { privilegedGroups } from "./privileged-groups.ts";
+
+const bob: UserInfo = { name: "bob", groups: ["system:authenticated"] };
+const nobody: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+const root: UserInfo = { name: "root", groups: ["system:masters", "system:authenticated"] };
+
+function attributes(over: Partial<Attributes>): Attributes {
+  return {
+    user: bob,
+    verb: "get",
+    isResourceRequest: true,
+    path: "",
+    group: "",
+    version: "v1",
+    resource: "configmaps",
+    subresource: "",
+    namespace: "",
+    name: "",
+    ...over,
+  };
+}
+
+const path = (user: UserInfo, text: string, verb = "get"): Attributes =>
+  attributes({ user, path: text, verb, isResourceRequest: false, resource: "" });
+
+async function decide(using: Authorizer, of: Attributes): Promise<Decision> {
+  return (await using.authorize(of)).decision;
+}
+
+test("the first allow or deny is final, in the order given [AUTHZ-03] [AUTHZ-04] [AUTHZ-05] [AUTHZ-06]", async () => {
+  const asked: string[] = [];
+  const stub = (name: string, decision: Decision): Authorizer => ({
+    authorize() {
+      asked.push(name);
+      return { decision, reason: name };
+    },
+  });
+  const verdict = async (...list: readonly Authorizer[]): Promise<string> => {
+    const { decision, reason } = await union(list).authorize(attributes({}));
+    return `${decision} ${reason}`;
+  };
+  assert.equal(await verdict(stub("a", "allow"), stub("b", "deny")), "allow a");
+  assert.equal(await verdict(stub("c", "deny"), stub("d", "allow")), "deny c");
+  assert.equal(await verdict(stub("e", "noOpinion"), stub("f", "allow")), "allow f");
+  assert.equal(await verdict(stub("g", "noOpinion"), stub("h", "noOpinion")), "noOpinion g\nh");
+  assert.deepEqual(asked, ["a", "c", "e", "f", "g", "h"]);
+  assert.equal((await union([]).authorize(attributes({}))).decision, "noOpinion");
+});
+
+test("system:masters may do everything [AUTHZ-52] [AUTHZ-53]", async () => {
+  const using = union([privilegedGroups(["system:masters"]), { authorize: () => ({ decision: "deny", reason: "" }) }]);
+  assert.equal(await decide(using, attributes({ user: root, verb: "delete" })), "allow");
+  assert.equal(await decide(using, path(root, "/metrics")), "allow");
+  assert.equal(await decide(using, attributes({})), "deny");
+});
+
+test("everybody known may discover and review their own rights, the unknown see health and version", async () => {
+  const using = discoveryAndHealth(kubernetesDomain);
+  for (const open of ["/healthz", "/livez", "/readyz", "/version", "/version/"]) {
+    assert.equal(await decide(using, path(bob, open)), "allow", open);
+    assert.equal(await decide(using, path(nobody, open)), "allow", open);
+    assert.equal(await decide(using, path(bob, open, "post")), "noOpinion", open);
+  }
+  for (const known of ["/api", "/api/", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps"]) {
+    assert.equal(await decide(using, path(bob, known)), "allow", known);
+    assert.equal(await decide(using, path(nobody, known)), "noOpinion", known);
+  }
+  for (const closed of ["/", "/metrics", "/healthz/ping", "/livez/", "/apisx", "/logs"]) {
+    assert.equal(await decide(using, path(bob, closed)), "noOpinion", closed);
+  }
+  const review = attributes({ verb: "create", group: "authorization.k8s.io", resource: "selfsubjectaccessreviews" });
+  assert.equal(await decide(using, review), "allow");
+  assert.equal(await decide(using, { ...review, user: nobody }), "noOpinion");
+  assert.equal(await decide(using, { ...review, resource: "subjectaccessreviews" }), "noOpinion");
+  assert.equal(await decide(using, attributes({ verb: "list" })), "noOpinion");
+  const platform = discoveryAndHealth(apiDomain("platform.io"));
+  assert.equal(await decide(platform, { ...review, group: "authorization.platform.io" }), "allow");
+  assert.equal(await decide(platform, review), "noOpinion");
+});
+
+test("a refusal names user, verb, resource, group and scope [AUTHZ-07] [AUTHZ-09] [AUTHZ-10] [AUTHZ-11] [AUTHZ-12] [ERR-09]", () => {
+  const refusal = (over: Partial<Attributes>, reason = ""): unknown => {
+    const { status } = forbiddenError(attributes(over), reason);
+    return [status.code, status.reason, status.message, status.details];
+  };
+  assert.deepEqual(refusal({ verb: "list", namespace: "x" }), [
+    403,
+    "Forbidden",
+    'configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace "x"',
+    { kind: "configmaps" },
+  ]);
+  assert.deepEqual(
+    refusal({ group: "apps", resource: "deployments", subresource: "scale", name: "d", namespace: "x" }, "no rule"),
+    [
+      403,
+      "Forbidden",
+      'deployments.apps "d" is forbidden: User "bob" cannot get resource "deployments/scale" in API group "apps" ' +
+        'in the namespace "x": no rule',
+      { name: "d", group: "apps", kind: "deployments" },
+    ],
+  );
+  assert.deepEqual(refusal({ resource: "nodes", verb: "" }), [
+    403,
+    "Forbidden",
+    'nodes is forbidden: User "bob" cannot  resource "nodes" in API group "" at the cluster scope',
+    { kind: "nodes" },
+  ]);
+  assert.deepEqual(
+    forbiddenError(path({ name: "<b>&", groups: [] }, "/a/b c"), "").status.message,
+    'forbidden: User "&lt;b&gt;&amp;" cannot get path "/a/b c"',
+  );
+});
