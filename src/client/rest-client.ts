@@ -61,6 +61,16 @@ export class RestClient {
   }
 }
 
+/** `undefined` instead of a rejection when there is no such object. */
+export async function found<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 404) return undefined;
+    throw error;
+  }
+}
+
 function json(object: unknown): { contentType: string; body: Buffer } {
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(object)) };
 }

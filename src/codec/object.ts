@@ -46,6 +46,8 @@ export interface DecodedObject {
   readonly kind: string;
   /** Texts for the client; of `Warn` only. */
   readonly warnings: readonly string[];
+  /** Whether empty lists are in it that are stored as null (`settleLists`). */
+  readonly hasEmptyLists: boolean;
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
@@ -68,6 +70,14 @@ export function decodeObject(body: ObjectBody): DecodedObject {
     if (isOptions(body)) throw unclassified(error.message, error);
     throw cannotHandle(actual, gvk, error.message, error);
   }
+}
+
+/**
+ * The object as it is stored: empty lists that every object shows become null, since upstream's storage cannot tell the
+ * two apart. Ownership is recorded before, when an empty list is still something that was sent.
+ */
+export function settleLists(schema: Schema, object: ApiObject): ApiObject {
+  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // the same type
 }
 
 interface ReadValue {
@@ -94,14 +104,14 @@ function readValue(body: ObjectBody): ReadValue {
 }
 
 function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
-  let findings: Findings = { keys: 0, unknown: false };
+  let findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let value = decodeTyped(schema, read.value ?? {}, findings);
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
   let problems: readonly string[] = read.duplicates;
   if (hasDoubles || (findings.unknown && validation !== "Ignore")) {
     const found = strictFindings(schema, read.text());
     if (hasDoubles) {
-      findings = { keys: 0, unknown: false };
+      findings = { keys: 0, unknown: false, keepsEmptyLists: true };
       value = decodeTyped(schema, found.value, findings);
     }
     problems = [...yamlProblems(read.duplicates, validation), ...found.problems];
@@ -113,6 +123,7 @@ function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validati
     apiVersion,
     kind: gvk.kind,
     warnings: validation === "Warn" ? problems : [],
+    hasEmptyLists: findings.hasEmptyLists === true,
   };
 }
 

@@ -11,7 +11,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { decodeJson } from "./json.ts";
-import type { FieldValidation } from "./object.ts";
+import type { DecodedObject, FieldValidation } from "./object.ts";
 import { strictFindings } from "./strict.ts";
 
 export interface DecodedPatch {
@@ -72,10 +72,7 @@ export interface PatchedValue {
   readonly problems: readonly string[];
 }
 
-export interface PatchedObject {
-  readonly object: ApiObject;
-  readonly warnings: readonly string[];
-}
+export type PatchedObject = Pick<DecodedObject, "object" | "warnings" | "hasEmptyLists">;
 
 /**
  * The object a patch made. Throws `invalid` when it does not fit its type, `badRequest` for unknown and double fields
@@ -83,7 +80,7 @@ export interface PatchedObject {
  */
 export function decodePatched(patched: PatchedValue): PatchedObject {
   const { value, schema, gvk, fieldValidation } = patched;
-  const findings: Findings = { keys: 0, unknown: false };
+  const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let object: ApiObject;
   try {
     const given = value as { readonly kind?: unknown; readonly apiVersion?: unknown } | null; // looked at, not trusted
@@ -93,11 +90,12 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
     if (error instanceof DecodeError) throw unfit(value, error);
     throw error;
   }
+  const hasEmptyLists = findings.hasEmptyLists === true;
   if (fieldValidation === "Ignore" || (!findings.unknown && patched.problems.length === 0))
-    return { object, warnings: [] };
+    return { object, warnings: [], hasEmptyLists };
   const unknown = findings.unknown ? strictFindings(schema, JSON.stringify(value)).problems : [];
   const problems = [...patched.problems, ...unknown];
-  if (fieldValidation === "Warn") return { object, warnings: problems };
+  if (fieldValidation === "Warn") return { object, warnings: problems, hasEmptyLists };
   const name = `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}`;
   throw badRequest(`${name}: strict decoding error: ${problems.join(", ")}`);
 }

@@ -4,10 +4,9 @@
  * Source: upstream's namespace controller (condition types, reasons and messages).
  */
 import { reflect } from "#client/reflector.ts";
-import type { ObjectList } from "#client/rest-client.ts";
+import { found, type ObjectList } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
 
 /** The finalizer that is this controller's to remove. */
@@ -83,16 +82,6 @@ async function finalize(
   if (current === undefined) return;
   const rest = (current.spec?.finalizers ?? []).filter((text) => text !== finalizer);
   await found(client.update(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }));
-}
-
-/** `undefined` instead of a rejection when the object is gone. */
-async function found<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof StatusError && error.status.code === 404) return undefined;
-    throw error;
-  }
 }
 
 async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {

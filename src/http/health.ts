@@ -77,7 +77,9 @@ export class Health {
   }
 
   #checksOf(endpoint: HealthEndpoint): readonly HealthCheck[] {
-    return this.#checks.filter((check) => check.endpoints.includes(endpoint));
+    const wanted = this.#checks.filter((check) => check.endpoints.includes(endpoint));
+    // Upstream's order: what has been there from the beginning, then steps of start-up.
+    return [...wanted.filter((check) => check.startup !== true), ...wanted.filter((check) => check.startup === true)];
   }
 
   #problem(endpoint: HealthEndpoint, check: HealthCheck): string | undefined {

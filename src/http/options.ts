@@ -48,8 +48,7 @@ function flag(query: URLSearchParams, name: string): boolean | undefined {
 
 function integer(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
-  if (value === null || value === "") return undefined;
-  return parseInteger(value);
+  return value === null ? undefined : parseInteger(value);
 }
 
 /** Upstream's `strconv.ParseInt` with its messages; throws `badRequest`. */

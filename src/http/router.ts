@@ -97,8 +97,8 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
     if (found.kind !== definition.kind) throw methodNotAllowed(definition, verb);
     return;
   }
-  const needed = verb === "watch" ? "watch" : verb;
-  if (!definition.verbs.includes(needed) || singleVerbs.has(verb) !== isSingle || !definition.stored) {
+  if (!definition.stored && isSingle) throw resourceNotFound();
+  if (!definition.verbs.includes(verb) || singleVerbs.has(verb) !== isSingle || !definition.stored) {
     throw methodUnknown();
   }
 }

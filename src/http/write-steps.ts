@@ -1,7 +1,7 @@
 /** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { managerName, updateManagedFields } from "#apply/managed-fields.ts";
-import { decodeObject } from "#codec/object.ts";
+import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
@@ -10,8 +10,15 @@ import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
+/** What a client wrote, on its way to the store. */
+export interface Written {
+  readonly object: ApiObject;
+  /** Whether `settleLists` has something to do once ownership is recorded. */
+  readonly hasEmptyLists: boolean;
+}
+
 /** The body as an object of the definition, defaults filled in; findings about fields became warnings or an error. */
-export async function readObject(scope: Scope, options: WriteOptions): Promise<ApiObject> {
+export async function readObject(scope: Scope, options: WriteOptions): Promise<Written> {
   const { request, parts, definition } = scope;
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
@@ -23,7 +30,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<A
     fieldValidation: options.fieldValidation,
   });
   for (const text of decoded.warnings) scope.context.warn(text);
-  return defaulted(scope, decoded.object);
+  return { object: defaulted(scope, decoded.object), hasEmptyLists: decoded.hasEmptyLists };
 }
 
 /** Defaults the schema cannot say. */
@@ -85,9 +92,14 @@ export function dedupedOwners(scope: Scope, object: ApiObject): ApiObject {
 export function withOwnership(
   scope: Scope,
   old: ApiObject | undefined,
-  next: ApiObject,
+  written: Written,
   options: WriteOptions,
 ): ApiObject {
+  const owned = owner(scope, old, written.object, options);
+  return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
+}
+
+function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
   const { definition, context, parts, subresource } = scope;
   const apiVersion = apiVersionOf(definition);
   const resetFields = definition.strategy.resetFields?.(subresource);

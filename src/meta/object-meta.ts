@@ -23,6 +23,8 @@ export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;
   readonly namespace?: string;
+  /** Never stored; clients of old sent it. */
+  readonly selfLink?: string;
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly generation?: number;

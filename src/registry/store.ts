@@ -342,6 +342,7 @@ export class Store {
       deletionGracePeriodSeconds: _grace,
       generation: _generation,
       resourceVersion: _version,
+      selfLink: _link,
       ...meta
     } = object.metadata;
     return {
@@ -477,6 +478,7 @@ export class Store {
     const before = old.metadata;
     const meta: Record<string, unknown> = { ...metadata };
     if ((metadata.uid ?? "") === "") meta["uid"] = before.uid;
+    delete meta["selfLink"];
     meta["creationTimestamp"] = before.creationTimestamp;
     meta["resourceVersion"] = before.resourceVersion;
     if (before.generation === undefined) delete meta["generation"];

@@ -21,6 +21,9 @@ export interface Findings {
   keys: number;
   /** Whether fields were dropped because the type does not have them. */
   unknown: boolean;
+  /** Show empty lists as they came instead of as null, and say in `hasEmptyLists` that there was one. */
+  keepsEmptyLists?: boolean;
+  hasEmptyLists?: boolean;
 }
 
 export interface TypedOptions {
@@ -364,7 +367,11 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings): unknown {
       decoded = decode(field.plan, value, findings);
       if (field.dropZero && isZero(decoded)) decoded = undefined;
     }
-    if (decoded === null || (field.emptyIsNull && isEmptyList(decoded))) decoded = undefined;
+    if (decoded === null) decoded = undefined;
+    else if (field.emptyIsNull && isEmptyList(decoded)) {
+      if (findings.keepsEmptyLists === true) findings.hasEmptyLists = true;
+      else decoded = undefined;
+    }
     if (out === undefined) {
       // As it is: in its place, unchanged; absent only where the output has a null, too.
       const same = decoded === undefined ? value === null && field.fill === null : decoded === value;

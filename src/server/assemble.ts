@@ -117,7 +117,15 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const client = new RestClient(transport);
   await ensureSystemNamespaces(client, domain);
-  const stopControllers = startControllers({ client, clock, domain, log, selected: options.controllers });
+  const attributesClasses = table.definitions.find(({ resource }) => resource === "volumeattributesclasses");
+  const stopControllers = startControllers({
+    client,
+    clock,
+    domain,
+    log,
+    selected: options.controllers,
+    attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
+  });
   return {
     handle,
     serves: (info) => serves(table, info),

@@ -1,13 +1,20 @@
 /** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
 import type { RestClient } from "#client/rest-client.ts";
 import type { Controller } from "#controllers/controller.ts";
+import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
+import { claimProtectionController } from "#controllers/claim-protection.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 
-const controllers: readonly (readonly [name: string, controller: Controller])[] = [
+/** `attributesClasses` is the served version of volume attributes classes; empty when they are not served. */
+const controllers = (attributesClasses: string): readonly (readonly [name: string, controller: Controller])[] => [
   ["namespace-controller", namespaceController],
+  ["persistentvolumeclaim-protection-controller", claimProtectionController],
+  ...(attributesClasses === ""
+    ? []
+    : ([["volumeattributesclass-controller", claimAttributesClassController(attributesClasses)]] as const)),
 ];
 
 export interface ControllersOptions {
@@ -17,12 +24,14 @@ export interface ControllersOptions {
   readonly log: Log;
   /** Values of `--controllers`: `*`, a name, or `-` and a name. Empty: all. */
   readonly selected: readonly string[];
+  /** Served version of volume attributes classes; empty when they are not served. */
+  readonly attributesClasses: string;
 }
 
 /** Starts the selected controllers. The returned function ends them. */
-export function startControllers({ selected, log, ...environment }: ControllersOptions): () => Promise<void> {
+export function startControllers({ selected, log, attributesClasses, ...environment }: ControllersOptions): () => Promise<void> {
   const stop = new AbortController();
-  const running = controllers
+  const running = controllers(attributesClasses)
     .filter(([name]) => isSelected(name, selected))
     .map(([name, controller]) => {
       const controllerLog = {

@@ -10,8 +10,8 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
-  let object = dedupedOwners(scope, inNamespace(scope, body));
-  object = withOwnership(scope, undefined, object, options);
+  const named = dedupedOwners(scope, inNamespace(scope, body.object));
+  let object = withOwnership(scope, undefined, { ...body, object: named }, options);
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;

@@ -15,7 +15,7 @@ import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes } from "../write-steps.ts";
+import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes, type Written } from "../write-steps.ts";
 import { replaceObject } from "./replace.ts";
 
 export const jsonPatchType = "application/json-patch+json";
@@ -71,7 +71,7 @@ function readPatch(scope: Scope, type: string, bytes: Buffer): Patch {
   }
 }
 
-function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): ApiObject {
+function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Written {
   const { definition, context } = scope;
   let value: unknown;
   try {
@@ -80,7 +80,7 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
-  const { object, warnings } = decodePatched({
+  const { object, warnings, hasEmptyLists } = decodePatched({
     value,
     schema: definition.schema,
     gvk: definition,
@@ -89,7 +89,7 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
   });
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
-  return dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)));
+  return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object))), hasEmptyLists };
 }
 
 function statusOf(error: PatchError): Error {

@@ -8,7 +8,7 @@ import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, withOwnership } from "../write-steps.ts";
+import { admissionAttributes, withOwnership, type Written } from "../write-steps.ts";
 
 export async function replaceObject(
   scope: Scope,
@@ -18,7 +18,7 @@ export async function replaceObject(
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
     /** The new object, given the present one. */
-    next(current: ApiObject | undefined): ApiObject;
+    next(current: ApiObject | undefined): Written;
   },
 ): Promise<Stored & { readonly created: boolean }> {
   const { parts, store, name } = scope;

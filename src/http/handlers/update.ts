@@ -11,12 +11,12 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "UpdateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
-  checkName(scope, body);
-  const object = dedupedOwners(scope, inNamespace(scope, body));
+  checkName(scope, body.object);
+  const object = dedupedOwners(scope, inNamespace(scope, body.object));
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,
-    next: () => object,
+    next: () => ({ ...body, object }),
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }

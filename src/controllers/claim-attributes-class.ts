@@ -1,0 +1,72 @@
+/**
+ * Says that a claim waits for its volume attributes class: a claim that names a class which does not exist gets
+ * `status.modifyVolumeStatus` `Pending`. What follows once the class is there is a storage driver's to say.
+ */
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+const workers = 4;
+
+interface Claim extends ApiObject {
+  readonly spec?: { readonly volumeAttributesClassName?: string };
+  readonly status?: {
+    readonly currentVolumeAttributesClassName?: string;
+    readonly modifyVolumeStatus?: { readonly status: string; readonly targetVolumeAttributesClassName?: string };
+  };
+}
+
+/** `version` is the served version of the classes. */
+export const claimAttributesClassController =
+  (version: string): Controller =>
+  async (environment) => {
+    const { client, clock, signal, log, domain } = environment;
+    const classes = `/apis/${domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
+    const queue = new WorkQueue({
+      clock,
+      workersMax: workers,
+      work: (key) => judge(environment, classes, key),
+      failed: (claim, error) => log.warn({ claim, err: error }, "could not judge the class of a claim; trying again"),
+    });
+    signal.addEventListener("abort", () => queue.close(), { once: true });
+    const look = (object: ApiObject): void => {
+      if (waitsFor(object as Claim) === undefined) return; // the path names the kind
+      queue.add(`${object.metadata.namespace}/${object.metadata.name}`);
+    };
+    await reflect({
+      client,
+      clock,
+      signal,
+      path: "/api/v1/persistentvolumeclaims",
+      replaced: (claims) => claims.forEach(look),
+      changed: (type, claim) => {
+        if (type !== "DELETED") look(claim);
+      },
+      failed: (error) => log.warn({ err: error }, "could not follow claims; starting over"),
+    });
+  };
+
+/** The class a claim wants and nobody has said anything about. */
+function waitsFor(claim: Claim): string | undefined {
+  const wanted = claim.spec?.volumeAttributesClassName ?? "";
+  if (wanted === "" || wanted === claim.status?.currentVolumeAttributesClassName) return undefined;
+  return claim.status?.modifyVolumeStatus?.targetVolumeAttributesClassName === wanted ? undefined : wanted;
+}
+
+async function judge({ client }: ControllerEnvironment, classes: string, key: string): Promise<void> {
+  const [namespace = "", name = ""] = key.split("/");
+  const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
+  const claim = (await found(client.get(path))) as Claim | undefined; // the path names the kind
+  const wanted = claim === undefined ? undefined : waitsFor(claim);
+  if (claim === undefined || wanted === undefined) return;
+  if ((await found(client.get(`${classes}/${encodeURIComponent(wanted)}`))) !== undefined) return;
+  const modifyVolumeStatus = { status: "Pending", targetVolumeAttributesClassName: wanted };
+  await found(
+    client.patch(`${path}/status`, {
+      metadata: { resourceVersion: claim.metadata.resourceVersion },
+      status: { modifyVolumeStatus },
+    }),
+  );
+}
