@@ -38,10 +38,7 @@ interface Story {
 }
 
 async function live(random: Random): Promise<Story> {
-  // Without type stripping there is nothing to set: the compiled child lies beside the compiled test.
-  const child = fileURLToPath(
-    new URL(import.meta.url.endsWith(".ts") ? "./crash-child.ts" : "./crash-child.js", import.meta.url),
-  );
+  const child = fileURLToPath(new URL("./crash-child.ts", import.meta.url));
   const args = ["--conditions=source", child, dataDir, String(Math.floor(random.next() * 1e9))];
   // To a file: a write to it is done when the call returns, and outlives the writer.
   const saidFile = join(dataDir, "said.txt");
