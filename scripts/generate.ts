@@ -37,13 +37,17 @@ interface TypeFacts {
   fields: Record<string, FieldFacts>;
 }
 
+/** Go type names by definition and field; see the note in the file. */
+type GoTypes = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 /** Path below `src/api/tables/` and text of every generated module. */
 export function generateTables(facts: string): Map<string, string> {
   const read = (name: string): Json => JSON.parse(readFileSync(join(facts, name), "utf8")) as Json;
   const served = read("schemas.json")["types"] as Record<string, TypeFacts>;
   const extra = read("schemas-extra.json")["types"] as Record<string, TypeFacts>;
+  const goTypes = JSON.parse(readFileSync(join(root, "scripts", "go-types.json"), "utf8")) as GoTypes;
   const files = new Map<string, string>();
-  files.set("types.ts", typesModule(served, extra));
+  files.set("types.ts", typesModule(served, extra, goTypes));
   files.set("kinds.ts", rowsModule("kinds", "Kinds and their resources", read("kinds.json")["kinds"] as Json[]));
   files.set("gates.ts", rowsModule("gates", "Feature gates", (read("featuregates.json")["gates"] as Json[]).map(gate)));
   files.set(
@@ -87,7 +91,7 @@ const selector = (row: Json): Json => ({
   ...(row["aliases"] === undefined ? {} : { aliases: row["aliases"] }),
 });
 
-function typesModule(served: Record<string, TypeFacts>, extra: Record<string, TypeFacts>): string {
+function typesModule(served: Record<string, TypeFacts>, extra: Record<string, TypeFacts>, goTypes: GoTypes): string {
   const all = { ...served, ...extra };
   const packages = new Map<string, string[]>();
   const index: Record<string, Record<string, unknown>> = {};
@@ -96,7 +100,7 @@ function typesModule(served: Record<string, TypeFacts>, extra: Record<string, Ty
     const [folder, short] = split(name);
     const lines = packages.get(folder) ?? [];
     packages.set(folder, lines);
-    lines.push(`${JSON.stringify(short)}:${JSON.stringify(typeRow(type, folder, all))}`);
+    lines.push(`${JSON.stringify(short)}:${JSON.stringify(typeRow(type, folder, all, goTypes[name] ?? {}))}`);
     if (type.gvk !== undefined) (index[folder] ??= {})[short] = type.gvk;
   }
   let text = header("Types by package, and the packages' kinds");
@@ -116,10 +120,16 @@ function split(name: string): [folder: string, short: string] {
   return [name.slice(0, dot), name.slice(dot + 1)];
 }
 
-function typeRow(type: TypeFacts, folder: string, all: Record<string, TypeFacts>): Json {
+function typeRow(
+  type: TypeFacts,
+  folder: string,
+  all: Record<string, TypeFacts>,
+  goTypes: Readonly<Record<string, string>>,
+): Json {
   const fields: Json = {};
   for (const [name, facts] of Object.entries(type.fields)) {
     const more = fieldExtras(facts, all);
+    if (goTypes[name] !== undefined) more["go"] = goTypes[name];
     const text = fieldText(facts, folder);
     fields[name] = Object.keys(more).length === 0 ? text : [text, more];
   }

@@ -143,6 +143,8 @@ interface FieldExtras {
   readonly protoIn?: readonly (readonly [number, string, string])[];
   readonly proto?: string;
   readonly default?: unknown;
+  /** Go type where it does not follow from the rest. */
+  readonly go?: string;
 }
 
 type TypeIndex = Readonly<Record<string, Readonly<Record<string, readonly (readonly [string, string, string])[]>>>>;
@@ -307,9 +309,11 @@ class Tables implements ApiTables {
     if (extras.patchStrategy !== undefined) marks.patchStrategy = extras.patchStrategy.split(",") as Strategies;
     if (extras.patchMergeKey !== undefined) marks.patchMergeKey = extras.patchMergeKey;
     if (extras.enum !== undefined) marks.enum = extras.enum;
+    const isStruct = type.includes(".") && !type.startsWith("[]") && !type.startsWith("{}");
+    if (extras.go !== undefined && !isStruct) marks.goType = extras.go;
     const shape = type.startsWith("[]") ? "array" : type.startsWith("{}") ? "map" : undefined;
     if (shape !== undefined) {
-      const items = this.#typed(type.slice(2), extras.itemEnum === undefined ? {} : { enum: extras.itemEnum }, folder);
+      const items = this.#typed(type.slice(2), itemExtras(extras), folder);
       return { type: shape, items, ...marks };
     }
     const base = scalarSchemas[type] ?? this.#reference(type.startsWith(".") ? folder + type : type);
@@ -320,6 +324,14 @@ class Tables implements ApiTables {
     // A type the facts do not have is internal and never on the wire.
     return this.#schema(name) ?? scalarSchemas["a"]!;
   }
+}
+
+function itemExtras(extras: FieldExtras): FieldExtras {
+  const go = /^(?:\[\]|map\[[^\]]+\])([^[]+\.[^[]+)$/.exec(extras.go ?? "")?.[1];
+  return {
+    ...(extras.itemEnum === undefined ? {} : { enum: extras.itemEnum }),
+    ...(go === undefined ? {} : { go }),
+  };
 }
 
 type Strategies = ("merge" | "replace" | "retainKeys")[];

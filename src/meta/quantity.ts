@@ -17,6 +17,7 @@ export interface Quantity {
 
 const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const wrongSuffix = "unable to parse quantity's suffix";
+const wrongNumber = "unable to parse numeric part of quantity";
 
 const decimalSuffixes: ReadonlyMap<string, number> = new Map([
   ["n", -9],
@@ -58,6 +59,11 @@ function split(text: string): Parts | string {
   const [, sign = "", digits = "", fraction = "", suffix = ""] = match;
   const family = readSuffix(suffix);
   if (family === undefined) return wrongSuffix;
+  if (digits === "" && fraction === "") {
+    // Upstream: no digits mean zero, save where its slow parser reads them.
+    const isSlow = family.format === "binarySI" ? family.power >= 50 : family.power < -9;
+    if (isSlow) return wrongNumber;
+  }
   const whole = digits.replace(/^0+/, "");
   return { negative: sign === "-", whole: whole === "" ? "0" : whole, fraction, ...family };
 }

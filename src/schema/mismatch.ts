@@ -27,6 +27,9 @@ export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown):
   return new DecodeError(finder.fatal ?? finder.first ?? "value does not fit its type");
 }
 
+/** Member of a list that Go reads as bytes. */
+const byteSchema: Schema = { type: "integer", format: "uint8" };
+
 interface Place {
   /** Go name of the struct around, without its package; empty at the top. */
   readonly struct: string;
@@ -62,6 +65,10 @@ class Finder {
   /** `undefined` for scalars, false when the value has the wrong form. */
   #container(schema: Schema, raw: unknown, place: Place): boolean | undefined {
     if (schema.type === "any" || (schema.type === "object" && schema.fields === undefined)) return true;
+    if (schema.format === "byte" && Array.isArray(raw)) {
+      for (const item of raw) this.walk(byteSchema, item, place);
+      return true;
+    }
     if (schema.type === "array") {
       if (!Array.isArray(raw)) return false;
       for (const item of raw) this.walk(schema.items!, item, place);
@@ -83,13 +90,13 @@ class Finder {
   #scalar(schema: Schema, raw: unknown): boolean | string | { literal: string } {
     switch (schema.type) {
       case "string":
-        if (schema.format === "byte") return bytesFit(raw);
-        return typeof raw === "string";
+        if (typeof raw !== "string") return false;
+        return schema.format !== "byte" || canonicalBase64(raw) !== undefined || base64Error(raw);
       case "boolean":
         return typeof raw === "boolean";
       case "integer":
         if (kindOf(raw) !== "number") return false;
-        return integerFits(raw, schema.format === "int32" ? 32 : 64) || { literal: literalOf(raw) };
+        return integerFits(raw, schema.format) || { literal: literalOf(raw) };
       case "number":
         if (kindOf(raw) !== "number") return false;
         return Number.isFinite(Number(literalOf(raw))) || { literal: literalOf(raw) };
@@ -127,7 +134,7 @@ class Finder {
       }
       case "intOrString":
         if (kind === "string") return;
-        if (kind === "number" && integerFits(raw, 32)) return;
+        if (kind === "number" && integerFits(raw, "int32")) return;
         this.fatal = typeError(kind === "number" ? `number ${literalOf(raw)}` : kind, "int32", place);
         return;
       default:
@@ -168,17 +175,12 @@ function kindOf(raw: unknown): string {
 
 const literalOf = (raw: unknown): string => (isRawNumber(raw) ? raw.rawJSON : String(raw));
 
-function integerFits(raw: unknown, bits: 32 | 64): boolean {
+function integerFits(raw: unknown, format: string | undefined): boolean {
   const literal = literalOf(raw);
   if (!/^-?[0-9]+$/.test(literal) || literal.length > 20) return false;
   const value = BigInt(literal);
-  return BigInt.asIntN(bits, value) === value;
-}
-
-function bytesFit(raw: unknown): boolean | string {
-  if (typeof raw === "string") return canonicalBase64(raw) === undefined ? base64Error(raw) : true;
-  if (!Array.isArray(raw)) return false;
-  return raw.every((item) => item === null || (Number.isInteger(item) && item >= 0 && item <= 255));
+  if (format === "uint8") return BigInt.asUintN(8, value) === value && !literal.startsWith("-");
+  return BigInt.asIntN(format === "int32" ? 32 : 64, value) === value;
 }
 
 function shortName(schema: Schema): string {

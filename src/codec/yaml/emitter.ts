@@ -114,21 +114,29 @@ class Emitter {
 
   /** Text whose single spaces may become line ends; `inQuotes`: not the first and the last one. */
   #folded(value: string, indent: number, mayBreak: boolean, write: (char: string) => string, inQuotes: boolean): void {
-    if (!mayBreak || this.#column + value.length <= widthMax) {
-      this.#put(inQuotes ? value.replaceAll("'", "''") : value);
-      return;
-    }
     const chars = [...value];
     let wasSpace = false;
+    let wasBreak = false;
     for (let i = 0; i < chars.length; i++) {
       const char = chars[i]!;
+      if (isBreak(char)) {
+        this.#put(char);
+        this.#column = 0;
+        this.#atIndent = true;
+        wasBreak = true;
+        wasSpace = false;
+        continue;
+      }
+      if (wasBreak) this.#indent(indent);
+      wasBreak = false;
       if (char !== " ") {
         this.#put(write(char));
+        this.#atIndent = false;
         wasSpace = false;
         continue;
       }
       const isInside = !inQuotes || (i > 0 && i < chars.length - 1);
-      if (!wasSpace && this.#column > widthMax && isInside && chars[i + 1] !== " ") this.#indent(indent);
+      if (mayBreak && !wasSpace && this.#column > widthMax && isInside && chars[i + 1] !== " ") this.#indent(indent);
       else this.#put(char);
       wasSpace = true;
     }
@@ -137,10 +145,12 @@ class Emitter {
   #double(value: string, indent: number, mayBreak: boolean): void {
     this.#indicator('"');
     const chars = [...value];
+    // Upstream: a mark of byte order at the start has everything escaped.
+    const isMarked = chars[0] === "\ufeff";
     let wasSpace = false;
     for (let i = 0; i < chars.length; i++) {
       const char = chars[i]!;
-      if (char === " ") {
+      if (char === " " && !isMarked) {
         if (mayBreak && !wasSpace && this.#column > widthMax && i > 0 && i < chars.length - 1) {
           this.#indent(indent);
           if (chars[i + 1] === " ") this.#put("\\");
@@ -148,7 +158,8 @@ class Emitter {
         wasSpace = true;
         continue;
       }
-      this.#put(isPrintable(char) && char !== '"' && char !== "\\" && !isBreak(char) ? char : escape(char));
+      const isOrdinary = isPrintable(char) && char !== '"' && char !== "\\" && !isBreak(char) && !isMarked;
+      this.#put(isOrdinary ? char : escape(char));
       wasSpace = false;
     }
     this.#indicator('"', false, false);
@@ -257,13 +268,12 @@ function analyze(text: string): Analysis {
   };
 }
 
-/** As libyaml sees it: a tab is not. */
+/** As upstream's emitter sees it: tabs and other line ends are not. */
 function isPrintable(char: string): boolean {
   const code = char.codePointAt(0)!;
   return (
     code === 0x0a ||
     (code >= 0x20 && code <= 0x7e) ||
-    code === 0x85 ||
     (code >= 0xa0 && code <= 0xd7ff) ||
     (code >= 0xe000 && code <= 0xfffd && code !== 0xfeff) ||
     (code >= 0x10000 && code <= 0x10ffff)
