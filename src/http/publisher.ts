@@ -7,6 +7,8 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "./api-request.ts";
 import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
+import type { ServedGroup } from "./discovery/groups.ts";
+import { OpenApiV2 } from "./openapi-v2.ts";
 import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 
 export interface PublisherOptions {
@@ -34,7 +36,7 @@ export interface Publisher {
 }
 
 const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
-const openApiPaths = ["/openapi/v3", "/openapi/v3/"];
+const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
 export function createPublisher(options: PublisherOptions): Publisher {
   const { domain, tables, otherPaths = usualPaths } = options;
@@ -43,14 +45,16 @@ export function createPublisher(options: PublisherOptions): Publisher {
     definitions: () => options.definitions(),
     serverAddress: () => options.serverAddress?.() ?? "",
   });
-  const openApiV3 = new OpenApiV3({ tables, groups: () => discovery.groups() });
+  const groups = (): readonly ServedGroup[] => discovery.groups();
+  const openApiV2 = new OpenApiV2({ tables, groups });
+  const openApiV3 = new OpenApiV3({ tables, groups });
   return {
     reply(request) {
       if (request.path === "/") {
         checkMethod(request);
         return discovery.paths([...openApiPaths, ...otherPaths]);
       }
-      return discovery.reply(request) ?? openApiV3.reply(request);
+      return discovery.reply(request) ?? openApiV3.reply(request) ?? openApiV2.reply(request);
     },
     unknown: (path) => discovery.unknown(path),
   };

@@ -3,7 +3,7 @@
  * small, so each message is written by hand here. Field numbers: upstream's `generated.proto` of `meta/v1` and
  * `apidiscovery`; plain fields are written when empty as well, as upstream's encoder does.
  */
-import type { GroupDiscovery, GroupDiscoveryList, ResourceDiscovery, DiscoveryKind } from "./aggregated.ts";
+import type { DiscoveryKind, GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
 import type { ApiGroup, ApiGroupList, ApiResource, ApiResourceList, ApiVersions, GroupVersionName } from "./legacy.ts";
 
 export type DiscoveryDocument = ApiVersions | ApiGroupList | ApiGroup | ApiResourceList | GroupDiscoveryList;
@@ -122,7 +122,8 @@ function varint(number: number, value: number): Buffer {
 
 function base128(value: number): number[] {
   const bytes: number[] = [];
-  for (; value > 0x7f; value >>>= 7) bytes.push((value & 0x7f) | 0x80);
-  bytes.push(value);
+  let rest = value;
+  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
   return bytes;
 }

@@ -125,19 +125,27 @@ export class TypeCollection {
     }
     switch (schema.type) {
       case "array":
-        return { type: "array", items: this.#member(schema.items), ...listMarks(schema, undefined) };
+        return this.#nullable(schema, {
+          type: "array",
+          items: this.#member(schema.items),
+          ...listMarks(schema, undefined),
+        });
       case "map":
-        return { type: "object", additionalProperties: this.#member(schema.items), ...listMarks(schema, undefined) };
+        return this.#nullable(schema, {
+          type: "object",
+          additionalProperties: this.#member(schema.items),
+          ...listMarks(schema, undefined),
+        });
       case "object":
-        return { ...this.#struct(schema), ...extras(schema) };
+        return this.#nullable(schema, this.#struct(schema));
       case "any":
-        return extras(schema);
+        return this.#nullable(schema, {});
       default: {
-        if (schema.special === "intOrString") return intOrString;
+        if (schema.special === "intOrString") return this.#nullable(schema, this.#intOrString());
         const scalar: Json = { type: schema.type };
         if (schema.format !== undefined) scalar["format"] = schema.format;
-        if (schema.enum !== undefined && this.#version === 3) scalar["enum"] = schema.enum;
-        return Object.assign(scalar, listMarks(schema, undefined), extras(schema));
+        if (schema.enum !== undefined) scalar["enum"] = schema.enum;
+        return this.#nullable(schema, Object.assign(scalar, listMarks(schema, undefined)));
       }
     }
   }
@@ -152,6 +160,19 @@ export class TypeCollection {
     return $ref === undefined ? { ...used, default: zero } : { default: zero, allOf: [{ $ref }], ...marks };
   }
 
+  #intOrString(): Json {
+    const mark = { "x-kubernetes-int-or-string": true };
+    return this.#version === 2 ? mark : { anyOf: [{ type: "integer" }, { type: "string" }], ...mark };
+  }
+
+  /** Upstream: version 2 has no null; what may be null is of any type there. */
+  #nullable(schema: Schema, described: Json): Json {
+    if (schema.nullable !== true) return described;
+    if (this.#version === 3) return { ...described, nullable: true };
+    const { type: _type, items: _items, properties: _properties, ...rest } = described;
+    return rest;
+  }
+
   #customKind(definition: ResourceDefinition): Json {
     const kind = this.#struct(definition.schema);
     const properties = {
@@ -160,7 +181,6 @@ export class TypeCollection {
     };
     return {
       ...kind,
-      ...extras(definition.schema),
       properties: sortedObject(new Map(Object.entries(properties))),
       "x-kubernetes-group-version-kind": [kindMark(definition)],
       "x-kubernetes-selectable-fields": selectableMarks(definition),
@@ -192,8 +212,6 @@ export class TypeCollection {
   }
 }
 
-const intOrString: Json = { anyOf: [{ type: "integer" }, { type: "string" }], "x-kubernetes-int-or-string": true };
-
 function kindMark({ group, version, kind }: GroupVersionKind): Json {
   return { group, kind, version };
 }
@@ -214,10 +232,6 @@ function listMarks(schema: Schema, canonical: Schema | undefined): Json {
   if (schema.patchMergeKey !== undefined) marks["x-kubernetes-patch-merge-key"] = schema.patchMergeKey;
   if (schema.patchStrategy !== undefined) marks["x-kubernetes-patch-strategy"] = schema.patchStrategy.join(",");
   return marks;
-}
-
-function extras(schema: Schema): Json {
-  return schema.nullable === true ? { nullable: true } : {};
 }
 
 function zeroOf(schema: Schema): unknown {

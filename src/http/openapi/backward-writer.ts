@@ -1,0 +1,71 @@
+/**
+ * Writes protobuf from the end to the beginning, so that the length of a message is known when its head is written and
+ * nothing is copied twice. Whoever uses it writes the last field first.
+ *
+ *     write text 2 "b"          ………………12 01 b
+ *     write text 1 "a"          …………0a 01 a 12 01 b
+ *     head of message 9, 6 long …4a 06 0a 01 a 12 01 b
+ */
+export class BackwardWriter {
+  #bytes = Buffer.allocUnsafe(1024 * 1024);
+  /** Where the bytes written so far begin. */
+  #start = this.#bytes.length;
+
+  /** Bytes written so far. */
+  get length(): number {
+    return this.#bytes.length - this.#start;
+  }
+
+  /** A copy of what was written. */
+  finish(): Buffer {
+    return Buffer.from(this.#bytes.subarray(this.#start));
+  }
+
+  text(number: number, value: string): void {
+    const length = Buffer.byteLength(value);
+    this.#reserve(length);
+    this.#start -= length;
+    this.#bytes.write(value, this.#start);
+    this.head(number, length);
+  }
+
+  /** Makes the last `length` bytes written the content of a field. */
+  head(number: number, length: number): void {
+    this.#base128(length);
+    this.#base128(number * 8 + 2);
+  }
+
+  /** A whole number that is not negative, or a boolean as 0 or 1. */
+  varint(number: number, value: number): void {
+    this.#base128(value);
+    this.#base128(number * 8);
+  }
+
+  double(number: number, value: number): void {
+    this.#reserve(8);
+    this.#start -= 8;
+    this.#bytes.writeDoubleLE(value, this.#start);
+    this.#base128(number * 8 + 1);
+  }
+
+  #base128(value: number): void {
+    let length = 1;
+    for (let rest = value; rest > 0x7f; rest = Math.floor(rest / 128)) length++;
+    this.#reserve(length);
+    this.#start -= length;
+    let rest = value;
+    for (let i = 0; i < length; i++) {
+      this.#bytes[this.#start + i] = (rest % 128) + (i === length - 1 ? 0 : 128);
+      rest = Math.floor(rest / 128);
+    }
+  }
+
+  #reserve(count: number): void {
+    if (count <= this.#start) return;
+    const written = this.length;
+    const larger = Buffer.allocUnsafe(this.#bytes.length * 2 + count);
+    this.#bytes.copy(larger, larger.length - written, this.#start);
+    this.#bytes = larger;
+    this.#start = larger.length - written;
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * The OpenAPI 2.0 ("swagger") document: one for everything that is served. Parameters that many operations take are
+ * defined once and referred to by name and a hash, as upstream does; otherwise they would be half of the document.
+ */
+import { createHash } from "node:crypto";
+import type { ApiTables } from "#api/definitions.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { answerTexts, apiInfo } from "./info.ts";
+import type { Operation, Parameter, PathItem } from "./operations.ts";
+import { type Json, TypeCollection } from "./types.ts";
+
+/** Makes the document in parts, so that its maker can let other work go on in between. */
+export class DocumentV2 {
+  readonly #types: TypeCollection;
+  readonly #shared: SharedParameters;
+  readonly #paths = new Map<string, Json>();
+
+  constructor(tables: ApiTables, definitions: readonly ResourceDefinition[]) {
+    this.#types = new TypeCollection(tables, 2, definitions);
+    this.#shared = new SharedParameters([
+      this.#types.reference(tables.domain.rename(`${metaPackage}.DeleteOptions`)),
+      this.#types.reference(tables.domain.rename(`${metaPackage}.Patch`)),
+    ]);
+  }
+
+  add(paths: readonly PathItem[]): void {
+    for (const { path, parameters, operations } of paths) {
+      const item: Json = {};
+      for (const operation of operations) item[operation.method] = this.#describe(operation);
+      if (parameters.length > 0) item["parameters"] = parameters.map((of) => this.#shared.use(describeParameter(of)));
+      this.#paths.set(path, item);
+    }
+  }
+
+  finish(): Buffer {
+    const paths = Object.fromEntries([...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const document = {
+      swagger: "2.0",
+      info: apiInfo,
+      paths,
+      definitions: this.#types.finish(),
+      parameters: this.#shared.finish(),
+      securityDefinitions: {
+        BearerToken: { description: "A bearer token", type: "apiKey", name: "authorization", in: "header" },
+      },
+      security: [{ BearerToken: [] }],
+    };
+    return Buffer.from(JSON.stringify(document));
+  }
+
+  #describe(operation: Operation): Json {
+    const { consumes, produces, tag, id, body, answers, action, kind } = operation;
+    const described: Json = { consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
+    const parameters = operation.parameters.map(describeParameter);
+    if (body !== undefined) {
+      const required = body.required ? { required: true } : {};
+      parameters.push({ name: "body", in: "body", ...required, schema: this.#types.reference(body.type) });
+    }
+    if (parameters.length > 0) {
+      described["parameters"] = parameters.sort(byName).map((parameter) => this.#shared.use(parameter));
+    }
+    const responses: Json = {};
+    for (const [code, type] of answers) {
+      const schema = type === "" ? { type: "string" } : this.#types.reference(type);
+      responses[code] = { description: answerTexts[code], schema };
+    }
+    responses["401"] = { description: answerTexts[401] };
+    described["responses"] = responses;
+    if (action !== undefined) described["x-kubernetes-action"] = action;
+    if (kind !== undefined) described["x-kubernetes-group-version-kind"] = kind;
+    return described;
+  }
+}
+
+const metaPackage = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+function byName(a: Json, b: Json): number {
+  return String(a["name"]) < String(b["name"]) ? -1 : 1;
+}
+
+function describeParameter({ name, in: place, type }: Parameter): Json {
+  const parameter: Json = { uniqueItems: true, type, name, in: place };
+  if (place === "path") parameter["required"] = true;
+  return parameter;
+}
+
+/** Parameters defined once: all but bodies of single kinds. */
+class SharedParameters {
+  readonly #bodies: ReadonlySet<string>;
+  readonly #shared = new Map<string, { readonly key: string; readonly parameter: Json }>();
+
+  /** `bodies` are the references to types that bodies of many operations have. */
+  constructor(bodies: readonly Json[]) {
+    this.#bodies = new Set(bodies.map((reference) => String(reference["$ref"])));
+  }
+
+  /** The parameter, or a reference to it. */
+  use(parameter: Json): Json {
+    const schema = parameter["schema"] as Json | undefined; // a reference, see `#describe`
+    if (schema !== undefined && !this.#bodies.has(String(schema["$ref"]))) return parameter;
+    const text = JSON.stringify(parameter);
+    let found = this.#shared.get(text);
+    if (found === undefined) {
+      const hash = createHash("sha256").update(text).digest("base64url").slice(0, 8);
+      found = { key: `${String(parameter["name"])}-${hash}`, parameter };
+      this.#shared.set(text, found);
+    }
+    return { $ref: `#/parameters/${found.key}` };
+  }
+
+  finish(): Json {
+    const entries = [...this.#shared.values()].map(({ key, parameter }) => [key, parameter] as const);
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
