@@ -49,7 +49,7 @@ export async function fakeAuthority(commonName = "fake authority"): Promise<Fake
     notAfter: new Date(Date.now() + 365 * day),
     extensions: [new BasicConstraintsExtension(true, undefined, true)],
   });
-  return { certificate: own.toString("pem"), issue: (options) => issue(own, keys, options) };
+  return { certificate: `${own.toString("pem")}\n`, issue: (options) => issue(own, keys, options) };
 }
 
 async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, options: IssueOptions): Promise<Issued> {
@@ -82,7 +82,7 @@ async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, o
   const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
   const body = der.toString("base64").replace(/.{64}/g, "$&\n");
   return {
-    certificate: certificate.toString("pem"),
+    certificate: `${certificate.toString("pem")}\n`,
     key: `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----\n`,
   };
 }

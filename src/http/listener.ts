@@ -291,7 +291,10 @@ class TlsListener implements Listener {
     const connection = this.#connections.get(request.socket);
     const url = request.url ?? "";
     const target = splitTarget(url);
-    if (connection === undefined || target === undefined) {
+    const coding = request.headers["transfer-encoding"];
+    // The parser refuses other codings too, but only after it has announced the request.
+    if (connection === undefined || target === undefined || !(coding === undefined || /^chunked$/i.test(coding))) {
+      if (connection !== undefined) connection.refused = true;
       response.writeHead(400, ["Content-Type", "text/plain; charset=utf-8", "Connection", "close"]);
       response.end("400 Bad Request");
       return;
@@ -432,7 +435,7 @@ class TlsListener implements Listener {
         cancel();
         resolve();
       };
-      const cancel = this.#options.clock.after(wait, settle);
+      const cancel = wait === Number.POSITIVE_INFINITY ? ignore : this.#options.clock.after(wait, settle);
       this.#onQuiet = () => {
         if (isQuiet()) settle();
       };
