@@ -26,7 +26,8 @@ export function validateWorkload(object: ApiObject, called: string): FieldError[
   if (replicas < 0) errors.push(invalidField("spec.replicas", replicas, "must be greater than or equal to 0"));
   const selector = objectField(spec, "selector");
   const template = objectField(spec, "template") ?? noFields;
-  if (selector === undefined) errors.push(required("spec.selector"));
+  // An absent selector selects nothing, the template's pods included.
+  if (selector === undefined) errors.push(required("spec.selector"), mismatch(template));
   else errors.push(...validateSelector(selector, template, called));
   const podSpec = objectField(template, "spec") ?? noFields;
   errors.push(...validateContainers(podSpec, "spec.template.spec"));
@@ -46,15 +47,20 @@ function validateSelector(selector: Json, template: Json, called: string): Field
   });
   if (compiled === undefined) return [...errors, invalid("invalid label selector")];
   if (compiled.empty) return [...errors, invalid(`empty selector is invalid for ${called}`)];
-  const labels = textsField(objectField(template, "metadata") ?? noFields, "labels");
-  if (compiled.matches(labels)) return errors;
+  return compiled.matches(labelsOf(template)) ? errors : [...errors, mismatch(template)];
+}
+
+const labelsOf = (template: Json): Readonly<Record<string, string>> | undefined =>
+  textsField(objectField(template, "metadata") ?? noFields, "labels");
+
+function mismatch(template: Json): FieldError {
+  const labels = labelsOf(template);
   const shown = labels === undefined ? "map[string]string(nil)" : printTexts(labels);
-  errors.push({
+  return {
     type: "FieldValueInvalid",
     field: "spec.template.metadata.labels",
     message: `Invalid value: ${shown}: \`selector\` does not match template \`labels\``,
-  });
-  return errors;
+  };
 }
 
 const printTexts = (texts: Readonly<Record<string, string>>): string =>

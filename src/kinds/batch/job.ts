@@ -1,4 +1,5 @@
 /** Job: pods that run to completion. Selector and labels of the pods are made from the job's uid. */
+import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, containerColumns, inside, nameColumn, selectorText, text, wideText } from "../cells.ts";
@@ -29,17 +30,24 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
   return {
     columns,
     strategy: {
-      defaults: (object) =>
-        withTemplateLabels(
-          editField(object, "spec", defaultSpec),
-          inside(object, "spec", "template", "metadata", "labels"),
-        ),
-      canonicalize: (object) =>
-        editField(object, "spec", (spec) => selectOwnPods(spec, object, { uidLabel, nameLabel })),
+      defaults: (object) => withTemplateLabels(editField(object, "spec", defaultSpec), templateLabels(object)),
+      canonicalize(object) {
+        const before = templateLabels(object) ?? {};
+        const next = editField(object, "spec", (spec) => selectOwnPods(spec, object, { uidLabel, nameLabel }));
+        if (next === object) return object;
+        // A job that has no labels but those of its template follows it.
+        const follows = jsonEquals(next.metadata.labels ?? {}, before);
+        return follows
+          ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
+          : next;
+      },
       fields: (object) => ({ "status.successful": String(numberField(objectField(object, "status"), "succeeded")) }),
     },
   };
 }
+
+const templateLabels = (object: ApiObject): Json | undefined =>
+  inside(object, "spec", "template", "metadata", "labels");
 
 function defaultSpec(spec: Json): Json {
   let next = spec;
