@@ -1,59 +1,57 @@
 /**
- * `--feature-gates`: which features are on. Source of rules and wording: upstream's `component-base/featuregate`.
+ * Feature gates as the flag `--feature-gates` sets them, with upstream's errors and warnings. Source: upstream's
+ * `component-base/featuregate`.
  */
 import type { GateFacts } from "./definitions.ts";
+import { parseBool } from "./go-bool.ts";
 
 export interface FeatureGates {
-  /** Whether a feature is on. Unknown names are off. */
-  isOn(name: string): boolean;
-  /** Lines for the log: gates that are set although they are settled or on their way out. */
+  /** Whether a gate is on; a name that is no gate is off. May be handed on without its object. */
+  readonly isOn: (name: string) => boolean;
+  /** For the log: gates that were set and are on their way out. */
   readonly warnings: readonly string[];
 }
 
-/** Gates that set the default of all gates of a stage. */
-const groups: readonly (readonly [name: string, stage: GateFacts["stage"]])[] = [
-  ["AllAlpha", "alpha"],
-  ["AllBeta", "beta"],
-];
-
-/** What Go's `strconv.ParseBool` takes. */
-const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
-const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
-
-/** `values` are the parts of the flag between commas, `Name=true`. Throws an `Error` to print for a bad one. */
-export function parseFeatureGates(facts: readonly GateFacts[], values: readonly string[]): FeatureGates {
-  const byName = new Map(facts.map((gate) => [gate.name, gate]));
-  const set = new Map<string, boolean>();
+/**
+ * Reads the flag's texts, each `Name=bool,Name=bool`; later ones win. `AllAlpha` and `AllBeta` set what nothing else
+ * sets. Throws an `Error` with one line for unknown gates, bad values and locked gates.
+ */
+export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly string[]): FeatureGates {
+  const known = new Map(gates.map((gate) => [gate.name, gate]));
+  const set = readPairs(texts);
   const warnings: string[] = [];
-  for (const value of values.map((text) => text.trim()).filter((text) => text !== "")) {
-    const at = value.indexOf("=");
-    if (at < 0) throw new Error(`--feature-gates: missing bool value for ${value}`);
-    const name = value.slice(0, at).trim();
-    const text = value.slice(at + 1).trim();
-    if (!trueTexts.has(text) && !falseTexts.has(text)) {
-      throw new Error(`--feature-gates: invalid value of ${name}=${text}, err: strconv.ParseBool: parsing "${text}": invalid syntax`);
+  for (const [name, value] of set) {
+    const gate = known.get(name);
+    if (gate === undefined) throw new Error(`unrecognized feature gate: ${name}`);
+    if (gate.locked && gate.default !== value) {
+      throw new Error(`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`);
     }
-    const isOn = trueTexts.has(text);
-    const gate = byName.get(name);
-    if (gate === undefined) throw new Error(`--feature-gates: unrecognized feature gate: ${name}`);
-    if (gate.locked && gate.default !== isOn) {
-      throw new Error(`--feature-gates: cannot set feature gate ${name} to ${isOn}, feature is locked to ${gate.default}`);
-    }
-    set.set(name, isOn);
-    if (gate.stage === "deprecated") {
-      warnings.push(`Setting deprecated feature gate ${name}=${isOn}. It will be removed in a future release.`);
-    } else if (gate.stage === "ga") {
-      warnings.push(`Setting GA feature gate ${name}=${isOn}. It will be removed in a future release.`);
+    if (gate.stage === "ga" || gate.stage === "deprecated") {
+      const stage = gate.stage === "ga" ? "GA" : "deprecated";
+      warnings.push(`Setting ${stage} feature gate ${name}=${value}. It will be removed in a future release.`);
     }
   }
-  const on = new Set(facts.filter((gate) => isGateOn(gate, set)).map((gate) => gate.name));
-  return { isOn: (name) => on.has(name), warnings };
+  const on = new Map<string, boolean>();
+  for (const gate of gates) {
+    const all = gate.name === "AllAlpha" || gate.name === "AllBeta" ? undefined : set.get(allOf[gate.stage] ?? "");
+    on.set(gate.name, set.get(gate.name) ?? all ?? gate.default);
+  }
+  return { isOn: (name) => on.get(name) ?? false, warnings };
 }
 
-function isGateOn(gate: GateFacts, set: ReadonlyMap<string, boolean>): boolean {
-  const own = set.get(gate.name);
-  if (own !== undefined) return own;
-  const group = groups.find(([, stage]) => stage === gate.stage);
-  const ofGroup = group === undefined || gate.locked ? undefined : set.get(group[0]);
-  return ofGroup ?? gate.default;
+const allOf: Readonly<Record<string, string>> = { alpha: "AllAlpha", beta: "AllBeta" };
+
+function readPairs(texts: readonly string[]): Map<string, boolean> {
+  const pairs = new Map<string, boolean>();
+  for (const pair of texts.flatMap((text) => text.split(","))) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    if (equals < 0) throw new Error(`missing bool value for ${pair.trim()}`);
+    const name = pair.slice(0, equals).trim();
+    const text = pair.slice(equals + 1).trim();
+    const value = parseBool(text);
+    if (typeof value === "string") throw new Error(`invalid value of ${name}=${text}, err: ${value}`);
+    pairs.set(name, value);
+  }
+  return pairs;
 }

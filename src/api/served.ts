@@ -1,72 +1,75 @@
 /**
- * Which built-in kinds are served: stable ones, unless `--runtime-config` says otherwise, and only with their feature
- * gate on. Source: upstream's `resourceconfig`.
+ * Which built-in kinds are served: what a release serves by default, changed by `--runtime-config` and the gates of
+ * the kinds. Source: upstream's `server/resourceconfig`.
  */
 import type { KindFacts } from "./definitions.ts";
+import { parseBool } from "./go-bool.ts";
 
-/** Keys of `--runtime-config` to what they say, in the order given. */
+/** Keys (`api/beta`, `batch/v1`, `batch/v1/jobs`) and whether they are switched on. */
 export type RuntimeConfig = ReadonlyMap<string, boolean>;
 
-const stageKeys: Readonly<Record<string, KindFacts["stage"]>> = {
-  "api/ga": "ga",
-  "api/beta": "beta",
-  "api/alpha": "alpha",
+const wholesale: Readonly<Record<string, RegExp>> = {
+  "api/all": /^/,
+  "api/ga": /^v[0-9]+$/,
+  "api/beta": /^v[0-9]+beta[0-9]+$/,
+  "api/alpha": /^v[0-9]+alpha[0-9]+$/,
 };
 
-/** `values` are the parts of the flag between commas, `key[=value]`. Throws an `Error` to print for a bad one. */
-export function parseRuntimeConfig(values: readonly string[]): RuntimeConfig {
+/**
+ * Reads the flag's texts, each `key,key=bool`; a key without value means true, later ones win. Throws an `Error` with
+ * one line.
+ */
+export function parseRuntimeConfig(texts: readonly string[]): RuntimeConfig {
   const config = new Map<string, boolean>();
-  for (const value of values.map((text) => text.trim()).filter((text) => text !== "")) {
-    const [key = "", text = "true"] = value.split("=", 2).map((part) => part.trim());
-    if (key === "") throw new Error(`--runtime-config: no key in ${JSON.stringify(value)}`);
-    if (text !== "true" && text !== "false") {
-      throw new Error(`--runtime-config: invalid value ${key}=${text}: must be true or false`);
+  for (const pair of texts.flatMap((text) => text.split(","))) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const key = (equals < 0 ? pair : pair.slice(0, equals)).trim();
+    const text = equals < 0 ? "" : pair.slice(equals + 1).trim();
+    const tokens = key.split("/");
+    if (tokens.length !== 2 && tokens.length !== 3) throw new Error(`runtime-config invalid key ${key}`);
+    const value = text === "" ? true : parseBool(text);
+    if (typeof value === "string") throw new Error(`invalid value of ${key}: ${text}, err: ${value}`);
+    const resource = tokens[2] ?? "";
+    if (resource !== resource.toLowerCase()) {
+      throw new Error(
+        `invalid key ${key}: group/version/resource and resource is always lowercase plural, not ${JSON.stringify(resource)}`,
+      );
     }
-    config.set(key, text === "true");
+    config.set(key, value);
   }
+  if (config.size === 1 && config.get("api/all") === false) throw new Error("invalid key with only api/all=false");
   return config;
 }
 
 /**
- * Whether a kind is served. A key for the resource decides over one for its version, that over one for its stage, that
- * over `api/all`. Throws an `Error` to print for keys that name a version or resource there is not.
+ * The kinds to serve, in the order given. What names one resource wins over what names its version, that over `api/…`.
+ * A gate that is off takes its kinds away whatever the configuration says.
  */
 export function servedKinds(
   kinds: readonly KindFacts[],
   config: RuntimeConfig,
-  gate: (name: string) => boolean,
-): (facts: KindFacts) => boolean {
-  checkKeys(kinds, config);
-  return (facts) => {
-    if (facts.gate !== undefined && !gate(facts.gate)) return false;
-    const version = versionKey(facts);
-    const byStage = Object.keys(stageKeys).find((key) => stageKeys[key] === facts.stage);
-    return (
-      config.get(`${version}/${facts.resource}`) ??
-      config.get(version) ??
-      (byStage === undefined ? undefined : config.get(byStage)) ??
-      config.get("api/all") ??
-      facts.servedByDefault
-    );
-  };
+  isOn: (gate: string) => boolean,
+): readonly KindFacts[] {
+  return kinds.filter((kind) => isSwitchedOn(kind, config) && (kind.gate === undefined || isOn(kind.gate)));
 }
 
-/** The core group's version is written `api/v1` or `v1`. */
-const versionKey = ({ group, version }: KindFacts): string => (group === "" ? version : `${group}/${version}`);
+function isSwitchedOn(kind: KindFacts, config: RuntimeConfig): boolean {
+  const version = `${kind.group}/${kind.version}`;
+  const said = config.get(`${version}/${kind.resource}`) ?? config.get(version);
+  if (said !== undefined) return said;
+  let isOn = kind.servedByDefault;
+  for (const [key, pattern] of Object.entries(wholesale)) {
+    if (pattern.test(kind.version)) isOn = config.get(key) ?? isOn;
+  }
+  return isOn;
+}
 
-function checkKeys(kinds: readonly KindFacts[], config: RuntimeConfig): void {
-  const known = new Set(["api/all", ...Object.keys(stageKeys)]);
-  const groups = new Set<string>();
-  for (const facts of kinds) {
-    const version = versionKey(facts);
-    known.add(version).add(`${version}/${facts.resource}`);
-    groups.add(facts.group);
+/** Keys that name no group version or resource of `kinds`: worth a line in the log. */
+export function unknownKeys(kinds: readonly KindFacts[], config: RuntimeConfig): readonly string[] {
+  const known = new Set(Object.keys(wholesale));
+  for (const kind of kinds) {
+    known.add(`${kind.group}/${kind.version}`).add(`${kind.group}/${kind.version}/${kind.resource}`);
   }
-  for (const key of config.keys()) {
-    if (known.has(key)) continue;
-    const [group = ""] = key.split("/");
-    // Upstream: versions of a known group that are gone are passed over, so that old command lines still start.
-    if (key.includes("/") && groups.has(group)) continue;
-    throw new Error(`--runtime-config: unknown api groups ${group}`);
-  }
+  return [...config.keys()].filter((key) => !known.has(key));
 }

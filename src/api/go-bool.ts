@@ -1,0 +1,8 @@
+/** Truth values of flags, as Go reads them. */
+
+/** The value, or an error in Go's words. */
+export function parseBool(text: string): boolean | string {
+  if (["1", "t", "T", "TRUE", "true", "True"].includes(text)) return true;
+  if (["0", "f", "F", "FALSE", "false", "False"].includes(text)) return false;
+  return `strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`;
+}

@@ -1,0 +1,70 @@
+/** What is served by default and with `--runtime-config`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { apiDomain } from "#meta/api-domain.ts";
+import { loadDefinitions } from "./definitions.ts";
+import { parseRuntimeConfig, servedKinds, unknownKeys } from "./served.ts";
+
+const { kinds } = loadDefinitions(apiDomain("platform.io"));
+
+/** Served resources of a group version. */
+function served(config: string[], at: string, gates: string[] = []): string[] {
+  const found = servedKinds(kinds, parseRuntimeConfig(config), (gate) => gates.includes(gate));
+  return found.filter((kind) => `${kind.group}/${kind.version}` === at).map((kind) => kind.resource);
+}
+
+test("alpha and beta versions are not served by default, stable ones are [VER-02, VER-04, VER-05, VER-06]", () => {
+  const found = servedKinds(kinds, parseRuntimeConfig([]), () => true);
+  assert.deepEqual([...new Set(found.map((kind) => kind.stage))], ["ga"]);
+  assert.ok(served([], "/v1").includes("pods"));
+  assert.deepEqual(served([], "autoscaling/v1"), ["horizontalpodautoscalers"]);
+});
+
+test("a beta kind behind a gate needs both the gate and its version [RCT-02, VAC-02]", () => {
+  const at = "storage.platform.io/v1beta1";
+  assert.deepEqual(served([], at, ["VolumeAttributesClass"]), []);
+  assert.deepEqual(served([`${at}=true`], at), []);
+  assert.deepEqual(served([`${at}=true`], at, ["VolumeAttributesClass"]), ["volumeattributesclasses"]);
+  const claims = "resource.platform.io/v1beta1";
+  assert.deepEqual(served([claims], claims), []);
+  assert.ok(served([claims], claims, ["DynamicResourceAllocation"]).includes("resourceclaimtemplates"));
+});
+
+test("pairs are separated by commas, a missing value means true [VER-07, VER-08]", () => {
+  const config = ["batch/v1=false,admissionregistration.platform.io/v1beta1"];
+  assert.deepEqual(served(config, "batch/v1"), []);
+  assert.equal(served(config, "admissionregistration.platform.io/v1beta1").length, 2);
+});
+
+test("group/version switches one version on or off [VER-09, VER-10]", () => {
+  assert.deepEqual(served(["batch/v1=false"], "batch/v1"), []);
+  assert.ok(served(["batch/v1=false"], "apps/v1").includes("deployments"));
+  const alpha = "admissionregistration.platform.io/v1alpha1";
+  assert.equal(served([`${alpha}=true`], alpha, ["MutatingAdmissionPolicy"]).length, 2);
+});
+
+test("group/version/resource switches one resource and wins over its version [VER-11]", () => {
+  assert.deepEqual(served(["batch/v1/jobs=false"], "batch/v1"), ["cronjobs"]);
+  assert.deepEqual(served(["batch/v1=false", "batch/v1/jobs=true"], "batch/v1"), ["jobs"]);
+});
+
+test("api/… addresses many versions, the more special key wins", () => {
+  const beta = "admissionregistration.platform.io/v1beta1";
+  assert.equal(served(["api/beta=true"], beta).length, 2);
+  assert.equal(served(["api/all=true", "api/beta=false"], beta).length, 0);
+  assert.deepEqual(served(["api/ga=false", "batch/v1=true"], "batch/v1"), ["cronjobs", "jobs"]);
+  assert.deepEqual(served(["api/ga=false", "batch/v1=true"], "apps/v1"), []);
+});
+
+test("keys and values that mean nothing are refused in one line", () => {
+  const refused = (text: string, message: string) => assert.throws(() => parseRuntimeConfig([text]), { message }, text);
+  refused("foo", "runtime-config invalid key foo");
+  refused("a/b/c/d=true", "runtime-config invalid key a/b/c/d");
+  refused("batch/v1=x", 'invalid value of batch/v1: x, err: strconv.ParseBool: parsing "x": invalid syntax');
+  refused("api/all=false", "invalid key with only api/all=false");
+  refused(
+    "batch/v1/Jobs",
+    'invalid key batch/v1/Jobs: group/version/resource and resource is always lowercase plural, not "Jobs"',
+  );
+  assert.deepEqual(unknownKeys(kinds, parseRuntimeConfig(["a/v1=false,batch/v1,api/ga"])), ["a/v1"]);
+});
