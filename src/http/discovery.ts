@@ -114,16 +114,18 @@ export class Discovery {
     }
     checkMethod(request);
     negotiation.checkProducible(request, false);
-    const negotiated = negotiation.answer(request, this.#allowsAggregated);
-    if (negotiated.transform !== "") return this.#aggregated(request, negotiated, core === undefined ? [] : [core]);
+    const aggregated = negotiation.transformed(request, this.#allowsAggregated);
+    if (aggregated !== undefined) return this.#aggregated(request, aggregated, core === undefined ? [] : [core]);
+    const negotiated = negotiation.answer(request, noTransform);
     // Not kept: the address may become known later than the table.
     return encodedReply(encode(apiVersions(core, this.#options.serverAddress()), negotiated));
   }
 
   #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {
     checkMethod(request);
-    const negotiated = negotiation.answer(request, this.#allowsAggregated);
-    if (negotiated.transform !== "") return this.#aggregated(request, negotiated, groups);
+    const aggregated = negotiation.transformed(request, this.#allowsAggregated);
+    if (aggregated !== undefined) return this.#aggregated(request, aggregated, groups);
+    const negotiated = negotiation.answer(request, noTransform);
     return encodedReply(this.#kept("/apis", negotiated, () => apiGroupList(groups)));
   }
 

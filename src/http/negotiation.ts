@@ -57,6 +57,8 @@ export function resourceTransforms(domain: ApiDomain): Allows {
 export interface Negotiator {
   /** For one answer. Throws `notAcceptable`. */
   answer(request: NegotiatedRequest, allows: Allows): Negotiated;
+  /** Of `answer`, only what an allowed transformation asks for, wherever it stands in `Accept`; else `undefined`. */
+  transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
   /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
   stream(request: NegotiatedRequest, allows: Allows): Negotiated;
   /** For a `Status`: never refuses, JSON is the way out. */
@@ -95,6 +97,10 @@ export function negotiator(offered: readonly MediaType[]): Negotiator {
       const choice = choose(request, allows);
       if (choice === undefined) throw notAcceptable(names);
       return outcome(request, choice, choice.type.name);
+    },
+    transformed(request, allows) {
+      const choice = match(request.headers["accept"], offered, allows, true);
+      return choice === undefined || choice.kind === "" ? undefined : outcome(request, choice, choice.type.name);
     },
     stream(request, allows) {
       const choice = choose(request, allows);
@@ -203,12 +209,17 @@ interface Choice {
 }
 
 /** First clause, and first offered type for it, that the endpoint allows. */
-function match(header: string | undefined, offered: readonly MediaType[], allows: Allows): Choice | undefined {
+function match(
+  header: string | undefined,
+  offered: readonly MediaType[],
+  allows: Allows,
+  onlyTransforms = false,
+): Choice | undefined {
   if (header === undefined || header === "") {
     return { type: offered[0]!, pretty: false, kind: "", group: "", version: "" };
   }
   for (const clause of acceptClauses(header)) {
-    if (clause.serverVersion !== "") continue;
+    if (clause.serverVersion !== "" || (onlyTransforms && !clause.transforms)) continue;
     for (const type of offered) {
       if (!fits(clause, type.name)) continue;
       if (clause.stream !== "" && (type.stream === "" || clause.stream !== "watch")) continue;
