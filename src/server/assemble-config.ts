@@ -10,9 +10,11 @@ import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
+import type { ServingPlan } from "./serving-plan.ts";
 
 export interface AssembleConfig {
   readonly options: ServerOptions;
+  readonly plan: ServingPlan;
   readonly domain: ApiDomain;
   readonly backend: Backend;
   readonly log: Log;
@@ -26,8 +28,6 @@ export interface AssembleConfig {
   readonly endpoints: Endpoints;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
-  /** Content of `--token-auth-file`. */
-  readonly tokenFile: string | undefined;
   /** PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
 }

@@ -2,9 +2,6 @@
  * Composes a server from its parts: what is served, who may ask, what a write passes, which controllers run. The one
  * place that sees all of it; a first hour of reading starts here.
  */
-import { loadDefinitions } from "#api/definitions.ts";
-import { parseFeatureGates } from "#api/feature-gates.ts";
-import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { encodePrettyJson } from "#codec/json.ts";
@@ -12,11 +9,17 @@ import { encodeYaml } from "#codec/yaml.ts";
 import { type ChainOptions, requestChain } from "#http/chain.ts";
 
 import type { Reply, RequestInfo } from "#http/api-request.ts";
-import { jsonType, type Negotiated, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
+import {
+  jsonType,
+  type Negotiated,
+  negotiator,
+  protobufType,
+  resourceTransforms,
+  yamlType,
+} from "#http/negotiation.ts";
 import { createPublisher } from "#http/publisher.ts";
 import { createRouter } from "#http/router.ts";
 import type { RequestMetrics, WatchMetrics } from "#http/request-metrics.ts";
-import { builtInDefinitions } from "#kinds/built-in.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
@@ -30,22 +33,14 @@ import { serverAuthenticator } from "./authenticators.ts";
 import { serverAuthorizer } from "./authorizers.ts";
 import { startControllers } from "./controllers.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
-import { StartError } from "./start-error.ts";
 
 /** Most bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
-  const tables = loadDefinitions(domain);
-  const gates = startup(() => parseFeatureGates(tables.gates, options.featureGates));
+  const { tables, gates, definitions } = config.plan;
   for (const warning of gates.warnings) log.warn({}, warning);
-  const runtimeConfig = startup(() => parseRuntimeConfig(options.runtimeConfig));
-  const definitions = builtInDefinitions(
-    tables,
-    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000) },
-    servedKinds(tables.kinds, runtimeConfig, gates.isOn),
-  );
   const table = new ResourceTable(definitions, 1);
 
   const objects = new StoredObjects();
@@ -152,15 +147,6 @@ function lengthOf({ bytes, pieces }: Reply): number {
   if (pieces !== undefined) return pieces.length;
   if (bytes === undefined) return 0;
   return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, piece) => sum + piece.length, 0);
-}
-
-/** Runs a parser of options; what it finds wrong is the one line the program ends with. */
-function startup<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
 }
 
 function serves(table: ResourceTable, info: RequestInfo): boolean {

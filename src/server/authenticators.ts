@@ -2,9 +2,8 @@
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
-import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
+import { readTokenFile } from "#authn/token-file.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
-import { StartError } from "./start-error.ts";
 
 export function serverAuthenticator(
   config: AssembleConfig & { /** Of the controllers in this process. */ readonly loopbackToken: string },
@@ -14,17 +13,9 @@ export function serverAuthenticator(
     `${config.adminToken},admin,,"system:masters"\n${config.loopbackToken},system:apiserver,,"system:masters"\n`,
     "the server's own tokens",
   );
-  const given = config.tokenFile === undefined ? [] : [givenTokens(config.tokenFile, options.tokenAuthFile ?? "")];
+  const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
   const inner = union([clientCertificate({ domain, clock }), bearerToken([own, ...given])]);
   const known = withAuthenticatedGroup(inner);
   return options.anonymousAuth ? orAnonymous(known) : known;
-}
-
-function givenTokens(text: string, path: string): TokenFile {
-  try {
-    return readTokenFile(text, path);
-  } catch (error) {
-    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
 }

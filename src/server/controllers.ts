@@ -29,7 +29,12 @@ export interface ControllersOptions {
 }
 
 /** Starts the selected controllers. The returned function ends them. */
-export function startControllers({ selected, log, attributesClasses, ...environment }: ControllersOptions): () => Promise<void> {
+export function startControllers({
+  selected,
+  log,
+  attributesClasses,
+  ...environment
+}: ControllersOptions): () => Promise<void> {
   const stop = new AbortController();
   const running = controllers(attributesClasses)
     .filter(([name]) => isSelected(name, selected))

@@ -11,7 +11,6 @@ export const flagGroups = [
   "Generic",
   "Etcd",
   "Secure serving",
-  "Features",
   "Authentication",
   "Authorization",
   "API enablement",

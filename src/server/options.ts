@@ -25,6 +25,8 @@ import { StartError } from "./start-error.ts";
 const count = { min: 0, max: 1_000_000_000 };
 const minuteMs = 60_000;
 
+const inMemory = "reads and watches always come from memory; --history-memory bounds it";
+
 const own = (name: string) => [name, "Binnacle"] as const;
 const generic = (name: string) => [name, "Generic"] as const;
 const storage = (name: string) => [name, "Etcd"] as const;
@@ -128,24 +130,25 @@ export const serverFlags = {
         : "must be max-age=seconds, includeSubDomains or preload",
   ),
 
-  watchCache: boolean(storage("watch-cache"), true, "Serve reads and watches from memory."),
-  watchCacheSizes: list(
-    storage("watch-cache-sizes"),
-    "resource[.group]#size,...",
-    "Recent events kept per resource.",
-    (entry) => (/^[a-z0-9.-]+#\d{1,9}$/.test(entry) ? undefined : "must be resource[.group]#size"),
+  watchCache: inert(boolean(storage("watch-cache"), true, "Serve reads and watches from memory."), inMemory),
+  watchCacheSizes: inert(
+    list(storage("watch-cache-sizes"), "resource[.group]#size,...", "Recent events kept per resource.", (entry) =>
+      /^[a-z0-9.-]+#\d{1,9}$/.test(entry) ? undefined : "must be resource[.group]#size",
+    ),
+    inMemory,
   ),
-  defaultWatchCacheSize: integer(
-    storage("default-watch-cache-size"),
-    100,
-    count,
-    "Recent events kept per resource without its own size.",
+  defaultWatchCacheSize: inert(
+    integer(storage("default-watch-cache-size"), 100, count, "Recent events kept per resource without its own size."),
+    inMemory,
   ),
-  deleteCollectionWorkers: integer(
-    storage("delete-collection-workers"),
-    1,
-    { min: 1, max: 1000 },
-    "Objects a delete of a collection removes at the same time.",
+  deleteCollectionWorkers: inert(
+    integer(
+      storage("delete-collection-workers"),
+      1,
+      { min: 1, max: 1000 },
+      "Objects a delete of a collection removes at the same time.",
+    ),
+    "deletions wait for nobody, and share their syncs",
   ),
 
   bindAddress: text(secure("bind-address"), "127.0.0.1", "ip", "Address to listen on; 0.0.0.0 or :: for all."),
@@ -211,11 +214,13 @@ export const serverFlags = {
     ["enable-admission-plugins", "Admission"],
     "names",
     "Admission plugins to run beside the default ones.",
+    unknownPlugin,
   ),
   disableAdmissionPlugins: list(
     ["disable-admission-plugins", "Admission"],
     "names",
     "Default admission plugins not to run.",
+    unknownPlugin,
   ),
 
   verbosity: withShort(
@@ -292,6 +297,23 @@ export function inertNotes(settings: ServerSettings): string[] {
     const flag = serverFlags[key];
     return flag.inert === undefined ? [] : [`--${flag.name} does nothing yet: ${flag.inert}`];
   });
+}
+
+/** Upstream's admission plugins of this release. */
+const admissionPlugins = new Set(
+  (
+    "AlwaysAdmit AlwaysDeny AlwaysPullImages CertificateApproval CertificateSigning CertificateSubjectRestriction " +
+    "ClusterTrustBundleAttest DefaultIngressClass DefaultStorageClass DefaultTolerationSeconds DenyServiceExternalIPs " +
+    "EventRateLimit ExtendedResourceToleration ImagePolicyWebhook LimitPodHardAntiAffinityTopology LimitRanger " +
+    "MutatingAdmissionPolicy MutatingAdmissionWebhook NamespaceAutoProvision NamespaceExists NamespaceLifecycle " +
+    "NodeRestriction OwnerReferencesPermissionEnforcement PersistentVolumeClaimResize PodNodeSelector PodSecurity " +
+    "PodTolerationRestriction Priority ResourceQuota RuntimeClass ServiceAccount StorageObjectInUseProtection " +
+    "TaintNodesByCondition ValidatingAdmissionPolicy ValidatingAdmissionWebhook"
+  ).split(" "),
+);
+
+function unknownPlugin(name: string): string | undefined {
+  return admissionPlugins.has(name) ? undefined : "no such plugin";
 }
 
 function isRegExp(expression: string): boolean {

@@ -25,7 +25,6 @@ import {
   type KeyPair,
   prepareCredentials,
   readAuthorities,
-  readGiven,
   readServingPair,
   reasonOf,
 } from "./credentials.ts";
@@ -36,6 +35,7 @@ import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
+import { planServing, type ServingPlan } from "./serving-plan.ts";
 import { StartError } from "./start-error.ts";
 import { tlsSettings } from "./tls-settings.ts";
 
@@ -94,13 +94,13 @@ interface Inputs {
   readonly credentials: Credentials;
   readonly serving: KeyPair;
   readonly clientCa: string;
-  readonly tokenFile: string | undefined;
+  readonly plan: ServingPlan;
   readonly isMarked: boolean;
 }
 
 function readInputs(options: ServerOptions, folder: string | undefined, clock: Clock, random: Random): Inputs {
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
-  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile, tokenAuthFile } = options;
+  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = options;
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : [tlsCertFile, tlsPrivateKeyFile];
   const bind = /^(?:0\.0\.0\.0|::)$/.test(options.bindAddress) ? [] : [options.bindAddress];
@@ -111,14 +111,14 @@ function readInputs(options: ServerOptions, folder: string | undefined, clock: C
   ];
   const authorities = clientCaFile === undefined ? "" : readAuthorities(clientCaFile);
   const serving = given === undefined ? undefined : readServingPair(given[0]!, given[1]!);
-  const tokenFile = tokenAuthFile === undefined ? undefined : readGiven(tokenAuthFile);
   tlsSettings(options);
+  const plan = planServing(options, apiDomain(options.apiDomain));
   const credentials = prepareCredentials({ folder, names, clock, random });
   return {
     credentials,
     serving: serving ?? credentials.serving,
     clientCa: credentials.ca.certificate + authorities,
-    tokenFile,
+    plan,
     isMarked,
   };
 }
@@ -184,6 +184,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   const version = programVersion();
   assembled = await assemble({
     options,
+    plan: inputs.plan,
     domain: apiDomain(options.apiDomain),
     backend,
     log,
@@ -194,7 +195,6 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     random,
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
     adminToken: credentials.admin.token,
-    tokenFile: inputs.tokenFile,
     serviceAccount: credentials.serviceAccount,
   });
   undo.push(() => assembled?.close());
@@ -260,6 +260,7 @@ async function listen(
       },
       http1Only: options.disableHttp2,
       limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
+      compress: inputs.plan.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
       handle,
       log,
