@@ -13,7 +13,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 
-import { Recorder, settle } from "./backend.contract.ts";
+import { Recorder, settle, waitUntil } from "./backend.contract.ts";
 import { type Backend, isCompacted, type Revision } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { openMemoryBackend } from "./memory.ts";
@@ -269,7 +269,7 @@ class Run {
     }
     const isDone = (one: Watching): boolean =>
       one.recorder.ended !== undefined || one.recorder.watch.position >= this.#backend.revision;
-    for (let i = 0; i < 5000 && !this.#watching.every(isDone); i++) await turn();
+    await waitUntil(() => this.#watching.every(isDone));
     await settle();
     for (const one of this.#watching) {
       assert(isDone(one), `${this.#where} a watch did not arrive`);

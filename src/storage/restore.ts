@@ -3,6 +3,7 @@
  * revision that the lost store gave out can come again, and watchers and lists that knew it are told to start over.
  */
 import {
+  chmodSync,
   closeSync,
   copyFileSync,
   constants,
@@ -47,6 +48,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   };
   discard();
   copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
+  chmodSync(partial, 0o600);
   try {
     const restored = moveForward(partial, options.revisionStep ?? defaultRevisionStep);
     syncPath(partial);

@@ -31,8 +31,15 @@ after(() => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 const newFolder = (): string => join(root, `store-${++folders}`);
 
-const open = (dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteBackend> =>
-  openSqliteBackend({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
+// A store that a failed test left open would keep its thread, and the run would not end.
+const opened: SqliteBackend[] = [];
+after(() => Promise.all(opened.map((backend) => backend.close())));
+
+async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteBackend> {
+  const backend = await openSqliteBackend({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
+  opened.push(backend);
+  return backend;
+}
 
 backendContract({
   name: "sqlite",
@@ -68,6 +75,27 @@ test("everything is there after a restart, and revisions go on where they were [
   await recorder.until(21);
   assert.equal(recorder.events.filter((event) => event.type === "DELETED").length, 10);
   assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
+  await backend.close();
+});
+
+test("the store's files can be read by their owner only", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir);
+  await putText(backend, podA, 0, "a");
+  const file = join(root, "private.db");
+  await backend.backup(file);
+  for (const path of [dataDir, join(dataDir, "store.db"), join(dataDir, "store.db-wal"), file]) {
+    assert.equal(statSync(path).mode & 0o077, 0, path);
+  }
+  await backend.close();
+});
+
+test("a start that was cut short before there were tables is taken up again", async () => {
+  const dataDir = newFolder();
+  await (await open(dataDir)).close();
+  truncateSync(join(dataDir, "store.db"), 0);
+  const backend = await open(dataDir);
+  assert.equal((await putText(backend, podA, 0, "a")).revision, 1);
   await backend.close();
 });
 

@@ -40,12 +40,12 @@ export class History implements EventLog {
   floor: Revision;
   readonly #base: Revision;
   readonly #bytesMax: number;
-  readonly #evicted: (event: StoreEvent, bucket: Bucket) => void;
+  readonly #evicted: (event: StoreEvent) => void;
   readonly #buckets = new Map<string, Bucket>();
   #bytes = 0;
 
   /** `base`: revision at which memory starts to know. `evicted` lets go of what the event alone kept. */
-  constructor(base: Revision, bytesMax: number, evicted: (event: StoreEvent, bucket: Bucket) => void) {
+  constructor(base: Revision, bytesMax: number, evicted: (event: StoreEvent) => void) {
     this.floor = base;
     this.#base = base;
     this.#bytesMax = bytesMax;
@@ -93,7 +93,7 @@ export class History implements EventLog {
     this.#bytes -= bytesOf(event);
     this.floor = event.revision;
     bucket.floor = event.revision;
-    this.#evicted(event, bucket);
+    this.#evicted(event);
   }
 }
 

@@ -11,6 +11,7 @@
  * Synchronous by nature; it is called from the worker, and from `restore.ts`. A reading statement is never left open
  * between calls (`live` apart), since it would hold up the checkpoint of the write-ahead log.
  */
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
@@ -71,6 +72,7 @@ export class LogFile {
    */
   constructor(path: string, scratch = false) {
     try {
+      makePrivateFile(path);
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs });
     } catch (error) {
       throw explain(error, path);
@@ -210,6 +212,18 @@ export class LogFile {
       PRAGMA application_id = ${applicationId};
       PRAGMA user_version = ${schemaVersion};
       COMMIT;`);
+  }
+}
+
+/**
+ * Makes an empty file that only its owner may read; SQLite gives the files beside it the same mode. One that exists
+ * is not even opened: closing it would drop the locks that this process holds on it.
+ */
+function makePrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
