@@ -3,6 +3,8 @@
  * object it was given when nothing is to change. Absent and null are the same, as they are to Go's decoder.
  */
 
+import { setMember } from "#apply/json-value.ts";
+
 export type Json = Readonly<Record<string, unknown>>;
 
 export const noFields: Json = {};
@@ -49,11 +51,12 @@ export function withField<T extends Json>(object: T, name: string, value: unknow
   return rest as unknown as T; // the same object with an optional field left out
 }
 
-/** Fills fields that are absent. */
+/** Fills members that are absent; names may be anything a client sent. */
 export function fillAbsent<T extends Json>(object: T, defaults: Json): T {
   let next: Record<string, unknown> | undefined;
   for (const name of Object.keys(defaults)) {
-    if (isAbsent(object[name])) (next ??= { ...object })[name] = defaults[name];
+    if (!Object.hasOwn(object, name) || isAbsent(object[name]))
+      setMember((next ??= { ...object }), name, defaults[name]);
   }
   return (next ?? object) as T; // the same object with more fields
 }

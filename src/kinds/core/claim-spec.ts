@@ -125,7 +125,7 @@ function validateSize(resources: Json, field: string): FieldError[] {
     errors.push(invalidField(`${field}[storage]`, storage, "must be greater than zero"));
   }
   for (const [name, request] of Object.entries(requests)) {
-    const limit = limits[name];
+    const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     if (limit === undefined || compareTexts(request, limit) <= 0) continue;
     errors.push(
       invalidField(`${field}.requests[${name}]`, request, `must be less than or equal to ${name} limit of ${limit}`),

@@ -22,6 +22,6 @@ function usageText(object: ApiObject, ofLimits: boolean): string {
   return Object.keys(hard)
     .filter((name) => name.startsWith("limits.") === ofLimits)
     .sort()
-    .map((name) => `${name}: ${used[name] ?? "0"}/${hard[name]}`)
+    .map((name) => `${name}: ${Object.hasOwn(used, name) ? used[name]! : "0"}/${hard[name]}`)
     .join(", ");
 }

@@ -1,0 +1,164 @@
+/**
+ * Random objects of every built-in kind, as their schemas allow them, through all hooks, columns and conversions:
+ * nothing throws, nothing changes an object it was handed, and defaulting twice is defaulting once.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadDefinitions } from "#api/definitions.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type Random, seededRandom } from "#std/random.ts";
+import { builtInDefinitions } from "./built-in.ts";
+
+const seed = Number(process.env["FUZZ_SEED"] ?? 1);
+const runs = Number(process.env["FUZZ_RUNS"] ?? 40);
+
+const texts = [
+  "",
+  "a",
+  "b",
+  "Always",
+  "RollingUpdate",
+  "1Gi",
+  "0",
+  "x/y",
+  "example.com/a",
+  "__proto__",
+  "Container",
+  "é",
+  "-",
+];
+const keys = ["a", "storage", "cpu", "limits.cpu", "__proto__", "constructor", "x/y", "app"];
+
+const below = (random: Random, count: number): number => Math.floor(random.next() * count);
+const oneOf = <T>(random: Random, list: readonly T[]): T => list[below(random, list.length)]!;
+
+function special(random: Random, schema: Schema): unknown {
+  switch (schema.special) {
+    case "quantity":
+      return oneOf(random, ["0", "1", "1Gi", "500m", "-1", "1e3"]);
+    case "intOrString":
+      return oneOf<unknown>(random, [0, 1, "25%", "x", ""]);
+    case "time":
+      return oneOf(random, [null, "2026-01-01T00:00:00Z"]);
+    case "microTime":
+      return oneOf(random, [null, "2026-01-01T00:00:00.000000Z"]);
+    case "duration":
+      return "1s";
+    default:
+      return oneOf<unknown>(random, [{}, { a: 1 }, "x", 5, [1]]);
+  }
+}
+
+/** A value that the schema allows; deep parts are left out now and then so that objects stay small. */
+function valueOf(random: Random, schema: Schema, depth: number): unknown {
+  if (schema.special !== undefined) return special(random, schema);
+  switch (schema.type) {
+    case "string":
+      return schema.enum !== undefined && below(random, 3) > 0 ? oneOf(random, schema.enum) : oneOf(random, texts);
+    case "integer":
+    case "number":
+      return oneOf(random, [0, 1, 2, 80, 600, -1, 65536]);
+    case "boolean":
+      return below(random, 2) === 0;
+    case "array":
+      return depth <= 0
+        ? []
+        : Array.from({ length: below(random, 3) }, () => valueOf(random, schema.items!, depth - 1));
+    case "map":
+      return Object.fromEntries(
+        Array.from({ length: below(random, 3) }, () => [
+          oneOf(random, keys),
+          valueOf(random, schema.items!, depth - 1),
+        ]),
+      );
+    case "object": {
+      const out: Record<string, unknown> = {};
+      for (const [name, field] of schema.fields ?? []) {
+        if (field.keep !== true && (depth <= 0 || below(random, 3) === 0)) continue;
+        if (field.ptr === true && depth <= 0) out[name] = null;
+        else out[name] = valueOf(random, field.schema, depth - 1);
+      }
+      return out;
+    }
+    default:
+      return null;
+  }
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    Object.values(value).forEach(freeze);
+  }
+  return value;
+}
+
+function objectOf(random: Random, definition: ResourceDefinition): ApiObject {
+  const made = valueOf(random, definition.schema, 7) as ApiObject; // an object's schema
+  return freeze({ ...made, metadata: { ...made.metadata, name: "a", uid: "u" } });
+}
+
+const writing = (subresource: string): WriteAttributes => ({
+  context: {
+    user: { name: "admin", groups: [] },
+    userAgent: "fuzz",
+    signal: undefined,
+    deadlineMs: Number.MAX_SAFE_INTEGER,
+    warn() {},
+    annotate() {},
+  },
+  subresource,
+  dryRun: false,
+});
+
+for (const gates of [false, true]) {
+  const definitions = builtInDefinitions(loadDefinitions(kubernetesDomain), {
+    domain: kubernetesDomain,
+    gate: () => gates,
+    eventTtlSeconds: 60,
+  });
+  test(`hooks take whatever the schema allows, gates ${gates ? "on" : "off"}, seed ${seed}`, () => {
+    for (const definition of definitions) {
+      const random = seededRandom(seed);
+      for (let run = 0; run < runs; run++) exercise(random, definition);
+    }
+  });
+}
+
+function exercise(random: Random, definition: ResourceDefinition): void {
+  const { strategy, conversion } = definition;
+  const defaults = (object: ApiObject): ApiObject => freeze(strategy.defaults?.(object) ?? object);
+  const first = defaults(objectOf(random, definition));
+  assert.deepEqual(defaults(first), first, `${definition.kind}: defaults are stable`);
+  const prepared = freeze(strategy.prepareForCreate?.(first, writing("")) ?? first);
+  const made = freeze(strategy.canonicalize?.(prepared) ?? prepared);
+  strategy.validate?.(made, writing(""));
+  const next = defaults(objectOf(random, definition));
+  for (const subresource of ["", "status", "finalize"]) {
+    const updated = freeze(strategy.prepareForUpdate?.(next, made, writing(subresource)) ?? next);
+    strategy.validateUpdate?.(updated, made, writing(subresource));
+    assert.deepEqual(strategy.validateUpdate?.(made, made, writing(subresource))?.filter(isImmutable) ?? [], []);
+  }
+  for (const text of Object.values(strategy.fields?.(made) ?? {})) assert.equal(typeof text, "string");
+  strategy.ttlSeconds?.(made);
+  strategy.pendingFinalizers?.(made);
+  strategy.graceSeconds?.(made, undefined);
+  if (strategy.terminate !== undefined) freeze(strategy.terminate(made));
+  for (const column of definition.columns) {
+    const cell = column.cell(made, Date.parse("2026-02-01T00:00:00Z"));
+    assert.ok(
+      cell === null || ["string", "number", "boolean"].includes(typeof cell),
+      `${definition.kind} ${column.name}`,
+    );
+  }
+  if (conversion === undefined) return;
+  const hub = freeze(conversion.toHub(made));
+  const back = freeze(conversion.fromHub(hub));
+  assert.deepEqual(conversion.toHub(back), hub, `${definition.kind}: converting back and forth`);
+}
+
+/** An object that did not change breaks no rule about changes. */
+const isImmutable = (error: { readonly message: string }): boolean => /immutable/.test(error.message);
