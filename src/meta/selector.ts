@@ -82,13 +82,18 @@ export function parseLabelSelector(text: string): LabelSelector {
 export function compileLabels(requirements: readonly LabelRequirement[]): LabelSelector {
   if (requirements.length === 0) return everyLabel;
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  const checks = sorted.map(compileRequirement);
-  const [first, second] = checks;
-  const matches =
-    first !== undefined && second === undefined
-      ? first
-      : (labels: Labels | undefined) => checks.every((c) => c(labels));
+  const matches = joinChecks(sorted.map(compileRequirement));
   return { requirements: sorted, empty: false, text: sorted.map(printRequirement).join(","), matches };
+}
+
+function joinChecks(checks: readonly Check[]): Check {
+  const [first, second] = checks;
+  if (second === undefined) return first!;
+  if (checks.length === 2) return (labels) => first!(labels) && second(labels);
+  return (labels) => {
+    for (let i = 0; i < checks.length; i++) if (!checks[i]!(labels)) return false;
+    return true;
+  };
 }
 
 /** Findings about one requirement; paths are below `path` (may be empty). */
