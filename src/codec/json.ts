@@ -7,8 +7,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import { DecodeError } from "#schema/decode-error.ts";
-import { rawNumber } from "#schema/raw-number.ts";
 import { syntaxError } from "./json-syntax.ts";
+import { exactValue } from "./strict.ts";
 
 export interface DecodedJson {
   /** Numbers that JavaScript would change are `JSON.rawJSON` objects. Of double keys the last one is in it. */
@@ -30,8 +30,8 @@ export function decodeJson(bytes: Uint8Array): DecodedJson {
   let text = Buffer.from(valid.buffer, valid.byteOffset, valid.byteLength).toString(seen.ascii ? "latin1" : "utf8");
   if (seen.surrogates) text = text.replace(surrogateEscapes, repairSurrogate);
   try {
-    const value: unknown = seen.numbers ? JSON.parse(text, keepNumber) : JSON.parse(text);
-    return { value, keys: seen.keys, text };
+    const value: unknown = JSON.parse(text);
+    return { value: seen.numbers ? exactValue(text) : value, keys: seen.keys, text };
   } catch (error) {
     if (error instanceof RangeError) throw new DecodeError("exceeded max depth", { cause: error });
     throw new DecodeError(syntaxError(valid, depthMax), { cause: error });
@@ -103,12 +103,6 @@ function survey(bytes: Uint8Array): Survey {
   return seen;
 }
 
-/** Reviver: numbers whose text a JavaScript number would not print again stay text. */
-function keepNumber(this: unknown, _key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== "number" || context?.source === undefined || String(value) === context.source) return value;
-  return rawNumber(context.source);
-}
-
 const surrogateEscapes =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^]/g;
 
@@ -117,17 +111,18 @@ const repairSurrogate = (found: string): string => (found.length === 6 ? "\\ufff
 
 /** Every byte that is no part of valid UTF-8 becomes one replacement character, as in Go. */
 function repairUtf8(bytes: Uint8Array): Uint8Array {
-  const out: number[] = [];
+  const out = Buffer.allocUnsafe(bytes.length * 3);
+  let end = 0;
   for (let at = 0; at < bytes.length; ) {
     const length = sequenceLength(bytes, at);
     if (length === 0) {
-      out.push(0xef, 0xbf, 0xbd);
+      end += out.write("\ufffd", end);
       at++;
     } else {
-      for (const end = at + length; at < end; at++) out.push(bytes[at]!);
+      for (const next = at + length; at < next; at++) out[end++] = bytes[at]!;
     }
   }
-  return Uint8Array.from(out);
+  return out.subarray(0, end);
 }
 
 /** Length of the valid UTF-8 sequence at `at`; 0 when there is none. */
@@ -136,6 +131,7 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
   if (first < 0x80) return 1;
   const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
   if (length === 0 || at + length > bytes.length) return 0;
+  for (let i = 1; i < length; i++) if ((bytes[at + i]! & 0xc0) !== 0x80) return 0;
   return isUtf8(bytes.subarray(at, at + length)) ? length : 0;
 }
 

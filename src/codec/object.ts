@@ -11,7 +11,7 @@ import { countKeys, isRawNumber, withBigInts } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { decodeJson, escapeHtml } from "./json.ts";
-import { sortedJson, strictFindings } from "./strict.ts";
+import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 import { decodeYaml } from "./yaml.ts";
 
 /** What happens with unknown and double fields: dropped silently, dropped with a warning, refused. */
@@ -104,18 +104,17 @@ function readValue(body: ObjectBody): ReadValue {
 }
 
 function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
-  let findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+  const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let value = decodeTyped(schema, read.value ?? {}, findings);
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
-  let problems: readonly string[] = read.duplicates;
-  if (hasDoubles || (findings.unknown && validation !== "Ignore")) {
+  let problems = yamlProblems(read.duplicates, validation);
+  if (hasDoubles) {
     const found = strictFindings(schema, read.text());
-    if (hasDoubles) {
-      findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-      value = decodeTyped(schema, found.value, findings);
-    }
-    problems = [...yamlProblems(read.duplicates, validation), ...found.problems];
-  } else problems = yamlProblems(read.duplicates, validation);
+    value = decodeTyped(schema, found.value, { keys: 0, unknown: false });
+    problems = found.problems;
+  } else if (findings.unknown && validation !== "Ignore") {
+    problems = [...problems, ...unknownFields(schema, read.text())];
+  }
   if (validation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
   const apiVersion = apiVersionOf(gvk);
   return {
@@ -155,17 +154,18 @@ function saidType(value: unknown): SaidType {
       `${typePrefix}json: cannot unmarshal ${kindOf(value)} into Go value of type struct { ${goTypeMeta} }`,
     );
   }
-  const said = { apiVersion: "", kind: "" };
+  const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>;
+  if (isTextOrNull(apiVersion) && isTextOrNull(kind)) return { apiVersion: apiVersion ?? "", kind: kind ?? "" };
+  // The first wrong one in the order of the text.
   for (const [name, field] of Object.entries(value)) {
-    if ((name !== "apiVersion" && name !== "kind") || field === null) continue;
-    if (typeof field !== "string") {
-      const what = kindOf(field);
-      throw new DecodeError(`${typePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`);
-    }
-    said[name] = field;
+    if ((name !== "apiVersion" && name !== "kind") || isTextOrNull(field)) continue;
+    const what = kindOf(field);
+    throw new DecodeError(`${typePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`);
   }
-  return said;
+  return { apiVersion: "", kind: "" };
 }
+
+const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
 
 const typePrefix = "couldn't get version/kind; json parse error: ";
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;

@@ -147,8 +147,8 @@ class Builder {
     this.#decoded += nodes;
     if (isAlias) this.#aliased += nodes;
     if (this.#aliased <= 100 || this.#decoded <= 1000) return;
-    const low = 400_000;
-    const high = 4_000_000;
+    const low = 100_000;
+    const high = 1_000_000;
     const share = Math.min(1, Math.max(0, (this.#decoded - low) / (high - low)));
     if (this.#aliased / this.#decoded > 0.99 - 0.89 * share) {
       throw new DecodeError("yaml: document contains excessive aliasing");
@@ -190,7 +190,7 @@ class Builder {
       }
       const name = keyText(key, value);
       // Keys of different types are different, though they end as the same text.
-      this.#mark(seen, typeof key.value === "string" ? goQuote(name) : name, valueAt, keyAt);
+      this.#mark(seen, name, typeof key.value === "string", valueAt, keyAt);
       set(mapping, name, json(value));
     }
     this.#at++;
@@ -204,20 +204,22 @@ class Builder {
         throw new DecodeError("yaml: map merge requires map or sequence of maps as the value");
       }
       for (const [key, item] of Object.entries(source)) {
-        this.#mark(seen, goQuote(key), valueAt, valueAt);
+        this.#mark(seen, key, true, valueAt, valueAt);
         set(mapping, key, item);
       }
     }
   }
 
   /** Notes a key, and a duplicate if it was there. */
-  #mark(seen: Set<string>, key: string, valueAt: number, keyAt: number): void {
-    if (!seen.has(key)) {
-      seen.add(key);
+  #mark(seen: Set<string>, key: string, isText: boolean, valueAt: number, keyAt: number): void {
+    const id = isText ? key : `\0${key}`;
+    if (!seen.has(id)) {
+      seen.add(id);
       return;
     }
     if (this.#duplicates.length >= 100) return;
-    this.#duplicates.push(`line ${this.#lineOf(valueAt) ?? this.#lineOf(keyAt) ?? 1}: key ${key} already set in map`);
+    const line = this.#lineOf(valueAt) ?? this.#lineOf(keyAt) ?? 1;
+    this.#duplicates.push(`line ${line}: key ${isText ? goQuote(key) : key} already set in map`);
   }
 
   #lineOf(at: number): number | undefined {
