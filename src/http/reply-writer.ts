@@ -6,7 +6,7 @@
  * watcher, nearly all of it TLS and the system call. Numbers and how to get them: `listener.ts`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import { createGzip } from "node:zlib";
 import type { Writable } from "node:stream";
 import type { Clock } from "#std/clock.ts";
@@ -550,6 +550,12 @@ class Http1Sink implements StreamSink {
   }
 }
 
+/** Names and values in turn; names in any case. */
+type RawHeaders = string[] & { [sensitiveHeaders]: readonly string[] };
+
+/** Different in every answer: kept out of the header table of the connection, where it would push out the others. */
+const neverIndexed = ["audit-id"];
+
 /** HTTP/2 over node's stream interface (its compatibility layer costs as much again). */
 export class Http2Wire implements Wire {
   readonly #stream: ServerHttp2Stream;
@@ -580,15 +586,9 @@ export class Http2Wire implements Wire {
   }
 
   #respond(code: number, headers: readonly string[], length: number, end: boolean): void {
-    const out: OutgoingHttpHeaders = { ":status": code };
-    for (let i = 0; i < headers.length; i += 2) {
-      const name = headers[i]!.toLowerCase();
-      const value = headers[i + 1]!;
-      const before = out[name];
-      if (before === undefined) out[name] = value;
-      else out[name] = Array.isArray(before) ? [...before, value] : [String(before), value];
-    }
-    if (length >= 0) out["content-length"] = length;
+    const out = [":status", String(code), ...headers] as RawHeaders;
+    if (length >= 0) out.push("Content-Length", String(length));
+    out[sensitiveHeaders] = neverIndexed;
     this.#stream.respond(out, end ? { endStream: true } : undefined);
   }
 
