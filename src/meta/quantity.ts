@@ -140,8 +140,8 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   const signA = a.unscaled < 0n ? -1 : a.unscaled > 0n ? 1 : 0;
   const signB = b.unscaled < 0n ? -1 : b.unscaled > 0n ? 1 : 0;
   if (signA !== signB) return signA < signB ? -1 : 1;
-  const order = compareMagnitudes(magnitude(a.unscaled), a.exponent, magnitude(b.unscaled), b.exponent);
-  return signA < 0 ? -order : order;
+  const [left, right] = signA < 0 ? [b, a] : [a, b];
+  return compareMagnitudes(magnitude(left.unscaled), left.exponent, magnitude(right.unscaled), right.exponent);
 }
 
 /** The sum, in the format of `a` unless `a` is zero. A term more than 10^1000 times smaller is dropped. */

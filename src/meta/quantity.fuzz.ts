@@ -1,0 +1,63 @@
+/** Random texts: quantities of one value agree with exact arithmetic, and nothing else throws or takes long. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { seededRandom } from "#std/random.ts";
+import { addQuantities, canonicalQuantity, compareQuantities, formatQuantity, parseQuantity } from "./quantity.ts";
+
+const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
+const runs = Number(process.env["FUZZ_RUNS"] ?? 20_000);
+
+const suffixes = [
+  "",
+  "n",
+  "u",
+  "m",
+  "k",
+  "M",
+  "G",
+  "T",
+  "P",
+  "E",
+  "Ki",
+  "Mi",
+  "Gi",
+  "Ti",
+  "Pi",
+  "Ei",
+  "e3",
+  "E-2",
+  "e+7",
+];
+
+test(`random quantities keep their value (seed ${seed})`, () => {
+  const random = seededRandom(seed);
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!;
+  const digits = (max: number): string => String(Math.floor(random.next() * 10 ** Math.floor(random.next() * max)));
+  for (let i = 0; i < runs; i++) {
+    const text = pick(["", "-", "+"]) + digits(12) + pick(["", "", `.${digits(4)}`]) + pick(suffixes);
+    const quantity = parseQuantity(text);
+    assert.ok(quantity !== undefined, text);
+    const shown = canonicalQuantity(text)!;
+    const back = parseQuantity(shown)!;
+    // Larger decimal numbers than the suffixes reach lose theirs, as upstream.
+    const isHuge = quantity.exponent + String(quantity.unscaled).length > 18;
+    if (!isHuge) assert.equal(compareQuantities(quantity, back), 0, `${text} became ${shown}`);
+    const twice = addQuantities(quantity, quantity);
+    const half = quantity.unscaled * 2n;
+    assert.equal(twice.unscaled * 10n ** BigInt(Math.max(0, twice.exponent - quantity.exponent)), half, text);
+    if (!isHuge) assert.equal(formatQuantity(addQuantities(twice, { ...quantity, unscaled: -half })), "0", text);
+  }
+});
+
+test(`random texts are quantities or not, and never anything worse (seed ${seed})`, () => {
+  const random = seededRandom(seed);
+  const alphabet = "0123456789.+-eEKMGTPimunk \n\u0661x";
+  for (let i = 0; i < runs; i++) {
+    let text = "";
+    for (let length = Math.floor(random.next() * 12); length > 0; length--) {
+      text += alphabet[Math.floor(random.next() * alphabet.length)]!;
+    }
+    const shown = canonicalQuantity(text);
+    assert.equal(shown === undefined, parseQuantity(text) === undefined, JSON.stringify(text));
+  }
+});

@@ -1,0 +1,169 @@
+/** Quantities against answers of the reference server, and their arithmetic. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  quantityError,
+  quantityValue,
+  subtractQuantities,
+} from "./quantity.ts";
+
+/** What was sent and what came back; `ERR` before the text of a refusal. Recorded. */
+const recorded: readonly (readonly [string, string])[] = [
+  ["0", "0"],
+  ["1", "1"],
+  ["1000m", "1"],
+  ["1024Mi", "1Gi"],
+  ["1.5Gi", "1536Mi"],
+  ["0.1m", "100u"],
+  ["1e3", "1e3"],
+  ["1.0", "1"],
+  ["0Gi", "0"],
+  ["-0", "0"],
+  ["100000E", "100"],
+  ["1e30", "1e30"],
+  ["1e-30", "1e-9"],
+  ["9223372036854775807", "9223372036854775807"],
+  ["9223372036854775808", "9223372036854775808"],
+  ["10Ei", "9223372036854775807"],
+  ["-100Ei", "-9223372036854775807"],
+  ["0.5Ki", "512"],
+  ["0.0001Ki", "102400u"],
+  ["1.0001Ki", "1024102400u"],
+  ["1023Ki", "1023Ki"],
+  ["1024Ki", "1Mi"],
+  ["1000k", "1M"],
+  ["1000.5Ki", "1024512"],
+  ["0.1n", "1n"],
+  ["-0.1n", "-1n"],
+  ["1500u", "1500u"],
+  ["1.123456789123", "1123456790n"],
+  ["-1.5", "-1500m"],
+  ["+5", "+5"],
+  ["05", "05"],
+  ["1E3", "1E3"],
+  ["1e05", "100e3"],
+  ["1e+5", "100e3"],
+  ["12e1", "120"],
+  ["1e99999999999", "10e1215752190"],
+  ["1i", "ERR unable to parse quantity's suffix"],
+  ["1Kii", "ERR unable to parse quantity's suffix"],
+  ["1K", "ERR unable to parse quantity's suffix"],
+  ["1 ", "1"],
+  [" 1Ki", "1Ki"],
+  ["1e3Ki", "ERR quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["", "ERR quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["-512Mi", "-512Mi"],
+  ["-1.5Mi", "-1536Ki"],
+  ["0.9Ki", "921600m"],
+  ["1e2.5", "ERR quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["5e-1", "500e-3"],
+  ["100e-3", "100e-3"],
+  ["123e4", "1230e3"],
+  ["8Ei", "9223372036854775807"],
+  ["7.999999999999Ei", "9223372036853622886495393154n"],
+  ["1000E", "1"],
+  ["1e21", "1e21"],
+  ["999999999999999999E", "999999999999999999E"],
+  ["0e5", "0"],
+  ["1ee5", "ERR unable to parse quantity's suffix"],
+  ["E", "0"],
+  ["1E", "1E"],
+  ["m", "0"],
+  ["Pi", "ERR unable to parse numeric part of quantity"],
+  ["e-12", "ERR unable to parse numeric part of quantity"],
+  ["1m5", "ERR unable to parse quantity's suffix"],
+  [".", "0"],
+  ["1..5", "ERR quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["+-1", "ERR unable to parse quantity's suffix"],
+  ["1ki", "ERR unable to parse quantity's suffix"],
+  ["x", "ERR quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["-7Ki", "-7Ki"],
+  ["8Ki", "8Ki"],
+  ["16Ki", "16Ki"],
+  ["123456789Mi", "123456789Mi"],
+  ["999999999999999999", "999999999999999999"],
+  ["1000000", "1M"],
+  ["1001", "1001"],
+  ["0.001", "1m"],
+  [".5", "500m"],
+  ["5.", "5."],
+];
+
+test("quantities come back in the form upstream gives them, or with its error", () => {
+  for (const [sent, answer] of recorded) {
+    const error = quantityError(sent);
+    assert.equal(canonicalQuantity(sent) ?? `ERR ${error}`, answer, JSON.stringify(sent));
+    assert.equal(error === "", !answer.startsWith("ERR"), JSON.stringify(sent));
+  }
+});
+
+test("a canonical form is a fixed point and means the same", () => {
+  for (const [sent, answer] of recorded) {
+    // Upstream prints exponents it has no suffix for without one, and keeps `05` and `+5` as they are.
+    if (answer.startsWith("ERR") || ["100000E", "1000E"].includes(sent)) continue;
+    assert.equal(canonicalQuantity(answer), answer, answer);
+    const rounded = parseQuantity(sent)!;
+    assert.equal(compareQuantities(rounded, parseQuantity(answer)!), 0, sent);
+    assert.equal(compareQuantities(rounded, parseQuantity(formatQuantity(rounded))!), 0, sent);
+  }
+});
+
+test("quantities are compared by value, whatever their suffix", () => {
+  const ordered = [
+    "-1Ki",
+    "-1",
+    "0",
+    "1n",
+    "999u",
+    "1m",
+    "1",
+    "1000m",
+    "1k",
+    "1Ki",
+    "1Mi",
+    "1Ei",
+    "1e99",
+    "1e2000000000",
+  ];
+  for (let i = 0; i < ordered.length; i++) {
+    for (let j = 0; j < ordered.length; j++) {
+      const order = compareQuantities(parseQuantity(ordered[i]!)!, parseQuantity(ordered[j]!)!);
+      const same = [ordered[i], ordered[j]].every((text) => text === "1" || text === "1000m");
+      assert.equal(Math.sign(order), same ? 0 : Math.sign(i - j), `${ordered[i]} ${ordered[j]}`);
+    }
+  }
+});
+
+test("sums keep the format of the first term", () => {
+  const sum = (a: string, b: string) => formatQuantity(addQuantities(parseQuantity(a)!, parseQuantity(b)!));
+  assert.equal(sum("1Gi", "512Mi"), "1536Mi");
+  assert.equal(sum("1500m", "500m"), "2");
+  assert.equal(sum("0", "1Ki"), "1Ki");
+  assert.equal(sum("1Gi", "1"), "1073741825");
+  assert.equal(sum("1", "1e2000000000"), "100");
+  assert.equal(formatQuantity(subtractQuantities(parseQuantity("1")!, parseQuantity("300m")!)), "700m");
+  assert.equal(formatQuantity(subtractQuantities(parseQuantity("0")!, parseQuantity("1Ki")!)), "-1Ki");
+});
+
+test("a whole value is rounded away from zero and capped", () => {
+  const value = (text: string) => quantityValue(parseQuantity(text)!);
+  assert.equal(value("1500m"), 2n);
+  assert.equal(value("-1500m"), -2n);
+  assert.equal(value("1Gi"), 1073741824n);
+  assert.equal(value("1n"), 1n);
+  assert.equal(value("0"), 0n);
+  assert.equal(value("1e2000000000"), (1n << 63n) - 1n);
+});
+
+test("texts that would be costly are refused or answered at once", () => {
+  const start = performance.now();
+  assert.equal(canonicalQuantity("9".repeat(1_000_000)), undefined);
+  assert.equal(canonicalQuantity("1e2000000000"), "100e1999999998");
+  assert.equal(canonicalQuantity("1e-2000000000"), "1e-9");
+  assert.ok(performance.now() - start < 1000);
+});
