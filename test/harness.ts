@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
+import type { Environment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
 import { namespace, namespaces, type Place, placeOf } from "./objects.ts";
 import type { Rename } from "./view.ts";
@@ -57,7 +58,8 @@ export interface TestServer {
   /** Certificate authority of the serving certificate, PEM; empty for a server elsewhere. */
   readonly ca: string;
   readonly endpoint: Endpoint;
-  close(): Promise<void>;
+  /** Stops the server; connections of this endpoint are cut first unless they are to be kept. */
+  close(options?: { readonly keepConnections: boolean }): Promise<void>;
 }
 
 /** Folders made by this process; they go with it. */
@@ -81,20 +83,25 @@ export function tokenFile(lines: readonly string[] = tokenLines): string {
   return file;
 }
 
+/** Log lines that say that something is broken are part of a test's output; others are not. */
+function showErrors(line: string): void {
+  if (line.includes('"level":"error"')) process.stderr.write(line);
+}
+
 /** Starts a server in this process. The caller closes it. */
-export async function openServer(domain: Domain, settings: ServerSettings = gated): Promise<TestServer> {
+export async function openServer(
+  domain: Domain,
+  settings: ServerSettings = gated,
+  environment: Environment = {},
+): Promise<TestServer> {
   const rename = renamer(domain);
   const renamed = JSON.parse(rename(JSON.stringify(settings))) as ServerSettings; // the same shape, other names
   // Loaded when needed: tests of another server run without ours.
   const { startServer } = await import("#server/start-server.ts");
-  const running = await startServer({
-    apiDomain: domain,
-    storage: "memory",
-    dataDir: join(temporaryFolder(), "data"),
-    securePort: 0,
-    tokenAuthFile: tokenFile(),
-    ...renamed,
-  });
+  const { openLog } = await import("#std/log.ts");
+  const own = { apiDomain: domain, storage: "memory", securePort: 0, tokenAuthFile: tokenFile() } as const;
+  const log = openLog({ format: "json", verbosity: 0, write: showErrors });
+  const running = await startServer({ ...own, ...renamed }, { log, ...environment });
   const { url, ca } = running;
   const endpoint = endpointOf(url, new https.Agent({ keepAlive: true, ca, maxSockets: 256 }), rename);
   return {
@@ -102,8 +109,8 @@ export async function openServer(domain: Domain, settings: ServerSettings = gate
     url,
     ca,
     endpoint,
-    async close() {
-      endpoint.agent.destroy();
+    async close({ keepConnections } = { keepConnections: false }) {
+      if (!keepConnections) endpoint.agent.destroy();
       await running.close();
     },
   };

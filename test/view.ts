@@ -17,7 +17,7 @@ export type Rename = (text: string) => string;
 
 /**
  * Fields by path: `metadata.name`, `items.0.spec`, `items.length`; keys with dots in brackets,
- * `metadata.labels[example.com/a]`; the first item that has a field, `status.conditions[type=Resizing].status`.
+ * `metadata.labels[example.com/a]`, which may hold brackets themselves; the first item that has a field, `status.conditions[type=Resizing].status`.
  */
 export type Fields = Readonly<Record<string, Expected>>;
 
@@ -36,7 +36,7 @@ export class View {
   /** The field at a path; `undefined` when there is none. */
   at(path: string): unknown {
     let value = this.value;
-    for (const [, inner, plain] of this.rename(path).matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)) {
+    for (const [, inner, plain] of this.rename(path).matchAll(/\[((?:[^[\]]|\[[^\]]*\])*)\]|([^.[\]]+)/g)) {
       value = step(value, inner, plain);
     }
     return value;

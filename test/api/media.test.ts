@@ -1,0 +1,203 @@
+/** Media types of bodies and answers, compression. Protobuf and CBOR come with a later step. */
+import assert from "node:assert/strict";
+import { gunzipSync } from "node:zlib";
+import { load } from "js-yaml";
+import { asTable } from "../client.ts";
+import { type Api, gated, suite, withOwnServer } from "../harness.ts";
+import { claim, configMap, namespace, placeOf } from "../objects.ts";
+import { absent } from "../view.ts";
+
+const inBothDomains = suite();
+
+const yaml = "application/yaml";
+const yamlClaim = `# a claim
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: c1
+  labels: {a: "1"}
+spec:
+  accessModes:
+  - ReadWriteOnce
+  resources:
+    requests:
+      storage: 1Gi
+`;
+
+/** A collection whose list is longer than what is sent uncompressed. */
+async function large(api: Api): Promise<{ maps: string; path: string }> {
+  const { configMaps: maps } = await api.place();
+  (await api.post(maps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
+  (await api.post(maps, configMap("small"))).expect(201);
+  return { maps, path: `${maps}/big` };
+}
+
+const gzip = { headers: { "accept-encoding": "gzip" } };
+
+inBothDomains("JSON is the default [MEDIA-01]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, claim("c1"))).expect(201);
+  for (const accept of [undefined, "*/*", "application/json", "application/json;charset=utf-8"]) {
+    const answer = await api.get(`${claims}/c1`, accept === undefined ? {} : { accept });
+    answer.expect(200, { "metadata.name": "c1" });
+    assert.equal(answer.headers["content-type"], "application/json");
+  }
+});
+
+inBothDomains("answers can be YAML [MEDIA-02]", async (api) => {
+  const { claims } = await api.place();
+  const made = (await api.post(claims, claim("c1"))).expect(201);
+  const one = (await api.get(`${claims}/c1`, { accept: yaml })).expect(200);
+  assert.equal(one.headers["content-type"], yaml);
+  assert.deepEqual(load(one.text), made.value);
+  const list = (await api.get(claims, { accept: yaml })).expect(200);
+  assert.equal((load(list.text) as { kind: string }).kind, "PersistentVolumeClaimList");
+  const missing = await api.get(`${claims}/none`, { accept: yaml });
+  assert.equal((load(missing.expect(404).text) as { reason: string }).reason, "NotFound");
+});
+
+inBothDomains("bodies can be YAML [MEDIA-03]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, yamlClaim, { type: yaml })).expect(201, {
+    "metadata.labels": { a: "1" },
+    "spec.resources.requests.storage": "1Gi",
+  });
+  const changed = yamlClaim.replace('"1"', '"2"');
+  (await api.put(`${claims}/c1`, changed, { type: `${yaml}; charset=utf-8` })).expect(200, {
+    "metadata.labels": { a: "2" },
+  });
+  (
+    await api.delete(`${claims}/c1`, "apiVersion: v1\nkind: DeleteOptions\ngracePeriodSeconds: 0\n", { type: yaml })
+  ).expect([200, 202]);
+});
+
+inBothDomains("JSON and YAML show the same fields [VER-13]", async (api) => {
+  const { ns } = await api.place();
+  for (const path of [`/api/v1/namespaces/${ns}`, "/api/v1", "/apis", "/apis/storage.k8s.io/v1beta1"]) {
+    const json = (await api.get(path)).expect(200);
+    const text = (await api.get(path, { accept: yaml })).expect(200);
+    assert.deepEqual(load(text.text), json.value, path);
+  }
+});
+
+inBothDomains("an Accept of several values is taken in order, as far as they are known [MEDIA-15]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, claim("c1"))).expect(201);
+  const typeOf = async (accept: string): Promise<unknown> =>
+    (await api.get(`${claims}/c1`, { accept })).expect(200).headers["content-type"];
+  assert.equal(await typeOf("application/unknown, application/json"), "application/json");
+  assert.equal(await typeOf("application/yaml, application/json"), yaml);
+  assert.equal(await typeOf("application/json;q=0.1, application/yaml;q=0.9"), yaml);
+  assert.equal(await typeOf("text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8"), "application/json");
+});
+
+inBothDomains("CBOR is off [MEDIA-16] [GATE-01]", async (api) => {
+  const { claims } = await api.place();
+  (await api.get(claims, { accept: "application/cbor" })).refused(406, "NotAcceptable");
+  (await api.post(claims, Buffer.from([0xa0]), { type: "application/cbor" })).refused(415, "UnsupportedMediaType");
+});
+
+inBothDomains("a body that is no JSON needs its type [MEDIA-19]", async (api) => {
+  const { claims } = await api.place();
+  (await api.post(claims, yamlClaim, { type: "" })).rejected();
+  (await api.get(claims)).expect(200, { items: [] });
+  (await api.post(claims, claim("c1"), { type: "" })).expect(201);
+});
+
+inBothDomains("an Accept that names nothing known is refused [MEDIA-20]", async (api) => {
+  const { claims } = await api.place();
+  for (const accept of ["text/plain", "application/xml", "image/*"]) {
+    (await api.get(claims, { accept })).refused(406, "NotAcceptable");
+    (await api.post(claims, claim("c1"), { accept })).refused(406, "NotAcceptable");
+  }
+  (await api.get(claims)).expect(200, { items: [] });
+});
+
+inBothDomains("a watch is not to be had as YAML [MEDIA-20]", async (api) => {
+  const { claims } = await api.place();
+  (await api.get(`${claims}?watch=true&timeoutSeconds=1`, { accept: yaml })).expect(406);
+});
+
+inBothDomains("a body of an unknown type is refused [MEDIA-21]", async (api) => {
+  const { claims } = await api.place();
+  for (const type of ["text/plain", "application/xml", "multipart/form-data", "application/json/x", "nonsense"]) {
+    (await api.post(claims, claim("c1"), { type })).refused(
+      415,
+      "UnsupportedMediaType",
+      /accepted media types include/,
+    );
+  }
+  (await api.get(claims)).expect(200, { items: [] });
+});
+
+inBothDomains("what has no Table is answered in the next form, or refused [MEDIA-22] [MEDIA-23]", async (api) => {
+  (await api.get("/apis/storage.k8s.io/v1", { accept: `${asTable}, application/json` })).expect(200, {
+    kind: "APIResourceList",
+  });
+  (await api.get("/apis/storage.k8s.io/v1", { accept: asTable })).expect(406);
+  const { claims } = await api.place();
+  const other = "application/json;as=Table;g=example.com;v=v1";
+  (await api.get(claims, { accept: `${other}, application/json` })).expect(200, { kind: "PersistentVolumeClaimList" });
+  (await api.get(claims, { accept: other })).refused(406, "NotAcceptable");
+});
+
+inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
+  const { configMaps, ns } = await api.place();
+  const made = (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
+  const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  (await api.get(`${configMaps}/m1`, { accept: one })).expect(200, {
+    kind: "PartialObjectMetadata",
+    apiVersion: "meta.k8s.io/v1",
+    "metadata.uid": made.at("metadata.uid"),
+    "metadata.namespace": ns,
+    data: absent,
+  });
+  (await api.get(configMaps, { accept: one.replace("Metadata;", "MetadataList;") })).expect(200, {
+    kind: "PartialObjectMetadataList",
+    apiVersion: "meta.k8s.io/v1",
+    "items.length": 1,
+    "items.0.metadata.name": "m1",
+    "items.0.data": absent,
+  });
+  (await api.get(configMaps, { accept: one })).refused(406, "NotAcceptable");
+});
+
+inBothDomains("large answers are compressed for those who ask [MEDIA-24] [MEDIA-25] [GATE-03]", async (api) => {
+  const { maps, path } = await large(api);
+  for (const target of [path, maps]) {
+    const plain = (await api.get(target)).expect(200);
+    const packed = (await api.get(target, gzip)).expect(200);
+    assert.equal(packed.headers["content-encoding"], "gzip", target);
+    assert.ok(packed.bytes.length < plain.bytes.length / 10);
+    assert.equal(gunzipSync(packed.bytes).toString(), plain.text);
+  }
+});
+
+inBothDomains("nobody else gets compressed answers [MEDIA-26]", async (api) => {
+  const { maps } = await large(api);
+  for (const encoding of ["identity", "", "br", "deflate"]) {
+    const answer = (await api.get(maps, { headers: { "accept-encoding": encoding } })).expect(200, {
+      "items.length": 2,
+    });
+    assert.equal(answer.headers["content-encoding"], undefined, encoding);
+  }
+  const small = await api.get(`${maps}/small`, gzip);
+  assert.equal(small.expect(200).headers["content-encoding"], undefined);
+});
+
+inBothDomains("a watch is never compressed [MEDIA-26]", async (api) => {
+  const { maps } = await large(api);
+  const stream = await api.watch(maps, gzip);
+  assert.equal(stream.headers["content-encoding"], undefined);
+  (await stream.next()).has({ type: "ADDED" });
+});
+
+const uncompressed = { ...gated, featureGates: ["APIResponseCompression=false"], runtimeConfig: [] };
+
+withOwnServer("compression can be switched off [MEDIA-27] [GATE-04]", uncompressed, async (api) => {
+  (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+  const { configMaps } = placeOf("n1");
+  (await api.post(configMaps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
+  const answer = (await api.get(configMaps, gzip)).expect(200, { "items.length": 1 });
+  assert.equal(answer.headers["content-encoding"], undefined);
+});

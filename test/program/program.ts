@@ -1,0 +1,59 @@
+/** The program as a person starts it: a child process, run from source. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { createInterface } from "node:readline";
+import { join } from "node:path";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts `binnacle` with these arguments in `folder`. */
+export function spawnProgram(args: readonly string[], folder: string): ChildProcess {
+  const program = ["--conditions=source", join(root, "bin/binnacle.ts"), ...args];
+  return spawn(process.execPath, program, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Runs `binnacle` to its end. */
+export function runProgram(args: readonly string[], folder: string): Promise<Ended> {
+  const child = spawnProgram(args, folder);
+  return ending(child);
+}
+
+function ending(child: ChildProcess): Promise<Ended> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout!.on("data", (piece: Buffer) => {
+    stdout += piece.toString();
+  });
+  child.stderr!.on("data", (piece: Buffer) => {
+    stderr += piece.toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+export interface Serving {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly port: number;
+  readonly kubeconfig: string;
+  readonly ended: Promise<Ended>;
+}
+
+/** Starts a server on a free port and waits until it says where it is. */
+export async function serveProgram(folder: string, ...args: readonly string[]): Promise<Serving> {
+  const child = spawnProgram(["serve", "-o", "json", "--secure-port=0", ...args], folder);
+  const ended = ending(child);
+  const line = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout! }).once("line", resolve);
+    void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)));
+  });
+  return { child, ended, ...(JSON.parse(line) as { url: string; port: number; kubeconfig: string }) };
+}
