@@ -1,3 +1,4 @@
+/** What may be written in which namespace, and which may not go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,3 +1,4 @@
+/** Admission of claims: protection, default classes, growth. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

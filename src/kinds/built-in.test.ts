@@ -1,3 +1,4 @@
+/** Definitions of built-in kinds: places, versions, domains, warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";

@@ -1,3 +1,4 @@
+/** Columns of all kinds against the fact tables, and the cells that need thought. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+/** Defaults of the kinds, as the reference server showed them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,3 +1,4 @@
+/** Status and generation, which all kinds treat alike. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,3 +1,4 @@
+/** LabelSelector objects: checks, meaning, texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "./field-error.ts";

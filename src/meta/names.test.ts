@@ -1,3 +1,4 @@
+/** The syntax of names, with the sentences clients know. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,3 +1,4 @@
+/** Selectors in queries: texts, matches and refusals, as the reference server answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "./object-meta.ts";

@@ -1,3 +1,4 @@
+/** Checks of metadata on create and update. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FieldError } from "./field-error.ts";

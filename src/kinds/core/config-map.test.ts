@@ -1,3 +1,4 @@
+/** Rules of config maps. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";

@@ -1,3 +1,4 @@
+/** Rules of both forms of events, and the way between them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,3 +1,4 @@
+/** Rules of volume attributes classes, row by row. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";
