@@ -171,7 +171,12 @@ export function checkNames(info: RequestInfo): void {
   checkName("Name", info.name);
   checkName("Namespace", info.namespace);
   if (info.path.startsWith("//") || (info.apiPrefix === "apis" && info.group === "")) throw resourceNotFound();
-  for (const part of info.parts) if (part === "" || part === "." || part === "..") throw resourceNotFound();
+  for (const part of info.parts) if (part === "" || isDots(part)) throw resourceNotFound();
+  if (isDots(info.group) || isDots(info.version)) throw resourceNotFound();
+}
+
+function isDots(segment: string): boolean {
+  return segment === "." || segment === "..";
 }
 
 function checkName(parameter: string, value: string): void {

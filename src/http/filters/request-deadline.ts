@@ -118,7 +118,7 @@ function parseTimeout(text: string | null): number {
 }
 
 /** What Go says about a text that is no duration. */
-function durationProblem(text: string): string {
+export function durationProblem(text: string): string {
   const parts = text.replace(/^[+-]/, "").split(/(?<=[^\d.])(?=[\d.])/);
   for (const part of parts) {
     const [, count, unit] = /^(\d+\.?\d*|\.\d+)?(.*)$/s.exec(part)!;

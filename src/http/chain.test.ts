@@ -1,0 +1,416 @@
+/** What a request passes before a handler sees it: identity, permission, limits, time; and how failures come back. */
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { test } from "node:test";
+import { orAnonymous, withAuthenticatedGroup } from "#authn/authenticator.ts";
+import { bearerToken } from "#authn/bearer-token.ts";
+import { readTokenFile } from "#authn/token-file.ts";
+import { type Authorizer, type Attributes, union } from "#authz/authorizer.ts";
+import { discoveryAndHealth } from "#authz/discovery-and-health.ts";
+import { privilegedGroups } from "#authz/privileged-groups.ts";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { internalError, notFound } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import { type ChainOptions, requestChain } from "./chain.ts";
+import { IncomingRequest } from "./incoming-request.ts";
+import { jsonType, negotiator, yamlType } from "./negotiation.ts";
+import { durationProblem } from "./filters/request-deadline.ts";
+import { splitTarget } from "./request-info.ts";
+
+const tokens = readTokenFile("admin,admin,admin-uid,system:masters\nbob,bob,bob-uid\n", "tokens");
+
+interface Fixture {
+  readonly clock: FakeClock;
+  readonly logged: string[];
+  /** Paths that reached the router. */
+  readonly routed: ApiRequest[];
+  send(line: string, headers?: Readonly<Record<string, string | readonly string[]>>, h2?: boolean): Promise<Reply>;
+}
+
+function chain(over: Partial<ChainOptions> = {}): Fixture {
+  const clock = new FakeClock();
+  const logged: string[] = [];
+  const routed: ApiRequest[] = [];
+  const route = over.route ?? (() => Promise.resolve({ code: 200 }));
+  const handle = requestChain({
+    domain: kubernetesDomain,
+    clock,
+    random: seededRandom(1),
+    log: {
+      debug() {},
+      error: (fields, message) => logged.push(`${message}: ${String((fields as { error: unknown }).error)}`),
+    },
+    negotiator: negotiator([jsonType, yamlType]),
+    encodeStatus: (status, form) =>
+      Buffer.from(
+        `${form.mediaType === "application/yaml" ? "yaml " : ""}${JSON.stringify(status, null, form.pretty ? 2 : 0)}`,
+      ),
+    authenticator: orAnonymous(withAuthenticatedGroup(bearerToken([tokens]))),
+    authorizer: union([privilegedGroups(["system:masters"]), discoveryAndHealth(kubernetesDomain)]),
+    requestTimeoutMs: 60_000,
+    requestsInFlightMax: 2,
+    mutatingRequestsInFlightMax: 1,
+    goAwayChance: 0,
+    corsAllowedOrigins: [],
+    ...over,
+    route(request) {
+      routed.push(request);
+      return route(request);
+    },
+  });
+  const send: Fixture["send"] = (line, headers = {}, h2 = false) => handle(requestOf(line, headers, h2, clock));
+  return { clock, logged, routed, send };
+}
+
+/** `GET /path as bob`; without `as` anonymous. */
+function requestOf(
+  line: string,
+  headers: Readonly<Record<string, string | readonly string[]>>,
+  h2: boolean,
+  clock: FakeClock,
+): IncomingRequest {
+  const [method = "", url = "", , user] = line.split(" ");
+  const target = splitTarget(url);
+  assert.ok(target !== undefined);
+  const all = { ...(user === undefined ? {} : { authorization: `Bearer ${user}` }), ...headers };
+  const pairs = Object.entries(all).flatMap(([name, value]) =>
+    (typeof value === "string" ? [value] : value).map((one) => [name, one] as const),
+  );
+  const joined: Record<string, string> = {};
+  for (const [name, value] of pairs) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
+  const message = { headers: joined, rawHeaders: pairs.flat(), body: new PassThrough(), sendContinue() {} };
+  const peer = { remoteAddress: "127.0.0.1", clientCertificate: undefined, clientCertificateProblem: "" };
+  return new IncomingRequest(
+    method,
+    url,
+    target,
+    h2 ? "HTTP/2.0" : "HTTP/1.1",
+    clock.now(),
+    peer,
+    message,
+    () => "an-id",
+  );
+}
+
+/** Code and message of a failure. */
+function failure({ code, bytes }: Reply): string {
+  assert.ok(Buffer.isBuffer(bytes));
+  const { message } = JSON.parse(bytes.toString()) as { message: string };
+  return `${code} ${message}`;
+}
+
+const map = "/api/v1/namespaces/x/configmaps";
+
+test("a wrong token is refused everywhere with 401, before anything else is looked at [ABEAR-03] [AUTHZ-01] [ERR-03]", async () => {
+  const { send, routed } = chain();
+  for (const line of [`GET ${map} as eve`, "GET /no/such/path as eve", "GET /healthz as eve", `POST ${map} as eve`]) {
+    const reply = await send(line);
+    assert.equal(failure(reply), "401 Unauthorized", line);
+    assert.equal(reply.headers?.["www-authenticate"], undefined);
+    assert.equal(reply.headers?.["x-content-type-options"], undefined);
+  }
+  assert.equal(routed.length, 0);
+});
+
+test("who may not is told what, and who is anonymous under which name [AANON-01] [AUTHZ-02] [AUTHZ-07]", async () => {
+  const { send, routed } = chain();
+  const refused = await send(`GET ${map}/c as bob`);
+  assert.equal(
+    failure(refused),
+    '403 configmaps "c" is forbidden: User "bob" cannot get resource "configmaps" in API group "" in the namespace "x"',
+  );
+  assert.equal(refused.headers?.["x-content-type-options"], "nosniff");
+  assert.equal(failure(await send("GET /apis")), '403 forbidden: User "system:anonymous" cannot get path "/apis"');
+  assert.equal(routed.length, 0);
+  assert.equal((await send("GET /healthz")).code, 200);
+  assert.equal((await send("GET /apis as bob")).code, 200);
+  assert.equal((await send(`DELETE ${map} as admin`)).code, 200);
+  assert.deepEqual(
+    routed.map(({ user, info }) => `${user.name} ${info.verb}`),
+    ["system:anonymous get", "bob get", "admin deletecollection"],
+  );
+});
+
+test("names that could leave their segment are refused, but only to those who may ask", async () => {
+  const { send, routed } = chain();
+  assert.match(failure(await send(`GET ${map}/%2e%2e as bob`)), /^403 /);
+  assert.equal(failure(await send(`GET ${map}/%2e%2e as admin`)), `400 Name parameter invalid: "..": may not be '..'`);
+  for (const path of [`${map}//one`, `/${map}/one`, "/apis//v1/configmaps"]) {
+    assert.equal(failure(await send(`GET ${path} as admin`)), "404 the server could not find the requested resource");
+  }
+  assert.equal(routed.length, 0);
+});
+
+test("failures come back as a Status in the encoding asked for, with Retry-After where it belongs", async () => {
+  const { send } = chain({
+    route: () => Promise.reject(notFound({ group: "", resource: "configmaps" }, "c")),
+    requestsInFlightMax: 0,
+  });
+  const line = `GET ${map}/c as admin`;
+  const plain = await send(line);
+  assert.equal(plain.contentType, "application/json");
+  assert.ok(Buffer.isBuffer(plain.bytes));
+  assert.equal(plain.bytes.toString().includes("\n"), false);
+  assert.equal((await send(line, { accept: "application/yaml" })).contentType, "application/yaml");
+  const unreadable = await send(line, { accept: "image/png" });
+  assert.equal(unreadable.contentType, "application/json");
+  assert.ok(unreadable.bytes?.toString().includes('\n  "kind": "Status"'));
+});
+
+test("a bug is a 500 that tells the client nothing, and one line in the log", async () => {
+  const { send, logged } = chain({ route: () => Promise.reject(new Error("secret")) });
+  assert.equal(
+    failure(await send("GET /x as admin")),
+    "500 Internal error occurred: the request failed unexpectedly (audit ID an-id)",
+  );
+  assert.deepEqual(logged, ["a request failed unexpectedly: Error: secret"]);
+  const known = chain({ route: () => Promise.reject(internalError("oops", new Error("story"))) });
+  assert.equal(failure(await known.send("GET /x as admin")), "500 Internal error occurred: oops");
+  assert.deepEqual(known.logged, ["a request failed: Error: story"]);
+});
+
+test("a request that takes too long is answered with 504, and its work is aborted", async () => {
+  let request: ApiRequest | undefined;
+  const { send, clock } = chain({
+    route(given) {
+      request = given;
+      return new Promise(() => {});
+    },
+  });
+  const reply = send(`GET ${map} as admin`);
+  await new Promise(setImmediate);
+  assert.equal(request?.deadlineMs, clock.now() + 60_000);
+  clock.advance(59_900);
+  assert.equal(request?.signal.aborted, false);
+  clock.advance(400);
+  assert.equal(failure(await reply), "504 Timeout: request did not complete within the allotted timeout");
+  assert.equal(request?.signal.aborted, true);
+  await assert.rejects(request!.body(10), { message: /allotted timeout/ });
+});
+
+test("a read of the body that is under way ends with the request", async () => {
+  const { send, clock } = chain({ route: async (request) => ({ code: 200, bytes: await request.body(100) }) });
+  const reply = send(`POST ${map} as admin`);
+  await new Promise(setImmediate);
+  clock.advance(61_000);
+  assert.match(failure(await reply), /^504 /);
+});
+
+test("the parameter timeout shortens the time, but does not lengthen it, and must be a duration [QP-12]", async () => {
+  const { send, clock, routed } = chain({ route: () => new Promise(() => {}) });
+  const short = send(`GET ${map}?timeout=1.5s as admin`);
+  await new Promise(setImmediate);
+  clock.advance(1_500);
+  assert.match(failure(await short), /^504 /);
+  for (const timeout of ["100h", "-1s", "0", ""]) {
+    void send(`GET ${map}?timeout=${timeout} as admin`);
+    await new Promise(setImmediate);
+    assert.equal(routed.at(-1)?.deadlineMs, clock.now() + 60_000, timeout);
+  }
+  for (const [timeout, problem] of [
+    ["abc", 'invalid duration "abc"'],
+    ["5", 'missing unit in duration "5"'],
+    ["5x", 'unknown unit "x" in duration "5x"'],
+    ["1h5", 'missing unit in duration "1h5"'],
+    [".", 'invalid duration "."'],
+    ["1s%0a", 'unknown unit "s\\n" in duration "1s\\n"'],
+  ] as const) {
+    assert.equal(
+      failure(await send(`GET ${map}?timeout=${timeout} as eve`)),
+      `400 invalid timeout specified in the request URL - time: ${problem}`,
+    );
+  }
+  assert.equal(durationProblem("--1s"), 'invalid duration "--1s"');
+});
+
+test("watches have no deadline", async () => {
+  const { send, clock, routed } = chain({ route: () => new Promise(() => {}) });
+  void send(`GET ${map}?watch=1 as admin`);
+  await new Promise(setImmediate);
+  clock.advance(10_000_000);
+  assert.equal(routed[0]?.aborted, false);
+  assert.equal(routed[0]?.deadlineMs, Number.POSITIVE_INFINITY);
+});
+
+test("more requests than allowed at a time get 429, reads and writes apart, watches and masters excepted [LIMIT-07]", async () => {
+  const release: (() => void)[] = [];
+  const observed: string[] = [];
+  const allowAll: Authorizer = { authorize: () => ({ decision: "allow", reason: "" }) };
+  const { send, routed } = chain({
+    authorizer: allowAll,
+    route: () => new Promise((resolve) => release.push(() => resolve({ code: 200 }))),
+    observeInFlight: (reads, writes) => observed.push(`${reads}/${writes}`),
+  });
+  const under = [send(`GET ${map} as bob`), send(`GET ${map}/c as bob`), send(`PUT ${map}/c as bob`)];
+  await new Promise(setImmediate);
+  const refused = await send(`GET ${map} as bob`);
+  assert.equal(failure(refused), "429 Too many requests, please try again later.");
+  assert.equal(refused.headers?.["retry-after"], "1");
+  assert.match(failure(await send(`POST ${map} as bob`)), /^429 /);
+  under.push(send(`GET ${map}?watch=1 as bob`), send(`DELETE ${map}/c as admin`));
+  await new Promise(setImmediate);
+  assert.equal(routed.length, 5);
+  for (const one of release) one();
+  for (const reply of await Promise.all(under)) assert.equal(reply.code, 200);
+  assert.deepEqual(observed, ["1/0", "2/0", "2/1", "1/1", "0/1", "0/0"]);
+  void send(`GET ${map} as bob`);
+  await new Promise(setImmediate);
+  assert.equal(routed.length, 6);
+});
+
+test("impersonation replaces the whole identity [IMP-03] [IMP-04] [IMP-05] [IMP-07] [IMP-08] [IMP-09] [IMP-11]", async () => {
+  const { send, routed } = chain();
+  const become = async (headers: Readonly<Record<string, string | readonly string[]>>): Promise<unknown> => {
+    await send("GET /apis as admin", headers);
+    return routed.at(-1)?.user;
+  };
+  const dave = { "impersonate-user": "dave" };
+  assert.deepEqual(await become(dave), { name: "dave", groups: ["system:authenticated"] });
+  assert.deepEqual(await become({ ...dave, "impersonate-group": ["one", "two, three"] }), {
+    name: "dave",
+    groups: ["one", "two, three", "system:authenticated"],
+  });
+  assert.deepEqual(await become({ ...dave, "impersonate-group": ["system:authenticated", "two"] }), {
+    name: "dave",
+    groups: ["system:authenticated", "two"],
+  });
+  assert.deepEqual(
+    await become({
+      ...dave,
+      "impersonate-uid": "u",
+      "impersonate-extra-scopes": ["view", "edit"],
+      "impersonate-extra-example.com%2fproject": "p",
+      "impersonate-extra-bad%zz": "q",
+      "impersonate-extra-__proto__": "r",
+    }),
+    {
+      name: "dave",
+      uid: "u",
+      groups: ["system:authenticated"],
+      extra: Object.fromEntries([
+        ["scopes", ["view", "edit"]],
+        ["example.com/project", ["p"]],
+        ["bad%zz", ["q"]],
+        ["__proto__", ["r"]],
+      ]),
+    },
+  );
+  assert.deepEqual(await become({ "impersonate-user": "" }), {
+    name: "admin",
+    uid: "admin-uid",
+    groups: ["system:masters", "system:authenticated"],
+  });
+});
+
+test("service accounts and the anonymous user are impersonated with their groups [IMP-15]", async () => {
+  const { send, routed } = chain();
+  const groups = async (user: string, group?: string): Promise<unknown> => {
+    await send("GET /healthz as admin", {
+      "impersonate-user": user,
+      ...(group === undefined ? {} : { "impersonate-group": group }),
+    });
+    return routed.at(-1)?.user.groups;
+  };
+  const account = "system:serviceaccount:default:robot";
+  assert.deepEqual(await groups(account), [
+    "system:serviceaccounts",
+    "system:serviceaccounts:default",
+    "system:authenticated",
+  ]);
+  assert.deepEqual(await groups(account, "only"), ["only", "system:authenticated"]);
+  assert.deepEqual(await groups("system:serviceaccount:broken"), ["system:authenticated"]);
+  assert.deepEqual(await groups("system:anonymous"), ["system:unauthenticated"]);
+});
+
+test("without permission nothing may be impersonated, and the answer names what is missing [IMP-01] [IMP-02] [IMP-13] [IMP-14] [IMP-16] [IMP-17]", async () => {
+  const allowed = new Set<string>();
+  const authorizer: Authorizer = {
+    authorize: (of: Attributes) => ({
+      decision:
+        of.verb !== "impersonate" || allowed.has(`${of.resource}/${of.subresource}/${of.name}`) ? "allow" : "noOpinion",
+      reason: "",
+    }),
+  };
+  const { send } = chain({ authorizer, domain: apiDomain("platform.io") });
+  const headers = {
+    "impersonate-user": "dave",
+    "impersonate-group": "g",
+    "impersonate-extra-scopes": "view",
+    "impersonate-uid": "u-1",
+  };
+  const account = { "impersonate-user": "system:serviceaccount:default:robot" };
+  const refusal = async (given: Readonly<Record<string, string>>): Promise<string> =>
+    failure(await send("GET /apis as bob", given)).replace(
+      /^403 .* is forbidden: User "bob" cannot impersonate resource /,
+      "",
+    );
+  assert.equal(await refusal(headers), '"users" in API group "" at the cluster scope');
+  assert.equal(await refusal(account), '"serviceaccounts" in API group "" in the namespace "default"');
+  allowed.add("users//dave");
+  assert.equal(await refusal(headers), '"groups" in API group "" at the cluster scope');
+  allowed.add("groups//g");
+  assert.equal(
+    await refusal(headers),
+    '"userextras/scopes" in API group "authentication.platform.io" at the cluster scope',
+  );
+  allowed.add("userextras/scopes/view");
+  assert.equal(await refusal(headers), '"uids" in API group "authentication.platform.io" at the cluster scope');
+  allowed.add("uids//u-1");
+  assert.equal((await send("GET /apis as bob", headers)).code, 200);
+  assert.match(failure(await send("GET /apis as eve", headers)), /^401 /);
+});
+
+test("groups, uid and extra need a user to impersonate [IMP-06] [IMP-10] [IMP-12]", async () => {
+  const { send, routed } = chain();
+  for (const name of ["impersonate-group", "impersonate-uid", "impersonate-extra-k"]) {
+    const reply = await send("GET /apis as admin", { [name]: "x" });
+    assert.equal(reply.code, 500);
+    assert.equal(reply.contentType, "text/plain; charset=utf-8");
+  }
+  assert.equal(routed.length, 0);
+});
+
+test("on HTTP/2 the unknown do not keep their connection, others lose it by chance", async () => {
+  const { send } = chain();
+  assert.equal((await send("GET /apis as eve", {}, true)).closeConnection, true);
+  assert.equal((await send("GET /healthz", {}, true)).closeConnection, true);
+  assert.equal((await send("GET /apis", {}, true)).closeConnection, true);
+  assert.equal((await send("GET /apis as bob", {}, true)).closeConnection, undefined);
+  assert.equal((await send("GET /healthz", {}, false)).closeConnection, undefined);
+  const some = chain({ goAwayChance: 0.5 });
+  let closed = 0;
+  for (let i = 0; i < 200; i++) if ((await some.send("GET /apis as bob", {}, true)).closeConnection === true) closed++;
+  assert.ok(closed > 60 && closed < 140, `${closed} of 200`);
+});
+
+test("browsers of allowed origins may read answers, others get no such header", async () => {
+  const { send } = chain({ corsAllowedOrigins: [/^https:\/\/app\.example\.com$/] });
+  const headers = { origin: "https://app.example.com" };
+  const reply = await send("GET /apis as bob", headers);
+  assert.equal(reply.headers?.["access-control-allow-origin"], headers.origin);
+  assert.equal((await send("GET /apis as eve", headers)).headers?.["access-control-allow-credentials"], "true");
+  assert.equal((await send("OPTIONS /apis", headers)).code, 204);
+  const other = await send("GET /apis as bob", { origin: "https://app.example.com.evil" });
+  assert.equal(other.headers?.["access-control-allow-origin"], undefined);
+});
+
+test("observers see every request, refused ones included, and the user before impersonation is audited", async () => {
+  const seen: string[] = [];
+  const { send } = chain({
+    async observe(request, next) {
+      const reply = await next(request);
+      seen.push(`${request.info.verb} ${reply.code}`);
+      return reply;
+    },
+    audit(request, next) {
+      seen.push(request.user.name);
+      return next(request);
+    },
+  });
+  await send("GET /apis as admin", { "impersonate-user": "dave" });
+  await send(`GET ${map} as bob`);
+  await send("GET /apis as eve");
+  assert.deepEqual(seen, ["admin", "get 200", "bob", "list 403", "get 401"]);
+});
