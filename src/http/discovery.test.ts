@@ -263,6 +263,7 @@ test("the first type of Accept that the server has decides which document comes 
     ["*/*", "application/json"],
     [`${aggregatedV2},${aggregatedV2Beta},application/json`, aggregatedV2],
     [`${aggregatedV2Beta},${aggregatedV2},application/json`, aggregatedV2Beta],
+    [`application/json,${aggregatedV2};q=0.1`, aggregatedV2],
     [`application/json;g=apidiscovery.k8s.io;v=v3;as=APIGroupDiscoveryList,${aggregatedV2}`, aggregatedV2],
     ["application/json;g=apidiscovery.k8s.io;v=v3;as=APIGroupDiscoveryList,application/json", "application/json"],
     ["application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io", aggregatedV2],
