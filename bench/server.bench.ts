@@ -194,7 +194,10 @@ async function fanOut(server: Server, watchers: number): Promise<Measurement> {
 }
 
 /** Every row of the server benchmark, one after the other; `report` gets each as it is there. */
-export async function measureServer(report: (row: Measurement) => void, wanted: (name: string) => boolean): Promise<void> {
+export async function measureServer(
+  report: (row: Measurement) => void,
+  wanted: (name: string) => boolean,
+): Promise<void> {
   const server = await startServer();
   try {
     const run = async (name: string, measure: () => Promise<Measurement>): Promise<void> => {
@@ -205,12 +208,27 @@ export async function measureServer(report: (row: Measurement) => void, wanted: 
     }
     await fill(server, "bench", 500);
     const post = (worker: number, count: number): Buffer =>
-      requestBytes("POST", maps("bench"), token, configMap(`c${worker}-${count}-${Math.random().toString(36).slice(2)}`));
-    await run("get-64", () => loop(server, "get-64", 64, (_, count) => requestBytes("GET", `${maps("bench")}/m${String(count % 500).padStart(6, "0")}`, token)));
+      requestBytes(
+        "POST",
+        maps("bench"),
+        token,
+        configMap(`c${worker}-${count}-${Math.random().toString(36).slice(2)}`),
+      );
+    await run("get-64", () =>
+      loop(server, "get-64", 64, (_, count) =>
+        requestBytes("GET", `${maps("bench")}/m${String(count % 500).padStart(6, "0")}`, token),
+      ),
+    );
     await run("list-500", () => loop(server, "list-500", 4, () => requestBytes("GET", maps("bench"), token)));
     await run("patch-merge-16", () =>
       loop(server, "patch-merge-16", 16, (worker, count) =>
-        requestBytes("PATCH", `${maps("bench")}/m${String(worker).padStart(6, "0")}`, token, `{"data":{"k":"${count}"}}`, "application/merge-patch+json"),
+        requestBytes(
+          "PATCH",
+          `${maps("bench")}/m${String(worker).padStart(6, "0")}`,
+          token,
+          `{"data":{"k":"${count}"}}`,
+          "application/merge-patch+json",
+        ),
       ),
     );
     await run("create-1", () => loop(server, "create-1", 1, post, 40_000));

@@ -29,6 +29,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "codec",
     "apply",
     "api",
+    "storage",
     "client",
     "registry",
     "authn",

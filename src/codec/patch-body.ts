@@ -104,13 +104,15 @@ function notThisKind(
   given: { readonly kind?: unknown; readonly apiVersion?: unknown } | null,
   gvk: GroupVersionKind,
 ): DecodeError {
-  const kind = String(given?.kind ?? "");
-  const version = String(given?.apiVersion ?? "");
+  const kind = textOf(given?.kind);
+  const version = textOf(given?.apiVersion);
   if (kind === "" || version === "")
     return new DecodeError(`Object '${kind === "" ? "Kind" : "apiVersion"}' is missing`);
   if (version === apiVersionOf(gvk)) return new DecodeError(`the patched object is a ${kind}, not a ${gvk.kind}`);
   return new DecodeError(`no kind "${kind}" is registered for version "${version}"`);
 }
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 const shownLengthMax = 1024;
 

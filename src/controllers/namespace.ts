@@ -61,11 +61,7 @@ export const namespaceController: Controller = async (environment) => {
   });
 };
 
-async function finalize(
-  environment: ControllerEnvironment,
-  name: string,
-  again: (ms: number) => void,
-): Promise<void> {
+async function finalize(environment: ControllerEnvironment, name: string, again: (ms: number) => void): Promise<void> {
   const { client } = environment;
   const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
   const namespace = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
@@ -124,7 +120,11 @@ async function deletable(environment: ControllerEnvironment): Promise<ServedReso
     }[];
   }
   interface Resources {
-    readonly resources: readonly { readonly name: string; readonly namespaced: boolean; readonly verbs: readonly string[] }[];
+    readonly resources: readonly {
+      readonly name: string;
+      readonly namespaced: boolean;
+      readonly verbs: readonly string[];
+    }[];
   }
   const { groups } = await client.call<Groups>({ method: "GET", path: "/apis" });
   const versions = [
@@ -167,7 +167,11 @@ async function report(
   });
   const isSame =
     next.length === before.length &&
-    next.every((condition) => before.some((old) => old.type === condition.type && old.message === condition.message && old.status === condition.status));
+    next.every((condition) =>
+      before.some(
+        (old) => old.type === condition.type && old.message === condition.message && old.status === condition.status,
+      ),
+    );
   if (isSame || (findings.left.size === 0 && findings.failures.length === 0)) return;
   await found(environment.client.patch(`${path}/status`, { status: { conditions: next } }));
 }

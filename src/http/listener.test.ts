@@ -121,7 +121,10 @@ async function raw(port: number, text: string | Buffer): Promise<string> {
     received += piece.toString("latin1");
   });
   socket.write(text);
-  await Promise.race([once(socket, "close"), sleep(5_000, undefined, { ref: false }).then(() => (received += "\n(still open)"))]);
+  await Promise.race([
+    once(socket, "close"),
+    sleep(5_000, undefined, { ref: false }).then(() => (received += "\n(still open)")),
+  ]);
   socket.destroy();
   return received;
 }

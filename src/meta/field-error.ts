@@ -27,7 +27,7 @@ export interface FieldError {
 export function printValue(value: unknown): string {
   if (value === null || value === undefined) return "null";
   if (typeof value === "string") return goQuote(value);
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value as number | boolean | bigint); // scalars are left
 }
 
 /** A Go double-quoted string literal. */

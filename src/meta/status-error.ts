@@ -196,9 +196,7 @@ export const failedPatch = (cause: unknown): StatusError =>
 export const serviceUnavailable = (message: string): StatusError => failure(503, "ServiceUnavailable", message);
 
 export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>
-  failure(504, "Timeout", `Timeout: ${message}`, {
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-  });
+  failure(504, "Timeout", `Timeout: ${message}`, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
 
 /** A version the store has not reached yet. */
 export const tooLargeResourceVersion = (wanted: string, current: string): StatusError =>

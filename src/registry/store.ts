@@ -282,7 +282,8 @@ export class Store {
     const { generateName } = created.metadata;
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let attempt = 1; ; attempt++) {
-      const candidate = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
+      const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
+      const candidate = strategy.canonicalize?.(identified) ?? identified;
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
@@ -462,7 +463,11 @@ export class Store {
     if (resourceVersion === "" || resourceVersion === "0") {
       if (definition.unconditionalUpdate) return false;
       throw invalid({ group: definition.group, kind: definition.resource }, name, [
-        { type: "FieldValueInvalid", field: "metadata.resourceVersion", message: "Invalid value: 0x0: must be specified for an update" },
+        {
+          type: "FieldValueInvalid",
+          field: "metadata.resourceVersion",
+          message: "Invalid value: 0x0: must be specified for an update",
+        },
       ]);
     }
     if (resourceVersion !== String(entry.revision)) {
@@ -559,7 +564,8 @@ export class Store {
     const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
     const grace = strategy.graceSeconds?.(old, request.gracePeriodSeconds) ?? 0;
     const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
-    const graceLeft = meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
+    const graceLeft =
+      meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
     if (pending === 0 && graceLeft === 0) return undefined;
     const isMarked = meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === graceLeft;
     if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;

@@ -6,9 +6,9 @@ import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
-import { type ChainOptions, requestChain } from "#http/chain.ts";
+import { requestChain } from "#http/chain.ts";
 
-import type { Reply, RequestInfo } from "#http/api-request.ts";
+import type { RequestInfo } from "#http/api-request.ts";
 import {
   jsonType,
   type Negotiated,
@@ -18,10 +18,10 @@ import {
   yamlType,
 } from "#http/negotiation.ts";
 import { createPublisher } from "#http/publisher.ts";
+import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
-import type { RequestMetrics, WatchMetrics } from "#http/request-metrics.ts";
+import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { Status } from "#meta/status-error.ts";
-import type { Clock } from "#std/clock.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -131,22 +131,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
   if (mediaType === "application/yaml") return encodeYaml(status);
   return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
-}
-
-/** Counts every request with its time and size. */
-function recordRequests(metrics: RequestMetrics, clock: Clock): NonNullable<ChainOptions["observe"]> {
-  return async (request, next) => {
-    const began = clock.monotonic();
-    const reply = await next(request);
-    metrics.record(request, reply.code, (clock.monotonic() - began) / 1000, lengthOf(reply));
-    return reply;
-  };
-}
-
-function lengthOf({ bytes, pieces }: Reply): number {
-  if (pieces !== undefined) return pieces.length;
-  if (bytes === undefined) return 0;
-  return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 function serves(table: ResourceTable, info: RequestInfo): boolean {

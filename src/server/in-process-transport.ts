@@ -3,7 +3,7 @@
  * authentication and authorization included.
  */
 import { randomUUID } from "node:crypto";
-import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
+import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Reply, RequestInfo, StreamSink } from "#http/api-request.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 

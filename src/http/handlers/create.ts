@@ -3,7 +3,14 @@ import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, dedupedOwners, inNamespace, readObject, withOwnership, writeAttributes } from "../write-steps.ts";
+import {
+  admissionAttributes,
+  dedupedOwners,
+  inNamespace,
+  readObject,
+  withOwnership,
+  writeAttributes,
+} from "../write-steps.ts";
 
 export async function createObject(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;

@@ -6,7 +6,11 @@ import type { Scope } from "../scope.ts";
 export async function getObject(scope: Scope): Promise<Reply> {
   const { request, store, namespace, name } = scope;
   const negotiated = scope.parts.negotiator.answer(request, scope.parts.transforms);
-  const entry = await store.get(namespace, name, request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "");
+  const entry = await store.get(
+    namespace,
+    name,
+    request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "",
+  );
   if (negotiated.transform === "" && negotiated.mediaType === "application/json" && !negotiated.pretty) {
     const bytes = scope.parts.objects.servedBytes(scope.definition, entry);
     return { code: 200, bytes, contentType: "application/json", compressible: true };

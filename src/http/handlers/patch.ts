@@ -9,7 +9,15 @@ import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { decodePatch, decodePatched } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { badRequest, contentTypeNotConsumed, failedPatch, invalid, requestTooLarge, unclassified, unsupportedMediaType } from "#meta/status-error.ts";
+import {
+  badRequest,
+  contentTypeNotConsumed,
+  failedPatch,
+  invalid,
+  requestTooLarge,
+  unclassified,
+  unsupportedMediaType,
+} from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
@@ -49,8 +57,6 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
 }
-
-type Apply = (current: ApiObject) => unknown;
 
 interface Patch {
   apply(current: ApiObject): unknown;

@@ -16,7 +16,8 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
   const negotiated = parts.negotiator.stream(request, parts.transforms);
   const namespace = definition.namespaced ? scope.namespace || (selection.namespace ?? "") : "";
-  const isSingle = selection.name !== undefined && selection.name !== "" && (namespace !== "" || !definition.namespaced);
+  const isSingle =
+    selection.name !== undefined && selection.name !== "" && (namespace !== "" || !definition.namespaced);
   const prefix = isSingle ? store.key(namespace, selection.name ?? "") : store.collection(namespace);
 
   const { resourceVersion, sendInitialEvents } = options;
@@ -30,7 +31,9 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     if (sendInitialEvents === true && revision > backend.revision) await store.reach(resourceVersion);
     const range = backend.range(prefix, isSingle ? { limit: 1 } : {});
     const { filter } = selection;
-    initial = range.entries.filter((entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)));
+    initial = range.entries.filter(
+      (entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)),
+    );
     after = range.revision;
     if (sendInitialEvents === true && options.allowWatchBookmarks) initialEventsEnd = range.revision;
   } else if (revision === 0) {

@@ -4,9 +4,9 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { styleText } from "node:util";
-import { type Measurement, measureServer } from "../bench/server.bench.ts";
+import { type Measurement, measureServer } from "./server.bench.ts";
 
-const baselineFile = new URL("../bench/baselines/server.json", import.meta.url);
+const baselineFile = new URL("./baselines/server.json", import.meta.url);
 const args = process.argv.slice(2);
 const isUpdate = args.includes("--update");
 const isJson = args.includes("json");
@@ -20,7 +20,10 @@ const isTerminal = process.stdout.isTTY;
 const cell = (value: number | undefined, unit: string): string =>
   (value === undefined ? "" : `${value.toLocaleString("en")} ${unit}`).padStart(16);
 
-if (!isJson) console.log(`${"row".padEnd(20)}${"rate".padStart(16)}${"CPU/op".padStart(16)}${"RSS".padStart(16)}${"time".padStart(16)}`);
+if (!isJson)
+  console.log(
+    `${"row".padEnd(20)}${"rate".padStart(16)}${"CPU/op".padStart(16)}${"RSS".padStart(16)}${"time".padStart(16)}`,
+  );
 await measureServer(
   (row) => {
     rows.push(row);

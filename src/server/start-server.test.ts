@@ -1,0 +1,107 @@
+/** Servers as the package's users start them: in one process, side by side, in memory or on disk. */
+import assert from "node:assert";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { httpsTransport } from "#client/https-transport.ts";
+import { RestClient } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { silentLog } from "#std/log.ts";
+import type { ServerSettings } from "./options.ts";
+import { type RunningServer, startServer } from "./start-server.ts";
+
+const root = mkdtempSync(join(tmpdir(), "binnacle-start-"));
+const closers: (() => void)[] = [];
+after(() => {
+  for (const close of closers) close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const start = (settings: ServerSettings): Promise<RunningServer> =>
+  startServer({ securePort: 0, ...settings }, { log: silentLog });
+
+function clientOf(server: RunningServer, by: "certificate" | "token" = "certificate"): RestClient {
+  const { url, ca, admin } = server;
+  const credentials = by === "token" ? { token: admin.token } : { certificate: admin.certificate, key: admin.key };
+  const transport = httpsTransport({ url, ca, userAgent: "test", ...credentials });
+  closers.push(() => transport.close());
+  return new RestClient(transport);
+}
+
+const maps = "/api/v1/namespaces/default/configmaps";
+const map = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+
+void test("servers of both domains live side by side in one process and know nothing of each other", async () => {
+  const before = readdirSync(".");
+  const servers = await Promise.all([start({ storage: "memory" }), start({ storage: "memory", apiDomain: "k8s.io" })]);
+  const [ours, theirs] = servers.map((server) => clientOf(server));
+  await ours!.create(maps, map("a"));
+  await assert.rejects(theirs!.get(`${maps}/a`), /configmaps "a" not found/);
+  const groups = async (client: RestClient): Promise<string> =>
+    JSON.stringify(await client.call({ method: "GET", path: "/apis" }));
+  assert.match(await groups(ours!), /apps.*storage\.platform\.io/);
+  assert.match(await groups(theirs!), /apps.*storage\.k8s\.io/);
+  for (const server of servers) assert.strictEqual(server.kubeconfigFile, undefined);
+  assert.deepStrictEqual(readdirSync("."), before);
+  await Promise.all(servers.map((server) => server.close()));
+});
+
+void test("the administrator may come with the certificate or the token, and the kubeconfig holds the first", async () => {
+  const server = await start({ storage: "memory" });
+  assert.strictEqual(server.url, `https://127.0.0.1:${server.port}`);
+  for (const by of ["certificate", "token"] as const) await clientOf(server, by).list(maps);
+  const encoded = Buffer.from(server.admin.certificate).toString("base64");
+  assert.ok(server.kubeconfig.includes(`client-certificate-data: ${encoded}\n`));
+  assert.ok(server.kubeconfig.includes(`server: ${server.url}\n`));
+  await server.close();
+});
+
+void test("what was stored on disk is there when the next server starts, and closing twice is closing once", async () => {
+  const dataDir = join(root, "disk");
+  const first = await start({ dataDir });
+  await clientOf(first).create(maps, map("a"));
+  await Promise.all([first.close(), first.close()]);
+  const second = await start({ dataDir });
+  assert.strictEqual((await clientOf(second).get(`${maps}/a`)).metadata.name, "a");
+  assert.strictEqual(second.ca, first.ca);
+  assert.ok(readFileSync(second.kubeconfigFile!, "utf8").includes(second.url));
+  await second.close();
+});
+
+void test("a folder in use and a port in use are refused, and leave nothing behind", async () => {
+  const dataDir = join(root, "used");
+  const server = await start({ dataDir });
+  await assert.rejects(start({ dataDir }), { name: "StartError", message: /is in use by another process$/ });
+  const other = join(root, "other");
+  await assert.rejects(start({ dataDir: other, securePort: server.port }), {
+    name: "StartError",
+    message: /is in use by another program/,
+  });
+  assert.ok(!existsSync(other));
+  await clientOf(server).list(maps);
+  await server.close();
+});
+
+void test("metrics are served under kube-apiserver's names, each scrape counts the one before", async () => {
+  const server = await start({ storage: "memory" });
+  const transport = httpsTransport({ url: server.url, ca: server.ca, token: server.admin.token, userAgent: "test" });
+  closers.push(() => transport.close());
+  await transport.request({ method: "GET", path: maps });
+  const { body } = await transport.request({ method: "GET", path: "/metrics" });
+  const text = body.toString();
+  assert.match(text, /^apiserver_request_total\{verb="LIST",.*resource="configmaps",.*code="200"\} 1$/m);
+  for (const name of [
+    "apiserver_request_duration_seconds_bucket",
+    "apiserver_response_sizes_count",
+    "apiserver_current_inflight_requests",
+    "apiserver_storage_objects",
+    "binnacle_storage_commit_duration_seconds_count",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "nodejs_heap_size_used_bytes",
+  ]) {
+    assert.match(text, new RegExp(`^${name}[ {]`, "m"), name);
+  }
+  await server.close();
+});
