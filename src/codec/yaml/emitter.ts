@@ -309,29 +309,24 @@ function escape(char: string): string {
     .padStart(width as number, "0")}`;
 }
 
-/** A number as upstream's encoder writes it. */
+/** A number as upstream's encoder writes it: whole numbers of 64 bits in full. */
 function numberText(value: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 1e21) return String(value === 0 ? 0 : value);
-  return exponentText(value);
+  if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 64) return String(value === 0 ? 0 : value);
+  return floatText(value);
 }
 
 function rawText(literal: string): string {
-  return /^-?[0-9]{1,20}$/.test(literal) ? String(BigInt(literal)) : exponentText(Number(literal));
+  return /^-?[0-9]{1,20}$/.test(literal) ? String(BigInt(literal)) : floatText(Number(literal));
 }
 
-/** Go's shortest form: with an exponent of at least two digits below 1e-4 and from 1e6 (or 1e21) on. */
-function exponentText(value: number): string {
+/** Go's shortest form: with an exponent of at least two digits below 1e-4 and from 1e6 on. */
+function floatText(value: number): string {
   const [digits = "", power = "0"] = value.toExponential().split("e");
   const exponent = Number(power);
-  const length = digits.replace(/[-.]/g, "").length;
-  if (exponent >= -4 && exponent < Math.max(length, 21)) return plainDecimal(value);
+  // In this range JavaScript writes no exponent.
+  if (exponent >= -4 && exponent < 6) return String(value);
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
-
-const plainDecimal = (value: number): string => {
-  const text = String(value);
-  return text.includes("e") ? value.toFixed(20).replace(/0+$/, "") : text;
-};
 
 const isLetter = (char: string): boolean => /\p{L}/u.test(char);
 const isDigit = (char: string | undefined): boolean => char !== undefined && /\p{Nd}/u.test(char);
