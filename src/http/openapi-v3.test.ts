@@ -13,6 +13,8 @@ import {
   platformTables,
 } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
+import { encodeProtobufV3 } from "./openapi/protobuf-v3.ts";
+import type { Json } from "./openapi/types.ts";
 import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
@@ -106,13 +108,26 @@ test("a document may be kept for ever by its hash, is asked for again without, a
   assert.equal((await get(of, "/openapi/v3/api/v1", { "if-none-match": '"x"' })).code, 200);
 });
 
-test("only JSON comes, and what cannot be answered has no body [MEDIA-20]", async () => {
+test("JSON and protobuf come as Accept says, and what cannot be answered has no body [MEDIA-20]", async () => {
   const of = openApi();
+  const json = "application/json";
   const protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
-  for (const accept of ["", "*/*", "application/*", "application/json;q=0.1", `${protobuf},application/json`]) {
-    assert.equal((await get(of, "/openapi/v3/version", { accept })).contentType, "application/json", accept);
+  const cases = [
+    ["", json],
+    ["*/*", json],
+    ["application/*", json],
+    ["application/json;q=0.1,text/plain", json],
+    ["application/com.github.proto-openapi.spec.v3@v1.0+protobuf", protobuf],
+    [`${protobuf};q=0.5,application/json`, json],
+  ] as const;
+  for (const [accept, type] of cases) {
+    assert.equal((await get(of, "/openapi/v3/version", { accept })).contentType, type, accept);
   }
-  for (const accept of [protobuf, "application/yaml", "text/plain"]) {
+  const tags = await Promise.all(
+    [json, protobuf].map(async (accept) => (await get(of, "/openapi/v3/version", { accept })).headers?.["etag"]),
+  );
+  assert.notEqual(tags[0], tags[1]);
+  for (const accept of ["application/yaml", "text/plain"]) {
     assert.deepEqual(await get(of, "/openapi/v3/version", { accept }), { code: 406, headers: { vary: "Accept" } });
   }
   for (const path of ["/openapi/v3/", "/openapi/v3/nope", "/openapi/v3/api/v1/", "/openapi/v3/apis/no.such.group/v1"]) {
@@ -420,4 +435,29 @@ test("asking for the index lets other work go on between two documents", async (
   await get(of, "/openapi/v3");
   counting = false;
   assert.ok(turns > 20, `${turns} turns`);
+});
+
+test("protobuf has the fields of the document in their messages", () => {
+  const document: Json = {
+    openapi: "3.0.0",
+    paths: { "/a": { get: { responses: { "200": { content: { j: { schema: { $ref: "#/d" } } } } }, "x-b": [1] } } },
+    components: { schemas: { D: { type: "boolean", default: false, items: { allOf: [{ $ref: "#" }], default: {} } } } },
+  };
+  const message = (number: number, ...parts: string[]): string => {
+    const content = parts.join("");
+    const head = [number * 8 + 2].flatMap((tag) => (tag < 128 ? [tag] : [(tag % 128) + 128, Math.floor(tag / 128)]));
+    return Buffer.from([...head, content.length / 2]).toString("hex") + content;
+  };
+  const text = (number: number, value: string): string => message(number, Buffer.from(value).toString("hex"));
+  const content = message(3, message(1, text(1, "j"), message(2, message(1, message(2, text(1, "#/d"))))));
+  const answer = message(8, message(2, text(1, "200"), message(2, message(1, content))));
+  const operation = message(4, answer, message(13, text(1, "x-b"), message(2, text(2, "[1]"))));
+  const items = message(30, message(1, message(1, message(26, message(2, text(1, "#"))))));
+  const schema = message(1, text(25, "boolean"), message(33, "1000"), items);
+  const expected = [
+    text(1, "3.0.0"),
+    message(4, message(1, text(1, "/a"), message(2, operation))),
+    message(5, message(1, message(1, text(1, "D"), message(2, schema)))),
+  ];
+  assert.equal(encodeProtobufV3(document).toString("hex"), expected.join(""));
 });

@@ -1,9 +1,24 @@
 /**
- * The version 2 document in protobuf, the only form that older clients of this API ask for. It is made from the JSON
- * document: `Rows` say for each kind of object which member is which field. Members that begin with `x-` are texts of
- * YAML, and JSON is YAML. Source of the numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
+ * The version 2 document in protobuf, the only form that older clients of this API ask for, made from the JSON
+ * document. Source of the numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
  */
 import { BackwardWriter } from "./backward-writer.ts";
+import {
+  any,
+  boolean,
+  type Encoder,
+  message,
+  named,
+  real,
+  repeated,
+  rowsOf,
+  string,
+  strings,
+  struct,
+  whole,
+  wrapped,
+  writeFields,
+} from "./protobuf-rows.ts";
 import type { Json } from "./types.ts";
 
 /** The JSON document as protobuf. */
@@ -13,82 +28,7 @@ export function encodeProtobufV2(document: Json): Buffer {
   return writer.finish();
 }
 
-/** Writes one member as the field `number`. */
-type Encoder = (writer: BackwardWriter, number: number, value: unknown) => void;
-/** By name of the member; `x-` stands for all that begin so. */
-type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder]>;
-
-function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>>): Rows {
-  return new Map(Object.entries(rows));
-}
-
-function writeFields(writer: BackwardWriter, value: unknown, rows: Rows): void {
-  for (const [name, member] of Object.entries(value as Json).reverse()) {
-    if (name.startsWith("x-")) {
-      const row = rows.get("x-");
-      if (row !== undefined) writeNamed(writer, row[0], name, member, row[1]);
-      continue;
-    }
-    const row = rows.get(name);
-    if (row !== undefined) row[1](writer, row[0], member);
-  }
-}
-
-/** A message of a name and a value. */
-function writeNamed(writer: BackwardWriter, number: number, name: string, value: unknown, encode: Encoder): void {
-  const end = writer.length;
-  encode(writer, 2, value);
-  writer.text(1, name);
-  writer.head(number, writer.length - end);
-}
-
-const string: Encoder = (writer, number, value) => writer.text(number, String(value));
-const boolean: Encoder = (writer, number, value) => writer.varint(number, value === true ? 1 : 0);
-const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
-const real: Encoder = (writer, number, value) => writer.double(number, Number(value));
-
-/** A message with these fields. */
-function struct(rows: Rows): Encoder {
-  return message((writer, value) => writeFields(writer, value, rows));
-}
-
-function message(write: (writer: BackwardWriter, value: unknown) => void): Encoder {
-  return (writer, number, value) => {
-    const end = writer.length;
-    write(writer, value);
-    writer.head(number, writer.length - end);
-  };
-}
-
-/** A message around the one of `encode`, as its field `inner`. */
-function wrapped(inner: number, encode: Encoder): Encoder {
-  return message((writer, value) => encode(writer, inner, value));
-}
-
-/** A field for each member of a list, or for the one value that is no list. */
-function repeated(encode: Encoder): Encoder {
-  return (writer, number, value) => {
-    if (!Array.isArray(value)) encode(writer, number, value);
-    else for (let at = value.length - 1; at >= 0; at--) encode(writer, number, value[at]);
-  };
-}
-
-/** An object whose members are named messages, as field `inner` of a message. */
-function named(inner: number, encode: Encoder): Encoder {
-  return message((writer, value) => {
-    for (const [name, one] of Object.entries(value as Json).reverse()) writeNamed(writer, inner, name, one, encode);
-  });
-}
-
-const strings = repeated(string);
-/** A value of any type, as its text. */
-const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
-
-const schema: Encoder = (writer, number, value) => {
-  const end = writer.length;
-  writeFields(writer, value, schemaRows);
-  writer.head(number, writer.length - end);
-};
+const schema: Encoder = message((writer, value) => writeFields(writer, value, schemaRows));
 const schemaOrBoolean: Encoder = (writer, number, value) =>
   (typeof value === "boolean" ? wrapped(2, boolean) : wrapped(1, schema))(writer, number, value);
 

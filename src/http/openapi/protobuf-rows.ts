@@ -1,0 +1,80 @@
+/**
+ * From JSON objects to protobuf messages by tables: `Rows` say for a kind of object which member is which field and how
+ * it is written. Members that begin with `x-` become named texts of YAML, and JSON is YAML.
+ */
+import type { BackwardWriter } from "./backward-writer.ts";
+import type { Json } from "./types.ts";
+
+/** Writes one member as the field `number`. */
+export type Encoder = (writer: BackwardWriter, number: number, value: unknown) => void;
+/** By name of the member; `x-` stands for all that begin so. */
+export type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder]>;
+
+export function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>>): Rows {
+  return new Map(Object.entries(rows));
+}
+
+/** Writes the members that `rows` name; others are left out. */
+export function writeFields(writer: BackwardWriter, value: unknown, rows: Rows): void {
+  for (const [name, member] of Object.entries(value as Json).reverse()) {
+    if (name.startsWith("x-")) {
+      const row = rows.get("x-");
+      if (row !== undefined) writeNamed(writer, row[0], name, member, row[1]);
+      continue;
+    }
+    const row = rows.get(name);
+    if (row !== undefined) row[1](writer, row[0], member);
+  }
+}
+
+/** A message of a name and a value. */
+function writeNamed(writer: BackwardWriter, number: number, name: string, value: unknown, encode: Encoder): void {
+  const end = writer.length;
+  encode(writer, 2, value);
+  writer.text(1, name);
+  writer.head(number, writer.length - end);
+}
+
+export const string: Encoder = (writer, number, value) => writer.text(number, String(value));
+export const boolean: Encoder = (writer, number, value) => writer.varint(number, value === true ? 1 : 0);
+/** A number that is whole and not negative. */
+export const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
+export const real: Encoder = (writer, number, value) => writer.double(number, Number(value));
+
+/** A message with these fields. */
+export function struct(rows: Rows): Encoder {
+  return message((writer, value) => writeFields(writer, value, rows));
+}
+
+/** A message with whatever `write` writes, last field first. */
+export function message(write: (writer: BackwardWriter, value: unknown) => void): Encoder {
+  return (writer, number, value) => {
+    const end = writer.length;
+    write(writer, value);
+    writer.head(number, writer.length - end);
+  };
+}
+
+/** A message around the one of `encode`, as its field `inner`. */
+export function wrapped(inner: number, encode: Encoder): Encoder {
+  return message((writer, value) => encode(writer, inner, value));
+}
+
+/** A field for each member of a list, or for the one value that is no list. */
+export function repeated(encode: Encoder): Encoder {
+  return (writer, number, value) => {
+    if (!Array.isArray(value)) encode(writer, number, value);
+    else for (let at = value.length - 1; at >= 0; at--) encode(writer, number, value[at]);
+  };
+}
+
+/** An object whose members are named messages, as field `inner` of a message. */
+export function named(inner: number, encode: Encoder): Encoder {
+  return message((writer, value) => {
+    for (const [name, one] of Object.entries(value as Json).reverse()) writeNamed(writer, inner, name, one, encode);
+  });
+}
+
+export const strings = repeated(string);
+/** A value of any type, as its text. */
+export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
