@@ -71,6 +71,14 @@ test("the core group is found at /api, without an apiVersion of its own [GEN-07,
   }
 });
 
+test("without an address of its own the server tells the one the client used", () => {
+  const of = new Discovery({ domain: kubernetesDomain, definitions: () => builtins });
+  for (const headers of [{ host: "b.example:1" }, { ":authority": "b.example:1" }]) {
+    const reply = of.reply({ ...request("/api"), headers });
+    assert.match(String(reply?.bytes), /"serverAddress":"b\.example:1"/);
+  }
+});
+
 test("groups come in upstream's order, those of custom resources after them by name [GEN-07]", () => {
   const definitions = [
     customDefinition("zebra.example.com", "v1", "Cog"),

@@ -28,8 +28,8 @@ export interface DiscoveryOptions {
   readonly domain: ApiDomain;
   /** What is served now. Another table is another array. */
   definitions(): readonly ResourceDefinition[];
-  /** `host:port` under which clients reach this server. */
-  serverAddress(): string;
+  /** `host:port` under which clients reach this server; without it, the one by which a client did. */
+  serverAddress?(): string;
 }
 
 /** What a request shows to discovery. */
@@ -117,8 +117,9 @@ export class Discovery {
     const aggregated = negotiation.transformed(request, this.#allowsAggregated);
     if (aggregated !== undefined) return this.#aggregated(request, aggregated, core === undefined ? [] : [core]);
     const negotiated = negotiation.answer(request, noTransform);
-    // Not kept: the address may become known later than the table.
-    return encodedReply(encode(apiVersions(core, this.#options.serverAddress()), negotiated));
+    const { headers } = request;
+    const address = this.#options.serverAddress?.() ?? headers["host"] ?? headers[":authority"] ?? "";
+    return encodedReply(encode(apiVersions(core, address), negotiated));
   }
 
   #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {

@@ -16,7 +16,7 @@ export interface PublisherOptions {
   readonly tables: ApiTables;
   /** What is served now. Another table is another array. */
   definitions(): readonly ResourceDefinition[];
-  /** `host:port` under which clients reach this server, for `/api`; asked at every request. */
+  /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
   serverAddress?(): string;
   /** Paths of others, listed at `/`. */
   readonly otherPaths?: readonly string[];
@@ -43,7 +43,7 @@ export function createPublisher(options: PublisherOptions): Publisher {
   const discovery = new Discovery({
     domain,
     definitions: () => options.definitions(),
-    serverAddress: () => options.serverAddress?.() ?? "",
+    ...(options.serverAddress === undefined ? {} : { serverAddress: options.serverAddress }),
   });
   const groups = (): readonly ServedGroup[] => discovery.groups();
   const openApiV2 = new OpenApiV2({ tables, groups });

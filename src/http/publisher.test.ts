@@ -1,0 +1,60 @@
+/** What the server says about itself, through the one door the router knows. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
+import { createPublisher, type Publisher } from "./publisher.ts";
+
+const builtins = builtinDefinitions(kubernetesTables);
+
+function publisher(definitions = () => builtins): Publisher {
+  return createPublisher({ domain: kubernetesDomain, tables: kubernetesTables, definitions, otherPaths: ["/version"] });
+}
+
+function request(path: string, method = "GET"): Parameters<Publisher["reply"]>[0] {
+  return { method, path, url: path, query: new URLSearchParams(), headers: {}, receivedMs: 0 };
+}
+
+test("every path at the root that is the publisher's own is answered [GEN-07]", async () => {
+  const of = publisher();
+  const root = await of.reply(request("/"));
+  const { paths } = JSON.parse(String(root?.bytes)) as { paths: string[] };
+  assert.deepEqual(
+    paths.filter((path) => !path.startsWith("/api")),
+    ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"],
+  );
+  for (const path of paths) {
+    // Upstream lists this one and does not serve it either.
+    const expected = path === "/version" ? undefined : path === "/openapi/v3/" ? 404 : 200;
+    assert.equal((await of.reply(request(path)))?.code, expected, path);
+  }
+});
+
+test("other paths are left to others, and writing is refused", () => {
+  const of = publisher();
+  for (const path of ["/version", "/healthz", "/apis/apps/v1/deployments", "/openapi", "//apis"]) {
+    assert.equal(of.reply(request(path)), undefined, path);
+  }
+  for (const path of ["/", "/api", "/apis", "/openapi/v2", "/openapi/v3", "/openapi/v3/version"]) {
+    assert.throws(() => of.reply(request(path, "PUT")), StatusError, path);
+  }
+  assert.equal(of.unknown("/healthz/nope").code, 404);
+});
+
+test("all documents follow the table together", async () => {
+  let definitions = builtins;
+  const of = publisher(() => definitions);
+  const shows = async (): Promise<boolean[]> =>
+    Promise.all(
+      ["/", "/apis", "/openapi/v2", "/openapi/v3"].map(async (path) => {
+        const reply = await of.reply(request(path));
+        return String(reply?.bytes).includes("follow.example.com");
+      }),
+    );
+  assert.deepEqual(await shows(), [false, false, false, false]);
+  definitions = [...builtins, customDefinition("follow.example.com", "v1", "Cog")];
+  assert.deepEqual(await shows(), [true, true, true, true]);
+  definitions = builtins;
+  assert.deepEqual(await shows(), [false, false, false, false]);
+});
