@@ -4,7 +4,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
@@ -17,6 +17,8 @@ export interface RouterOptions {
   readonly parts: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
+  /** Hears of requests to versions on their way out. */
+  readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
   other(request: ApiRequest): Reply | Promise<Reply> | undefined;
   /** The answer for a path that nobody owns, or a thrown one. */
@@ -64,7 +66,10 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => P
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
-    if (definition.deprecation !== undefined) request.warnings.push(definition.deprecation.warning);
+    if (definition.deprecation !== undefined) {
+      request.warnings.push(definition.deprecation.warning);
+      options.deprecated?.(info, definition.deprecation.removedRelease);
+    }
     return handler({
       parts,
       request,

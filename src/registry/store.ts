@@ -136,6 +136,11 @@ export class Store {
     for (const entry of this.#backend.range(this.prefix).entries) yield this.object(entry);
   }
 
+  /** How many objects there are at present. */
+  count(): number {
+    return this.#backend.count(this.prefix);
+  }
+
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
   async get(namespace: string, name: string, resourceVersion: string): Promise<Entry> {
     if (resourceVersion !== "" && resourceVersion !== "0") await this.reach(resourceVersion);

@@ -22,9 +22,10 @@ import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { Status } from "#meta/status-error.ts";
-import { parseApiVersion } from "#meta/group-version.ts";
+import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { ResourceTable } from "#registry/resource-table.ts";
+import type { Sample } from "#std/metrics.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import { serverAdmission, type Lookups } from "./admission-plugins.ts";
@@ -39,9 +40,8 @@ const bodyLimitBytes = 3 * 1024 * 1024;
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
-  const { tables, gates, definitions } = config.plan;
+  const { tables, gates, table } = config.plan;
   for (const warning of gates.warnings) log.warn({}, warning);
-  const table = new ResourceTable(definitions, 1);
 
   const objects = new StoredObjects();
   const stores = new Stores({ backend, objects, clock, random });
@@ -77,6 +77,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     },
     stores,
     table: () => table,
+    deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
     other: (request) => config.endpoints(request) ?? publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
   });
@@ -104,6 +105,16 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     route,
   });
 
+  config.metrics.observed(
+    {
+      name: "apiserver_storage_objects",
+      help: "Number of stored objects at the time of the scrape split by kind.",
+      type: "gauge",
+      labels: ["resource"],
+    },
+    () => storedObjects(table.definitions, stores),
+  );
+
   const transport = inProcessTransport({
     handle,
     token: loopbackToken,
@@ -123,7 +134,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   return {
     handle,
-    serves: (info) => serves(table, info),
+    serves: (info) => isServed(table, info),
     close: stopControllers,
   };
 }
@@ -133,10 +144,20 @@ function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer
   return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
 }
 
-function serves(table: ResourceTable, info: RequestInfo): boolean {
+/** Whether the path names something there is; bounds the labels of metrics. */
+export function isServed(table: ResourceTable, info: RequestInfo): boolean {
   const definition = table.find(info.group, info.version, info.resource);
   if (definition === undefined) return false;
   return info.subresource === "" || definition.subresources.some(({ name }) => name === info.subresource);
+}
+
+/** A sample per place in the store; several versions share one. */
+function storedObjects(definitions: readonly ResourceDefinition[], stores: Stores): Sample[] {
+  const places = new Map<string, ResourceDefinition>();
+  for (const definition of definitions) {
+    if (definition.stored) places.set(qualifiedResource(definition.storage), definition);
+  }
+  return [...places].map(([name, definition]) => ({ labels: [name], value: stores.of(definition).count() }));
 }
 
 /** Reads by Kubernetes' resource names, in any served version. */

@@ -8,7 +8,7 @@ import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
 import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
 import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 import { StartError } from "./start-error.ts";
@@ -16,7 +16,8 @@ import { StartError } from "./start-error.ts";
 export interface ServingPlan {
   readonly tables: ApiTables;
   readonly gates: FeatureGates;
-  readonly definitions: readonly ResourceDefinition[];
+  /** Built-in kinds that are served. */
+  readonly table: ResourceTable;
   /** Of `--token-auth-file`. */
   readonly tokens: TokenFile | undefined;
 }
@@ -35,7 +36,7 @@ export function planServing(options: ServerOptions, domain: ApiDomain): ServingP
     { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000) },
     (facts) => served.has(facts),
   );
-  return { tables, gates, definitions, tokens };
+  return { tables, gates, table: new ResourceTable(definitions, 1), tokens };
 }
 
 /** What a parser finds wrong is the one line the program ends with. */

@@ -18,7 +18,7 @@ import { StorageFailure } from "#storage/backend.ts";
 import { type EmbeddedBackend, openMemoryBackend } from "#storage/memory.ts";
 import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
-import { assemble } from "./assemble.ts";
+import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
 import {
   type Credentials,
@@ -142,7 +142,10 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     failed: (endpoint, check, problem) => log.warn({ endpoint, check, problem }, "health check failed"),
   });
   const metrics = new Metrics();
-  const requestMetrics = new RequestMetrics({ metrics, isServed: (info) => assembled?.serves(info) ?? false });
+  const requestMetrics = new RequestMetrics({
+    metrics,
+    isServed: (info) => assembled?.serves(info) ?? isServed(inputs.plan.table, info),
+  });
   addProcessMetrics(metrics);
 
   // Requests that come before everything is assembled wait; health is answered.
