@@ -490,6 +490,35 @@ test("a client that sends its headers slowly, or no request at all, is cut off",
   await once(client, "close");
 });
 
+test("a client that sends its body slowly is cut off", async () => {
+  let outcome = "";
+  const { port } = await serve(
+    async (request) => {
+      await request.body(100).catch((error: Error) => {
+        outcome = error.message;
+      });
+      return text("never seen");
+    },
+    { limits: { headerMs: 100, requestMs: 300 } },
+  );
+  assert.match(await raw(port, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"), /^HTTP\/1\.1 408 /);
+  assert.equal(outcome, "the client closed the connection");
+});
+
+test("answers that a client does not take do not hold its connection for ever", async () => {
+  const piece = Buffer.alloc(100_000);
+  const listener = await serve(() => ({ code: 200, bytes: piece }), { limits: { stallMs: 200, idleMs: 200 } });
+  const socket = await socketTo(listener.port);
+  socket.pause();
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(200));
+  const client = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca, settings: { initialWindowSize: 0 } });
+  client.on("error", () => {});
+  for (let i = 0; i < 10; i++) client.request({ ":path": "/" }).on("error", () => {});
+  await until(() => listener.connections === 2);
+  await until(() => listener.connections === 0);
+  assert.equal(listener.requests, 0);
+});
+
 test("subject of a verified client certificate, and why another is not verified [ACERT-01] [ACERT-02] [ACERT-03] [ACERT-04] [ACERT-05] [ACERT-06]", async () => {
   const second = await fakeAuthority("second client authority");
   const stranger = await fakeAuthority("client authority");

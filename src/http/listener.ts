@@ -282,7 +282,10 @@ class TlsListener implements Listener {
     // Bodies of all streams together.
     session.setLocalWindowSize(limits.streamWindowBytes * limits.concurrentStreams);
     session.setTimeout(limits.idleMs, () => {
-      if (connection.exchanges.size === 0) session.close();
+      if (connection.exchanges.size > 0) return;
+      session.close();
+      // Answers that the client does not take would keep it open.
+      this.#options.clock.after(limits.stallMs, () => session.destroy());
     });
     if (this.#stopping) session.close();
   }

@@ -6,7 +6,7 @@
  * watcher, nearly all of it TLS and the system call. Numbers and how to get them: `listener.ts`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
+import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import { createGzip } from "node:zlib";
 import type { Writable } from "node:stream";
 import type { Clock } from "#std/clock.ts";
@@ -43,6 +43,8 @@ interface Wire {
   sink(): StreamSink & { lost(): void };
   end(): void;
   destroy(): void;
+  /** Whether bytes wait for a peer that does not take them. */
+  readonly blocked: boolean;
 }
 
 /**
@@ -163,7 +165,7 @@ export class Exchange {
       none || this.request.method === "HEAD" ? undefined : bytes,
       none ? -1 : length,
     );
-    this.finish();
+    this.#handedOver();
   }
 
   #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer>, length: number): void {
@@ -178,7 +180,7 @@ export class Exchange {
     if (length <= wholeMax) {
       const all = [...buffers];
       wire.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
-      this.finish();
+      this.#handedOver();
       return;
     }
     wire.body.on("error", ignore);
@@ -187,7 +189,7 @@ export class Exchange {
     void written.then((complete) => {
       if (complete) wire.end();
       else wire.destroy();
-      this.finish();
+      this.#handedOver();
     });
   }
 
@@ -204,7 +206,7 @@ export class Exchange {
 
   async #writeCompressed(buffers: Iterable<Buffer>): Promise<boolean> {
     const wire = this.#wire;
-    const gzip = createGzip({ level: 1, chunkSize: pieceLength });
+    const gzip = createGzip({ level: 1, chunkSize: 4 * pieceLength });
     const input = buffers[Symbol.iterator]();
     const feed = (): void => {
       for (;;) {
@@ -276,16 +278,17 @@ export class Exchange {
       this.#sink = undefined;
       sink.onClose = undefined;
       sink.onDrain = undefined;
-      // What is queued may never leave; do not wait for it for ever.
-      if (sink.blocked) this.#cutOffStalled();
       end();
-      this.finish();
+      this.#handedOver();
     };
     reply.stream!.open(sink);
   }
 
-  #cutOffStalled(): void {
+  /** The last byte is queued. What is queued may never leave: do not keep it for ever. */
+  #handedOver(): void {
+    this.finish();
     const wire = this.#wire;
+    if (!wire.blocked || wire.body.destroyed) return;
     const cancel = this.#settings.clock.after(this.#settings.stallMs, () => {
       if (!wire.body.writableFinished) wire.destroy();
     });
@@ -412,6 +415,8 @@ export class Http1Wire implements Wire {
       else response.write(bytes);
       this.end();
     } else if (empty) response.end();
+    // As a string it leaves in one write together with the header, which is a string as well.
+    else if (bytes.length <= stringMax) response.end(bytes.toString("latin1"), "latin1");
     else response.end(bytes);
   }
 
@@ -464,8 +469,15 @@ export class Http1Wire implements Wire {
   destroy(): void {
     this.#response.destroy();
   }
+
+  get blocked(): boolean {
+    const { socket } = this.#response;
+    // Without a socket it waits for an earlier reply of the same connection.
+    return socket === null || socket.writableNeedDrain;
+  }
 }
 
+const stringMax = 8 * 1024;
 const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 /** The rest of a body up to this length is read and forgotten, and the connection kept. */
@@ -607,7 +619,11 @@ export class Http2Wire implements Wire {
   }
 
   destroy(): void {
-    this.#stream.close(8); // CANCEL
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  get blocked(): boolean {
+    return this.#stream.writableNeedDrain;
   }
 }
 

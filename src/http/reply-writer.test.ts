@@ -1,0 +1,43 @@
+/** The parts of reply writing that need no connection; the rest is in `listener.test.ts`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { seededRandom } from "#std/random.ts";
+import { acceptsGzip, chunkFrame, forgetFrames, pieceLength, piecesOf } from "./reply-writer.ts";
+
+test("a shared batch is framed once, also when others came between", () => {
+  const first = Buffer.from("a".repeat(20));
+  const second = Buffer.from("b");
+  const frame = chunkFrame(first);
+  assert.equal(frame.toString(), `14\r\n${"a".repeat(20)}\r\n`);
+  assert.equal(chunkFrame(second).toString(), "1\r\nb\r\n");
+  assert.equal(chunkFrame(first), frame);
+  assert.equal(chunkFrame(first), frame);
+  forgetFrames();
+  assert.equal(chunkFrame(first), frame);
+  assert.notEqual(chunkFrame(Buffer.from(first)), frame);
+});
+
+test("pieces hold the same bytes, none is longer than the bound, and small buffers are joined", () => {
+  const random = seededRandom(1);
+  for (let run = 0; run < 200; run++) {
+    const buffers = Array.from({ length: Math.floor(random.next() * 40) }, () =>
+      random.bytes(Math.floor(random.next() ** 4 * 200_000)),
+    );
+    const pieces = [...piecesOf(buffers)];
+    assert.ok(Buffer.concat(pieces).equals(Buffer.concat(buffers)));
+    for (const [i, piece] of pieces.entries()) {
+      assert.ok(piece.length <= pieceLength);
+      const next = pieces[i + 1];
+      if (next !== undefined && buffers.every(({ length }) => length <= pieceLength)) {
+        assert.ok(piece.length + next.length > pieceLength, "two neighbours would fit into one");
+      }
+    }
+  }
+});
+
+test("only the plain token gzip asks for compression", () => {
+  for (const header of ["gzip", "gzip, deflate, br", "br,gzip", "deflate , gzip "])
+    assert.ok(acceptsGzip(header), header);
+  for (const header of [undefined, "", "identity", "gzip;q=1", "x-gzip", "*"])
+    assert.ok(!acceptsGzip(header), String(header));
+});
