@@ -2,15 +2,15 @@
  * Request bodies to API objects, in one call: media type, kind and version, typed decoding, field validation, and
  * upstream's error for everything that can be wrong. Source of the wording: upstream's `serializer/json` and handlers.
  */
-import { goQuote, invalidField } from "#meta/field-error.ts";
+import { goQuote } from "#meta/field-error.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { badRequest, invalid, unclassified } from "#meta/status-error.ts";
+import { badRequest, unclassified } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, isRawNumber, withBigInts } from "#schema/raw-number.ts";
+import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { decodeJson, escapeHtml } from "./json.ts";
+import { decodeJson } from "./json.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 import { decodeYaml } from "./yaml.ts";
 
@@ -110,7 +110,9 @@ function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validati
   let problems = yamlProblems(read.duplicates, validation);
   if (hasDoubles) {
     const found = strictFindings(schema, read.text());
-    value = decodeTyped(schema, found.value, { keys: 0, unknown: false });
+    const merged: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+    value = decodeTyped(schema, found.value, merged);
+    findings.hasEmptyLists = merged.hasEmptyLists === true;
     problems = found.problems;
   } else if (findings.unknown && validation !== "Ignore") {
     problems = [...problems, ...unknownFields(schema, read.text())];
@@ -126,7 +128,8 @@ function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validati
   };
 }
 
-const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
+/** The error of a strict reader. */
+export const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
 
 /** Under `Strict` all double keys of a YAML text are one error. */
 function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
@@ -134,8 +137,8 @@ function yamlProblems(duplicates: readonly string[], validation: FieldValidation
   return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
 }
 
-/** `kind` and `apiVersion` come first in every object. */
-function withType(object: ApiObject, apiVersion: string, kind: string): ApiObject {
+/** The object with its type said, which comes first in every object. */
+export function withType(object: ApiObject, apiVersion: string, kind: string): ApiObject {
   if (object.kind === kind && object.apiVersion === apiVersion) return object;
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   return { kind, apiVersion, ...rest } as ApiObject; // the same fields, two of them set
@@ -170,14 +173,15 @@ const isTextOrNull = (value: unknown): value is string | null => value === null 
 const typePrefix = "couldn't get version/kind; json parse error: ";
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
 
-function kindOf(value: unknown): string {
+/** The kind of a JSON value as Go names it in errors. */
+export function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "object") return isRawNumber(value) ? "number" : "object";
   return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
 }
 
 /** The kind the value is meant to be: what it says, completed by `fallback`. Throws `DecodeError` for no kind at all. */
-function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind {
+export function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind {
   const said = saidType(value);
   const gv = said.apiVersion === "/" ? { group: "", version: "" } : parseApiVersion(said.apiVersion);
   if (gv === undefined) throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
@@ -187,8 +191,8 @@ function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind
   return { group: fallback.group, version: fallback.version, kind };
 }
 
-/** Throws unless `actual` is what is wanted. */
-function checkKind(expected: Expected, actual: GroupVersionKind, text: () => string): void {
+/** Throws a `DecodeError` unless `actual` is what is wanted. `text` is the whole body, for the message. */
+export function checkKind(expected: Expected, actual: GroupVersionKind, text: () => string): void {
   const { gvk } = expected;
   const isSame = (other: GroupVersionKind): boolean =>
     other.kind === actual.kind && other.version === actual.version && other.group === actual.group;
@@ -239,91 +243,3 @@ function summary(bytes: Uint8Array): string {
 }
 
 const isOptions = (expected: Expected): boolean => expected.isOptions ?? expected.gvk.kind.endsWith("Options");
-
-export interface PatchBody {
-  readonly bytes: Uint8Array;
-  readonly fieldValidation: FieldValidation;
-  /** Of JSON Patch: the type of the list of operations. Merge patches have none. */
-  readonly schema?: Schema;
-  /** Decides the wording of errors of merge patches. */
-  readonly form?: "merge" | "strategic";
-}
-
-export interface DecodedPatch {
-  /** Whole numbers beyond 2^53 are `bigint`. */
-  readonly value: unknown;
-  readonly warnings: readonly string[];
-}
-
-/** Decodes the body of a JSON Patch, merge patch or strategic merge patch. Throws the `StatusError` to answer. */
-export function decodePatch(body: PatchBody): DecodedPatch {
-  const { schema, fieldValidation } = body;
-  const isStrict = fieldValidation !== "Ignore";
-  try {
-    const { value, keys, text } = decodeJson(body.bytes);
-    if (schema === undefined) checkMergePatch(value, body.form);
-    else checkJsonPatch(value, isStrict);
-    const result = withBigInts(value);
-    if (!isStrict) return { value: result, warnings: [] };
-    const isPlain = keys === countKeys(value) && schema === undefined;
-    const found = isPlain ? [] : strictFindings(schema, text).problems;
-    const problems = schema === undefined ? found : found.map((problem) => `json patch ${problem}`);
-    if (fieldValidation === "Strict" && problems.length > 0) throw invalidPatch(text, strictMessage(problems));
-    return { value: result, warnings: problems };
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    if (!isStrict && body.form === "merge") throw badRequest("Invalid JSON Patch", error);
-    const prefix = isStrict && body.form !== "strategic" ? "error decoding patch: " : "";
-    throw badRequest(prefix + error.message, error);
-  }
-}
-
-function checkMergePatch(value: unknown, form: PatchBody["form"]): void {
-  if (value === null && form === "merge") throw badRequest("Invalid JSON Patch");
-  if (value === null || kindOf(value) === "object") return;
-  throw new DecodeError(`json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`);
-}
-
-function checkJsonPatch(value: unknown, isStrict: boolean): void {
-  if (value === null) return;
-  const [list, item] = isStrict
-    ? ["[]handlers.jsonPatchOp", "handlers.jsonPatchOp"]
-    : ["jsonpatch.Patch", "jsonpatch.Operation"];
-  const wrong = (what: unknown, type: string): DecodeError =>
-    new DecodeError(`json: cannot unmarshal ${kindOf(what)} into Go value of type ${type}`);
-  if (!Array.isArray(value)) throw wrong(value, list!);
-  for (const operation of value as unknown[]) {
-    if (operation === null) continue;
-    if (kindOf(operation) !== "object") throw wrong(operation, item!);
-    if (!isStrict) continue;
-    for (const [name, field] of Object.entries(operation as object)) {
-      if (!["op", "path", "from"].includes(name) || field === null || typeof field === "string") continue;
-      const what = kindOf(field);
-      throw new DecodeError(`json: cannot unmarshal ${what} into Go struct field jsonPatchOp.${name} of type string`);
-    }
-  }
-}
-
-const invalidPatch = (value: string, message: string): Error =>
-  invalid({ group: "", kind: "" }, "", [invalidField("patch", value, message)]);
-
-export interface PatchedValue extends Expected {
-  /** What applying the patch gave. Not changed; the result shares what it can with it. */
-  readonly value: unknown;
-  readonly schema: Schema;
-  readonly fieldValidation: FieldValidation;
-}
-
-/** Decodes a patched object the way a body is decoded. Throws the `StatusError` to answer. */
-export function decodePatched(patched: PatchedValue): DecodedObject {
-  const { value, gvk } = patched;
-  const text = (): string => sortedJson(value);
-  try {
-    const actual = meantKind(value, gvk);
-    checkKind(patched, actual, text);
-    return finish(patched.schema, { value, keys: undefined, text, duplicates: [] }, gvk, patched.fieldValidation);
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    throw invalidPatch(escapeHtml(text()), error.message);
-  }
-}

@@ -3,70 +3,90 @@
  * object was never sent. Source of the wording: upstream's patch handler.
  */
 import { invalidField } from "#meta/field-error.ts";
-import type { GroupVersionKind } from "#meta/group-version.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { badRequest, invalid, type StatusError } from "#meta/status-error.ts";
-import { apiVersionOf } from "#meta/group-version.ts";
 import { DecodeError } from "#schema/decode-error.ts";
+import { countKeys, withBigInts } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { decodeJson } from "./json.ts";
-import type { DecodedObject, FieldValidation } from "./object.ts";
-import { strictFindings } from "./strict.ts";
+import { decodeJson, escapeHtml } from "./json.ts";
+import {
+  checkKind,
+  type DecodedObject,
+  type Expected,
+  type FieldValidation,
+  kindOf,
+  meantKind,
+  strictMessage,
+  withType,
+} from "./object.ts";
+import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 
 export interface DecodedPatch {
+  /** Whole numbers beyond 2^53 are `bigint`: what `apply/` computes with. */
   readonly value: unknown;
   /** Unknown and double fields of the patch itself, in the words for clients. */
   readonly problems: readonly string[];
 }
 
+/** What decides how upstream words the refusal of a patch. */
+export interface PatchWording {
+  readonly form?: "merge" | "strategic";
+  readonly fieldValidation?: FieldValidation;
+}
+
 /**
  * The patch as a value. With a `schema` (of JSON Patch operations) unknown members are found too. Throws `badRequest`
- * for what is no JSON.
+ * for what is no JSON or no patch at all.
  */
-export function decodePatch(bytes: Uint8Array, schema?: Schema): DecodedPatch {
+export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWording = {}): DecodedPatch {
+  const isStrict = wording.fieldValidation !== "Ignore";
   try {
     const { value, keys, text } = decodeJson(bytes);
-    const findings: Findings = { keys: 0, unknown: false };
-    if (schema !== undefined && Array.isArray(value) && value.every(isObject)) countMembers(schema, value, findings);
-    else findings.keys = keysOf(value);
-    if (findings.keys === keys && !findings.unknown) return { value, problems: [] };
-    const found = strictFindings(schema, text);
-    const prefix = schema === undefined ? "" : "json patch ";
-    return { value: found.value, problems: found.problems.map((problem) => prefix + problem) };
+    if (schema === undefined) checkMergePatch(value);
+    else checkJsonPatch(value, isStrict);
+    const mayHaveProblems = isStrict && (schema !== undefined || keys !== countKeys(value));
+    const found = mayHaveProblems ? strictFindings(schema, text).problems : [];
+    const problems = schema === undefined ? found : found.map((problem) => `json patch ${problem}`);
+    return { value: withBigInts(value), problems };
   } catch (error) {
-    if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`, error);
-    throw error;
+    if (!(error instanceof DecodeError)) throw error;
+    if (!isStrict && wording.form === "merge") throw badRequest("Invalid JSON Patch", error);
+    const prefix = isStrict && wording.form !== "strategic" ? "error decoding patch: " : "";
+    throw badRequest(prefix + error.message, error);
   }
 }
 
-const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
+function checkMergePatch(value: unknown): void {
+  if (value === null || kindOf(value) === "object") return;
+  throw new DecodeError(`json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`);
+}
 
-/** Keys of operations, values included, and whether there are members that operations do not have. */
-function countMembers(schema: Schema, operations: readonly unknown[], findings: Findings): void {
-  const known = schema.items?.fields;
-  for (const operation of operations) {
-    findings.keys += keysOf(operation);
-    for (const name of Object.keys(operation as object)) if (known?.has(name) !== true) findings.unknown = true;
+function checkJsonPatch(value: unknown, isStrict: boolean): void {
+  if (value === null) return;
+  const [list, item] = isStrict
+    ? (["[]handlers.jsonPatchOp", "handlers.jsonPatchOp"] as const)
+    : (["jsonpatch.Patch", "jsonpatch.Operation"] as const);
+  const wrong = (what: unknown, type: string): DecodeError =>
+    new DecodeError(`json: cannot unmarshal ${kindOf(what)} into Go value of type ${type}`);
+  if (!Array.isArray(value)) throw wrong(value, list);
+  for (const operation of value as unknown[]) {
+    if (operation === null) continue;
+    if (kindOf(operation) !== "object") throw wrong(operation, item);
+    if (!isStrict) continue;
+    for (const [name, field] of Object.entries(operation as object)) {
+      if (!["op", "path", "from"].includes(name) || field === null || typeof field === "string") continue;
+      const what = kindOf(field);
+      throw new DecodeError(`json: cannot unmarshal ${what} into Go struct field jsonPatchOp.${name} of type string`);
+    }
   }
 }
 
-/** How many keys a value has at all depths. */
-function keysOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let count = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) count += keysOf(item);
-    return count;
-  }
-  for (const key of Object.keys(value)) count += 1 + keysOf((value as Record<string, unknown>)[key]);
-  return count;
-}
-
-export interface PatchedValue {
+export interface PatchedValue extends Expected {
+  /** What applying the patch gave. Not changed; the result shares what it can with it. */
   readonly value: unknown;
   readonly schema: Schema;
-  readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
   /** Problems of the patch itself; they are told together with those of the object. */
   readonly problems: readonly string[];
@@ -83,41 +103,29 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let object: ApiObject;
   try {
-    const given = value as { readonly kind?: unknown; readonly apiVersion?: unknown } | null; // looked at, not trusted
-    if (given?.kind !== gvk.kind || given.apiVersion !== apiVersionOf(gvk)) throw notThisKind(given, gvk);
-    object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
+    checkKind(patched, meantKind(value, gvk), () => sortedJson(value));
+    const decoded = decodeTyped(schema, value ?? {}, findings) as ApiObject; // schemas of kinds are structs with metadata
+    object = withType(decoded, apiVersionOf(gvk), gvk.kind);
   } catch (error) {
     if (error instanceof DecodeError) throw unfit(value, error);
     throw error;
   }
   const hasEmptyLists = findings.hasEmptyLists === true;
-  if (fieldValidation === "Ignore" || (!findings.unknown && patched.problems.length === 0))
+  if (fieldValidation === "Ignore" || (!findings.unknown && patched.problems.length === 0)) {
     return { object, warnings: [], hasEmptyLists };
-  const unknown = findings.unknown ? strictFindings(schema, JSON.stringify(value)).problems : [];
+  }
+  const unknown = findings.unknown ? unknownFields(schema, sortedJson(value)) : [];
   const problems = [...patched.problems, ...unknown];
   if (fieldValidation === "Warn") return { object, warnings: problems, hasEmptyLists };
   const name = `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}`;
-  throw badRequest(`${name}: strict decoding error: ${problems.join(", ")}`);
+  throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
-function notThisKind(
-  given: { readonly kind?: unknown; readonly apiVersion?: unknown } | null,
-  gvk: GroupVersionKind,
-): DecodeError {
-  const kind = textOf(given?.kind);
-  const version = textOf(given?.apiVersion);
-  if (kind === "" || version === "")
-    return new DecodeError(`Object '${kind === "" ? "Kind" : "apiVersion"}' is missing`);
-  if (version === apiVersionOf(gvk)) return new DecodeError(`the patched object is a ${kind}, not a ${gvk.kind}`);
-  return new DecodeError(`no kind "${kind}" is registered for version "${version}"`);
-}
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
-
+/** Most of the patched object that an error shows. */
 const shownLengthMax = 1024;
 
 function unfit(value: unknown, error: DecodeError): StatusError {
-  const text = JSON.stringify(value) ?? "";
+  const text = escapeHtml(sortedJson(value) ?? "");
   const shown = text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
   return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, error.message)]);
 }

@@ -51,7 +51,7 @@ class Emitter {
       return this.#map(value as Readonly<Record<string, unknown>>, at);
     }
     if (typeof value === "string") return this.#string(value, at);
-    this.#plain(typeof value === "number" ? numberText(value) : String(value), at);
+    this.#plain(typeof value === "number" ? numberText(value) : value === true ? "true" : "false", at);
   }
 
   #map(map: Readonly<Record<string, unknown>>, at: Context): void {

@@ -48,7 +48,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  const patch = readPatch(scope, type, bytes);
+  const patch = readPatch(scope, type, bytes, options);
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
     uidIsPrecondition: false,
@@ -64,9 +64,12 @@ interface Patch {
   readonly problems: readonly string[];
 }
 
-function readPatch(scope: Scope, type: string, bytes: Buffer): Patch {
+function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOptions): Patch {
   const { schema } = scope.definition;
-  const { value, problems } = decodePatch(bytes, type === jsonPatchType ? jsonPatchSchema : undefined);
+  const { value, problems } = decodePatch(bytes, type === jsonPatchType ? jsonPatchSchema : undefined, {
+    form: type === strategicPatchType ? "strategic" : "merge",
+    fieldValidation: options.fieldValidation,
+  });
   switch (type) {
     case jsonPatchType:
       return { problems, apply: (current) => applyJsonPatch(current, value) };

@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
-import { encodePrettyJson } from "./json.ts";
-import { decodeObject } from "./object.ts";
-import { encodeYaml } from "./yaml.ts";
+import { encodePrettyJson } from "#codec/json.ts";
+import { decodeObject } from "#codec/object.ts";
+import { encodeYaml } from "#codec/yaml.ts";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../../../shared/facts/roundtrip");
 const skip = existsSync(folder) ? false : "the recorded objects are not on this machine";
