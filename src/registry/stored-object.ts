@@ -97,8 +97,8 @@ export class StoredObjects {
   readonly #recent: (EntryView | undefined)[];
   #next = 0;
 
-  /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is some tens of megabytes. */
-  constructor(decodedMax = 8192) {
+  /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
+  constructor(decodedMax = 2048) {
     this.#recent = new Array<EntryView | undefined>(decodedMax).fill(undefined);
   }
 
