@@ -58,7 +58,7 @@ export async function runTests(files: readonly string[], options: RunOptions = {
     concurrency: options.concurrency ?? availableParallelism() + 1,
     execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
     env: { ...process.env, ...options.env },
-    timeout: options.timeoutMs ?? 300_000,
+    timeout: options.timeoutMs ?? 180_000,
   });
   stream.on("test:stderr", ({ file, message }) => void output.set(file, (output.get(file) ?? "") + message));
   stream.on("test:pass", (event) => {
