@@ -924,7 +924,7 @@ test("stopping: streams end, requests under way are answered, idle connections c
   await assert.rejects(http1(port, "/"));
   release!();
   const answer = await slow;
-  assert.equal(`${answer.body} ${answer.headers["connection"]}`, "answered close");
+  assert.equal(`${answer.body.toString()} ${answer.headers["connection"]}`, "answered close");
   assert.equal(await drained, true);
   assert.equal(listener.connections, 0);
   await listener.close();
