@@ -10,7 +10,7 @@
  */
 import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { gates as gatesText } from "./tables/gates.ts";
 import { kinds as kindsText } from "./tables/kinds.ts";
@@ -110,6 +110,8 @@ export interface ApiTables {
   /** Sorted by group, version, resource. */
   readonly kinds: readonly KindFacts[];
   readonly gates: readonly GateFacts[];
+  /** Every group version there are types of, versions that are no longer served included. */
+  readonly versions: readonly GroupVersion[];
   /** All definition names, sorted. Decodes every package: not for start-up. */
   typeNames(): readonly string[];
   /** The type with this definition name. The same node at every call, and wherever another type refers to it. */
@@ -155,6 +157,7 @@ class Tables implements ApiTables {
   readonly domain: ApiDomain;
   readonly kinds: readonly KindFacts[];
   readonly gates: readonly GateFacts[];
+  readonly versions: readonly GroupVersion[];
   /** Definition name of a package, the domain applied, to its name in the tables. */
   readonly #folders = new Map<string, string>();
   readonly #rows = new Map<string, Readonly<Record<string, TypeRow>>>();
@@ -182,6 +185,11 @@ class Tables implements ApiTables {
       }
     }
     this.#versionFolders.set(`${domain.rename("meta.k8s.io")}/v1`, new Set([metaFolder]));
+    // Option types belong to all of them.
+    this.versions = (this.#index[metaFolder]?.["DeleteOptions"] ?? []).map(([group, version]) => ({
+      group: domain.rename(group),
+      version,
+    }));
     this.kinds = readKinds(domain, (gvk) => {
       const name = this.#typeNameOf(gvk);
       return name === undefined ? "" : domain.rename(name);

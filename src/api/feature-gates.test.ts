@@ -8,7 +8,7 @@ import { parseFeatureGates } from "./feature-gates.ts";
 const { gates } = loadDefinitions(kubernetesDomain);
 const isOn = (texts: string[], name: string): boolean => parseFeatureGates(gates, texts).isOn(name);
 const refused = (text: string, message: string) =>
-  assert.throws(() => parseFeatureGates(gates, [text]), { message }, text);
+  assert.throws(() => parseFeatureGates(gates, [text]), { message: `--feature-gates: ${message}` }, text);
 
 test("alpha gates are off and can be switched on [GATE-01, GATE-02]", () => {
   assert.equal(isOn([], "CBORServingAndStorage"), false);

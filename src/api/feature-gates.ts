@@ -22,9 +22,9 @@ export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly s
   const warnings: string[] = [];
   for (const [name, value] of set) {
     const gate = known.get(name);
-    if (gate === undefined) throw new Error(`unrecognized feature gate: ${name}`);
+    if (gate === undefined) throw refusal(`unrecognized feature gate: ${name}`);
     if (gate.locked && gate.default !== value) {
-      throw new Error(`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`);
+      throw refusal(`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`);
     }
     if (gate.stage === "ga" || gate.stage === "deprecated") {
       const stage = gate.stage === "ga" ? "GA" : "deprecated";
@@ -39,6 +39,8 @@ export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly s
   return { isOn: (name) => on.get(name) ?? false, warnings };
 }
 
+const refusal = (message: string): Error => new Error(`--feature-gates: ${message}`);
+
 const allOf: Readonly<Record<string, string>> = { alpha: "AllAlpha", beta: "AllBeta" };
 
 function readPairs(texts: readonly string[]): Map<string, boolean> {
@@ -46,11 +48,11 @@ function readPairs(texts: readonly string[]): Map<string, boolean> {
   for (const pair of texts.flatMap((text) => text.split(","))) {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
-    if (equals < 0) throw new Error(`missing bool value for ${pair.trim()}`);
+    if (equals < 0) throw refusal(`missing bool value for ${pair.trim()}`);
     const name = pair.slice(0, equals).trim();
     const text = pair.slice(equals + 1).trim();
     const value = parseBool(text);
-    if (typeof value === "string") throw new Error(`invalid value of ${name}=${text}, err: ${value}`);
+    if (typeof value === "string") throw refusal(`invalid value of ${name}=${text}, err: ${value}`);
     pairs.set(name, value);
   }
   return pairs;

@@ -2,6 +2,7 @@
  * Which built-in kinds are served: what a release serves by default, changed by `--runtime-config` and the gates of
  * the kinds. Source: upstream's `server/resourceconfig`.
  */
+import type { GroupVersion } from "#meta/group-version.ts";
 import type { KindFacts } from "./definitions.ts";
 import { parseBool } from "./go-bool.ts";
 
@@ -16,30 +17,43 @@ const wholesale: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads the flag's texts, each `key,key=bool`; a key without value means true, later ones win. Throws an `Error` with
- * one line.
+ * Reads the flag's texts, each `key,key=bool`; a key without value means true, later ones win. The core group's version
+ * may be written `v1` or `api/v1`. Throws an `Error` with one line, also for group versions other than `versions`.
  */
-export function parseRuntimeConfig(texts: readonly string[]): RuntimeConfig {
+export function parseRuntimeConfig(texts: readonly string[], versions: readonly GroupVersion[]): RuntimeConfig {
   const config = new Map<string, boolean>();
   for (const pair of texts.flatMap((text) => text.split(","))) {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
     const key = (equals < 0 ? pair : pair.slice(0, equals)).trim();
     const text = equals < 0 ? "" : pair.slice(equals + 1).trim();
-    const tokens = key.split("/");
-    if (tokens.length !== 2 && tokens.length !== 3) throw new Error(`runtime-config invalid key ${key}`);
     const value = text === "" ? true : parseBool(text);
-    if (typeof value === "string") throw new Error(`invalid value of ${key}: ${text}, err: ${value}`);
-    const resource = tokens[2] ?? "";
-    if (resource !== resource.toLowerCase()) {
-      throw new Error(
-        `invalid key ${key}: group/version/resource and resource is always lowercase plural, not ${JSON.stringify(resource)}`,
-      );
-    }
-    config.set(key, value);
+    if (typeof value === "string") throw refusal(`invalid value of ${key}: ${text}, err: ${value}`);
+    config.set(checkedKey(key, versions), value);
   }
-  if (config.size === 1 && config.get("api/all") === false) throw new Error("invalid key with only api/all=false");
+  if (config.size === 1 && config.get("api/all") === false) throw refusal("invalid key with only api/all=false");
   return config;
+}
+
+const refusal = (message: string): Error => new Error(`--runtime-config: ${message}`);
+
+/** The key as it is looked up. */
+function checkedKey(key: string, versions: readonly GroupVersion[]): string {
+  if (Object.hasOwn(wholesale, key)) return key;
+  const tokens = /^v[0-9]+$/.test(key) ? ["", key] : key.split("/");
+  if (tokens.length !== 2 && tokens.length !== 3) throw refusal(`invalid key ${key}`);
+  const [name = "", version = "", resource = ""] = tokens;
+  const group = name === "api" ? "" : name;
+  const known = versions.filter((each) => each.group === group);
+  if (known.length === 0) throw refusal(`unknown api groups ${name}`);
+  if (!known.some((each) => each.version === version)) {
+    throw refusal(`group version ${name}/${version} that has not been registered`);
+  }
+  if (resource !== resource.toLowerCase()) {
+    const shown = JSON.stringify(resource);
+    throw refusal(`invalid key ${key}: group/version/resource and resource is always lowercase plural, not ${shown}`);
+  }
+  return [group, ...tokens.slice(1)].join("/");
 }
 
 /**
@@ -63,13 +77,4 @@ function isSwitchedOn(kind: KindFacts, config: RuntimeConfig): boolean {
     if (pattern.test(kind.version)) isOn = config.get(key) ?? isOn;
   }
   return isOn;
-}
-
-/** Keys that name no group version or resource of `kinds`: worth a line in the log. */
-export function unknownKeys(kinds: readonly KindFacts[], config: RuntimeConfig): readonly string[] {
-  const known = new Set(Object.keys(wholesale));
-  for (const kind of kinds) {
-    known.add(`${kind.group}/${kind.version}`).add(`${kind.group}/${kind.version}/${kind.resource}`);
-  }
-  return [...config.keys()].filter((key) => !known.has(key));
 }

@@ -5,7 +5,7 @@
 import { goQuote } from "#meta/field-error.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { badRequest, unclassified } from "#meta/status-error.ts";
+import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -26,8 +26,8 @@ export interface Expected {
   /** Whether a kind is known at all, for the error of a body of another kind. Default: none is. */
   isRegistered?(gvk: GroupVersionKind): boolean;
   /**
-   * Upstream's answer to options it cannot read is an error of code 500 that does not say what they were, and their
-   * version may be any. Default: whether the kind's name ends in `Options`.
+   * The error for options that cannot be read does not say what they were (and is a 400, where upstream has a 500), and
+   * their version may be any. Default: whether the kind's name ends in `Options`.
    */
   readonly isOptions?: boolean;
 }
@@ -67,7 +67,7 @@ export function decodeObject(body: ObjectBody): DecodedObject {
     return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    if (isOptions(body)) throw unclassified(error.message, error);
+    if (isOptions(body)) throw badRequest(error.message, error);
     throw cannotHandle(actual, gvk, error.message, error);
   }
 }
@@ -228,7 +228,7 @@ const cannotHandle = (actual: GroupVersionKind, expected: GroupVersionKind, mess
 
 /** The error for a body that does not even say what it is. */
 function unrecognized(body: ObjectBody, error: DecodeError): Error {
-  if (isOptions(body)) return unclassified(error.message, error);
+  if (isOptions(body)) return badRequest(error.message, error);
   return badRequest(
     `the object provided is unrecognized (must be of type ${body.gvk.kind}): ${error.message} (${summary(body.bytes)})`,
     error,

@@ -26,7 +26,7 @@ export interface ServingPlan {
 export function planServing(options: ServerOptions, domain: ApiDomain): ServingPlan {
   const tables = loadDefinitions(domain);
   const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
-  const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig));
+  const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
   const { tokenAuthFile } = options;
   const tokens =
     tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));

@@ -39,7 +39,7 @@ function refused(
     (error) => {
       assert.ok(error instanceof StatusError, String(error));
       assert.equal(error.status.message, message, body);
-      assert.equal(error.status.code, gvk.kind.endsWith("Options") ? 500 : 400);
+      assert.equal(error.status.code, 400);
       return true;
     },
     body,
