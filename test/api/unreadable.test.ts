@@ -1,0 +1,75 @@
+/** Objects whose stored bytes cannot be read any more, and the one way to get rid of them. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { logFilePath, LogFile } from "#storage/sqlite/log-file.ts";
+import { Api, domains, gated, openServer, temporaryFolder } from "../harness.ts";
+import { configMap, namespace, placeOf } from "../objects.ts";
+import { absent } from "../view.ts";
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+const forced = { kind: "DeleteOptions", apiVersion: "v1", ignoreStoreReadErrorWithClusterBreakingPotential: true };
+
+/** Puts a version without meaning over the present one of a key with this end, as bad decryption would. */
+function spoil(dataDir: string, end: string): void {
+  const log = new LogFile(logFilePath(dataDir));
+  try {
+    const revision = log.lastRevision + 1;
+    for (let at = revision - 1; at > 0; at--) {
+      const row = log.row(at);
+      if (!row?.key.endsWith(end)) continue;
+      log.append({ ...row, revision, previous: at, value: Buffer.from("\u0000\u0001 no object\n") });
+      return;
+    }
+  } finally {
+    log.close();
+  }
+  assert.fail(`${end} is not in the log`);
+}
+
+for (const domain of domains) {
+  test(`${domain}: an unreadable object is removed on request, finalizers and preconditions aside [DELST-06] [DELST-07] [DELST-08]`, {
+    skip,
+  }, async () => {
+    const settings = {
+      ...gated,
+      storage: "disk",
+      dataDir: join(temporaryFolder(), "data"),
+      featureGates: ["AllowUnsafeMalformedObjectDeletion=true"],
+      runtimeConfig: [],
+    } as const;
+    const before = new Api(await openServer(domain, settings));
+    const { configMaps } = placeOf("n1");
+    (await before.post("/api/v1/namespaces", namespace("n1"))).expect(201);
+    (await before.post(configMaps, configMap("good"))).expect(201);
+    (await before.post(configMaps, configMap("bad", {}, { finalizers: ["example.com/hold"] }))).expect(201);
+    await before.server.close();
+    spoil(settings.dataDir, "/configmaps/n1/bad");
+
+    const api = new Api(await openServer(domain, settings));
+    try {
+      (await api.get(`${configMaps}/bad`)).expect(500, { kind: "Status", status: "Failure" });
+      (await api.get(`${configMaps}/good`)).expect(200);
+      assert.ok((await api.delete(`${configMaps}/bad`)).status >= 400);
+      assert.ok((await api.get(`${configMaps}/bad`)).status >= 400);
+      (await api.delete(`${configMaps}/bad`, forced)).expect(200);
+      (await api.get(`${configMaps}/bad`)).expect(404);
+      (await api.get(configMaps)).expect(200, { "items.length": 1 });
+    } finally {
+      await api.server.close();
+    }
+  });
+
+  test(`${domain}: an object that can be read is not removed that way [DELST-09]`, { skip }, async () => {
+    const featureGates = ["AllowUnsafeMalformedObjectDeletion=true"];
+    const api = new Api(await openServer(domain, { featureGates }));
+    try {
+      const { configMaps } = await api.place();
+      (await api.post(configMaps, configMap("m1"))).expect(201);
+      (await api.delete(`${configMaps}/m1`, forced)).refused(422, "Invalid");
+      (await api.get(`${configMaps}/m1`)).expect(200, { "metadata.deletionTimestamp": absent });
+    } finally {
+      await api.server.close();
+    }
+  });
+}

@@ -1,0 +1,106 @@
+/** The server as a process of its own, for tests that kill it, watch its memory, or look at what it prints. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import https from "node:https";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Api, type Domain, endpointOf, gated, renamer, temporaryFolder, tokenFile } from "./harness.ts";
+
+const program = fileURLToPath(new URL("../bin/binnacle.ts", import.meta.url));
+
+export interface ServerProcess {
+  readonly api: Api;
+  readonly child: ChildProcess;
+  readonly dataDir: string;
+  /** Path of the administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Resolves with the exit code, or the signal, once the process is gone. */
+  readonly exited: Promise<number | string>;
+  /** Resident memory, by its own metrics. */
+  memoryBytes(): Promise<number>;
+  /** Ends it and waits until it is gone. */
+  stop(signal?: NodeJS.Signals): Promise<number | string>;
+}
+
+export interface ProcessOptions {
+  readonly domain: Domain;
+  readonly dataDir?: string;
+  readonly storage?: "disk" | "memory";
+  readonly flags?: readonly string[];
+}
+
+/** Starts `binnacle serve` on a free port and waits until it is ready. */
+export async function spawnServer(options: ProcessOptions): Promise<ServerProcess> {
+  const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", flags = [] } = options;
+  const rename = renamer(domain);
+  const child = spawn(
+    process.execPath,
+    [
+      "--conditions=source",
+      "--disable-warning=ExperimentalWarning",
+      program,
+      "serve",
+      "-o",
+      "json",
+      `--api-domain=${domain}`,
+      `--data-dir=${dataDir}`,
+      `--storage=${storage}`,
+      "--secure-port=0",
+      `--token-auth-file=${tokenFile()}`,
+      `--feature-gates=${gated.featureGates!.join(",")}`,
+      `--runtime-config=${rename(gated.runtimeConfig!.join(","))}`,
+      ...flags,
+    ],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
+  let errors = "";
+  child.stderr.on("data", (text: Buffer) => {
+    errors = (errors + text.toString()).slice(-4000);
+  });
+  const exited = once(child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
+  const line = await firstLine(child.stdout, exited, () => errors);
+  const { url } = JSON.parse(line) as { url: string };
+  const ca = readFileSync(join(dataDir, "pki/ca.crt"), "utf8");
+  const agent = new https.Agent({ keepAlive: true, ca, maxSockets: 256 });
+  const endpoint = endpointOf(url, agent, rename);
+  const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<number | string> => {
+    agent.destroy();
+    child.kill(signal);
+    return exited;
+  };
+  const api = new Api({ domain, url, ca, endpoint, close: async () => void (await stop()) });
+  return {
+    api,
+    child,
+    dataDir,
+    kubeconfig: join(dataDir, "admin.kubeconfig"),
+    exited,
+    stop,
+    async memoryBytes() {
+      const { text } = (await api.get("/metrics")).expect(200);
+      return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
+    },
+  };
+}
+
+async function firstLine(
+  stream: NodeJS.ReadableStream,
+  exited: Promise<number | string>,
+  errors: () => string,
+): Promise<string> {
+  let text = "";
+  const ended = exited.then((code) => {
+    throw new Error(`the server ended with ${code}: ${errors()}`);
+  });
+  const line = (async () => {
+    for await (const piece of stream) {
+      text += String(piece);
+      if (text.includes("\n")) return text.split("\n")[0]!;
+    }
+    return ended;
+  })();
+  const first = await Promise.race([line, ended]);
+  ended.catch(() => undefined);
+  return first;
+}
