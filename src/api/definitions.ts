@@ -6,7 +6,7 @@
  * more: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b boolean, a any,
  * `.Name` of the same package, a full name, with `[]` (list of) or `{}` (map of text to) before. Marks: r required,
  * p pointer, o omitempty, k kept when zero, z default is the zero value.
- * Loading costs about 1 ms; the trees of all kinds that are served by default about 10 ms and 2 MB.
+ * Measured on a cold start (Node 26): loading 4 ms, the trees of all kinds that are served by default 10 ms.
  */
 import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -5,7 +5,8 @@
  * Hot path, written plainly for the machine: schemas are compiled once into flat plans; a value that already is in
  * canonical form is returned as it is, without copying; only what differs is built anew. Errors and unknown fields are
  * only noticed here; `mismatch.ts` finds their paths and wording in a second, slow walk.
- * Measured (Node 26): 0.8 us for a 250-byte ConfigMap, 12 us for a 4-KB Pod that needs defaults and reordering.
+ * Measured (Node 26): 0.3 us for a 260-byte ConfigMap (0.15 us in canonical form), 12 us for a 3-KB Pod of four
+ * containers that needs defaults and reordering; `JSON.parse` of the same texts takes 0.7 and 11 us.
  */
 import { canonicalQuantity } from "#meta/quantity.ts";
 import { canonicalTime } from "#meta/time.ts";
