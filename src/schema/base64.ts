@@ -38,7 +38,8 @@ function faultyByte(bytes: Buffer): number {
       while (isBreak()) at++;
       if (digit === 2) {
         if (at >= bytes.length) return bytes.length;
-        if (bytes[at++] !== 61) return at - 1;
+        if (bytes[at] !== 61) return at - 1;
+        at++;
         while (isBreak()) at++;
       }
       // Padding ends the data.
