@@ -5,6 +5,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import { getComputed, listComputed } from "./handlers/computed.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
@@ -70,7 +71,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => P
       request.warnings.push(definition.deprecation.warning);
       options.deprecated?.(info, definition.deprecation.removedRelease);
     }
-    return handler({
+    const scope = {
       parts,
       request,
       context: contextOf(request),
@@ -79,7 +80,10 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => P
       namespace: definition.namespaced ? info.namespace : "",
       name: single,
       subresource: info.subresource,
-    });
+    };
+    if (definition.computed === undefined) return handler(scope);
+    const objects = definition.computed();
+    return single === "" ? listComputed(scope, objects) : getComputed(scope, objects);
   };
 }
 
@@ -102,10 +106,9 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
     if (found.kind !== definition.kind) throw methodNotAllowed(definition, verb);
     return;
   }
-  if (!definition.stored && isSingle) throw resourceNotFound();
-  if (!definition.verbs.includes(verb) || singleVerbs.has(verb) !== isSingle || !definition.stored) {
-    throw methodUnknown();
-  }
+  const isThere = definition.stored || definition.computed !== undefined;
+  if (!isThere && isSingle) throw resourceNotFound();
+  if (!definition.verbs.includes(verb) || singleVerbs.has(verb) !== isSingle || !isThere) throw methodUnknown();
 }
 
 function contextOf(request: ApiRequest): RequestContext {

@@ -27,6 +27,8 @@ export interface HandlerParts {
   readonly deleteOptionsSchema: Schema;
   /** Schema of the same kind in another of its versions; `undefined` when that one is not served. */
   schemaOfVersion(definition: ResourceDefinition, apiVersion: string): Schema | undefined;
+  /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
+  readonly forcedDeletion: boolean;
   readonly bodyLimitBytes: number;
   /** Watches without `timeoutSeconds` last between this and twice as long. */
   readonly minRequestTimeoutMs: number;

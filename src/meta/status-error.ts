@@ -189,6 +189,16 @@ export const internalError = (message: string, cause?: unknown): StatusError =>
 export const unclassified = (message: string, cause?: unknown): StatusError =>
   failure(500, "", message, undefined, cause);
 
+/** A stored object that can no longer be decoded. */
+export const storageReadError = (name: string, cause: unknown): StatusError =>
+  failure(
+    500,
+    "StorageReadError",
+    "data from the storage is not transformable or decodable",
+    { name, causes: [{ reason: "UnexpectedServerResponse", field: "metadata.name", message: name }] },
+    cause,
+  );
+
 /** A patch that cannot be applied to this object. The private story goes into `cause`. */
 export const failedPatch = (cause: unknown): StatusError =>
   failure(422, "Invalid", "the server rejected our request due to an error in our request", {}, cause);

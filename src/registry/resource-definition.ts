@@ -104,6 +104,8 @@ export interface ResourceDefinition {
   readonly conversion?: Conversion;
   /** Whether objects are stored at all (reviews and bindings are not). */
   readonly stored: boolean;
+  /** Of kinds without stored objects that can be read: what there is now. Kind and version are added. */
+  readonly computed?: () => readonly ApiObject[];
   /** Name of a check in `meta/names.ts`. */
   readonly nameRule: string;
   /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */

@@ -541,6 +541,35 @@ export class Store {
     }
   }
 
+  /**
+   * Removes an object that can no longer be decoded, whatever its finalizers were. Throws `notFound`, and what
+   * `readable` makes when the object can be read after all.
+   */
+  async removeUnreadable(namespace: string, name: string, readable: () => StatusError): Promise<void> {
+    const key = this.key(namespace, name);
+    for (let entry = this.#backend.get(key); ; ) {
+      if (entry === undefined) throw notFound(this.definition, name);
+      if (this.#isReadable(entry)) throw readable();
+      const { kind } = this.definition;
+      const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
+      const result = await this.#backend.remove(key, entry.revision, (revision) =>
+        this.#objects.encode(this.definition, { kind, metadata }, revision),
+      );
+      if (result.ok) return;
+      entry = result.current;
+    }
+  }
+
+  #isReadable(entry: Entry): boolean {
+    try {
+      this.object(entry);
+      return true;
+    } catch (error) {
+      if (error instanceof StatusError && error.status.reason === "StorageReadError") return false;
+      throw error;
+    }
+  }
+
   #checkPreconditions(old: ApiObject, name: string, wanted: Preconditions | undefined): void {
     if (wanted === undefined) return;
     const of = { group: this.definition.group, resource: this.definition.kind };

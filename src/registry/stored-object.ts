@@ -9,6 +9,7 @@
 import { escapeHtml } from "#codec/json.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { storageReadError } from "#meta/status-error.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
@@ -91,6 +92,17 @@ function withVersion(object: ApiObject, kind: string, apiVersion: string, resour
   return { kind, apiVersion, metadata: orderedMeta(metadata, resourceVersion), ...rest };
 }
 
+/** Throws `storageReadError` when the bytes are no object any more. */
+function decodeStored(entry: Entry): ApiObject {
+  try {
+    const object = JSON.parse(entry.value.toString()) as ApiObject | null; // our own encoding, checked for damage next
+    if (typeof object?.metadata === "object" && object.metadata !== null) return object;
+  } catch (cause) {
+    throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
+  }
+  throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
+}
+
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
   /** Decoded objects are dropped in the order they were made once this many newer ones exist. */
@@ -122,7 +134,7 @@ export class StoredObjects {
   /** What is remembered of an entry; decodes it when nobody has yet. */
   view(entry: Entry): EntryView {
     if (entry.view === undefined) {
-      const object = JSON.parse(entry.value.toString()) as ApiObject; // our own encoding
+      const object = decodeStored(entry);
       const view: EntryView = { labels: object.metadata.labels, object };
       this.#remember(view);
       entry.view = view;
@@ -134,7 +146,7 @@ export class StoredObjects {
   stored(entry: Entry): ApiObject {
     const view = this.view(entry);
     if (view.object === undefined) {
-      view.object = JSON.parse(entry.value.toString()) as ApiObject; // our own encoding
+      view.object = decodeStored(entry);
       this.#remember(view);
     }
     return view.object;

@@ -28,6 +28,7 @@ import type { Sample } from "#std/metrics.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
+import { withComponentStatuses } from "./component-statuses.ts";
 import { serverAdmission, type Lookups } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { serverAuthenticator } from "./authenticators.ts";
@@ -71,6 +72,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
         const gv = parseApiVersion(apiVersion);
         return gv === undefined ? undefined : table.findKind(gv.group, gv.version, definition.kind)?.schema;
       },
+      forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
       bodyLimitBytes,
       minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
       observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),

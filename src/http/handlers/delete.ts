@@ -1,7 +1,7 @@
 /** DELETE of one object and of a collection. */
 import { decodeObject } from "#codec/object.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { invalid, type Status } from "#meta/status-error.ts";
+import { invalid, type Status, type StatusError } from "#meta/status-error.ts";
 import { invalidField } from "#meta/field-error.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
@@ -15,7 +15,10 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition, name } = scope;
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  if (options.ignoreStoreReadError) throw readable(scope);
+  if (options.ignoreStoreReadError && parts.forcedDeletion) {
+    await scope.store.removeUnreadable(scope.namespace, name, () => readable(scope));
+    return valueReply(negotiated, 200, successStatus(scope, { metadata: {} }));
+  }
   const deleted = await remove(scope, name, options);
   if (deleted.removed && !definition.returnDeletedObject) {
     return valueReply(negotiated, 200, successStatus(scope, deleted.object));
@@ -30,7 +33,6 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const list = listOptions(request.query, parts.domain);
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  if (options.ignoreStoreReadError) throw readable(scope);
   const { preconditions: _preconditions, ...each } = options;
   await store.deleteCollection(listRequest(scope, list), (object) =>
     remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", {
@@ -68,8 +70,8 @@ function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Del
   });
 }
 
-/** What upstream answers for the flag on an object that can be read, or without its gate (DELST-09). */
-function readable(scope: Scope): Error {
+/** The flag on an object that can be read (DELST-09). */
+function readable(scope: Scope): StatusError {
   return invalid({ group: scope.parts.domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, scope.name, [
     invalidField(
       "ignoreStoreReadErrorWithClusterBreakingPotential",

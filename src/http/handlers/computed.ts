@@ -1,0 +1,29 @@
+/** GET of objects that are made at the time of the request, alone and as a collection. */
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { notFound } from "#meta/status-error.ts";
+import type { Reply } from "../api-request.ts";
+import { objectReply, valueReply } from "../object-reply.ts";
+import { listOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+
+export function getComputed(scope: Scope, objects: readonly ApiObject[]): Reply {
+  const { definition, name, parts, request } = scope;
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const object = objects.find(({ metadata }) => metadata.name === name);
+  if (object === undefined) throw notFound(definition, name);
+  const { kind } = definition;
+  return objectReply(scope, negotiated, 200, { kind, apiVersion: apiVersionOf(definition), ...object }, undefined);
+}
+
+export function listComputed(scope: Scope, objects: readonly ApiObject[]): Reply {
+  const { definition, parts, request } = scope;
+  listOptions(request.query, parts.domain);
+  const negotiated = parts.negotiator.answer(request, () => false);
+  return valueReply(negotiated, 200, {
+    kind: definition.listKind,
+    apiVersion: apiVersionOf(definition),
+    metadata: {},
+    items: objects,
+  });
+}

@@ -1,0 +1,18 @@
+/** Component statuses: what the server says about its parts, made anew at every request. Deprecated since 1.19. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+
+/** Gives the definition of component statuses its objects; leaves others alone. `problem` is the store's, if any. */
+export function withComponentStatuses(
+  problem: () => string | undefined,
+): (definition: ResourceDefinition) => ResourceDefinition {
+  const objects = (): readonly ApiObject[] => {
+    const message = problem();
+    const condition = { type: "Healthy", status: message === undefined ? "True" : "False", message: message ?? "ok" };
+    return [{ metadata: { name: "storage", creationTimestamp: null }, conditions: [condition] }];
+  };
+  return (definition) =>
+    definition.group === "" && definition.resource === "componentstatuses"
+      ? { ...definition, computed: objects }
+      : definition;
+}
