@@ -1,0 +1,198 @@
+/**
+ * The rules that speed rests on (ARCHITECTURE.md, "Bytes, not objects"), seen from inside one process: one encoding for
+ * each version of an object, whoever reads or watches it; reads of the present from memory alone; commits in groups.
+ * What is counted are calls of the platform's own functions, made through their public names.
+ */
+import assert from "node:assert/strict";
+import https from "node:https";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { Api, domains, gated, openServer, temporaryFolder, type TestServer } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "looks inside a server";
+
+const servers: TestServer[] = [];
+after(async () => {
+  for (const server of servers) await server.close();
+});
+
+async function disk(domain: (typeof domains)[number]): Promise<Api> {
+  const server = await openServer(domain, { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") });
+  servers.push(server);
+  return new Api(server);
+}
+
+/** Calls of JSON's two functions with whole objects, while `work` runs, by the object's name. */
+async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]; decoded: string[] }> {
+  const { stringify, parse } = JSON;
+  const encoded: string[] = [];
+  const decoded: string[] = [];
+  const nameOf = (value: unknown): string | undefined =>
+    (value as { metadata?: { name?: string } } | null | undefined)?.metadata?.name;
+  JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+    const name = nameOf(args[0]);
+    if (name !== undefined) encoded.push(name);
+    return stringify(...args);
+  }) as typeof stringify;
+  JSON.parse = ((...args: Parameters<typeof parse>) => {
+    const value: unknown = parse(...args);
+    const name = nameOf(value);
+    if (name !== undefined) decoded.push(name);
+    return value;
+  }) as typeof parse;
+  try {
+    await work();
+  } finally {
+    JSON.stringify = stringify;
+    JSON.parse = parse;
+  }
+  return { encoded, decoded };
+}
+
+/** A GET whose answer nobody parses. */
+function bytesOf(api: Api, path: string): Promise<Buffer> {
+  const { host, port, agent } = api.endpoint;
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: "Bearer admin-token" };
+    const request = https.get({ host, port, agent, path: api.name(path), headers }, (message) => {
+      const pieces: Buffer[] = [];
+      message.on("data", (piece: Buffer) => pieces.push(piece));
+      message.on("end", () => resolve(Buffer.concat(pieces)));
+    });
+    request.on("error", reject);
+  });
+}
+
+/** A watch whose events nobody parses: resolves `done` once `text` has come. */
+function watchBytes(api: Api, path: string, text: string): Promise<{ done: Promise<void>; close: () => void }> {
+  const { host, port } = api.endpoint;
+  const agent = new https.Agent({ ca: api.server.ca });
+  const headers = { authorization: "Bearer admin-token" };
+  return new Promise((resolve, reject) => {
+    const request = https.get({ host, port, agent, path: api.name(path), headers }, (message) => {
+      let received = "";
+      const done = new Promise<void>((told) => {
+        message.on("data", (piece: Buffer) => {
+          received += piece.toString();
+          if (received.includes(text)) told();
+        });
+      });
+      message.on("error", () => undefined);
+      resolve({ done, close: () => agent.destroy() });
+    });
+    request.on("error", reject);
+  });
+}
+
+for (const domain of domains) {
+  test(`${domain}: a write encodes its object once; reading and listing it encode and decode nothing`, {
+    skip,
+  }, async () => {
+    const api = await disk(domain);
+    const { configMaps } = await api.place();
+    for (let i = 0; i < 50; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "v" }))).expect(201);
+    const reads = await encodings(async () => {
+      for (let i = 0; i < 50; i++) assert.ok((await bytesOf(api, `${configMaps}/m${i}`)).includes(`"name":"m${i}"`));
+      for (const query of ["", "?resourceVersion=0", "?limit=20", "?labelSelector=!nothing"]) {
+        assert.ok((await bytesOf(api, `${configMaps}${query}`)).includes('"name":"m0"'));
+      }
+      assert.ok((await bytesOf(api, `${configMaps}?watch=true&timeoutSeconds=1`)).includes('"name":"m49"'));
+    });
+    assert.deepEqual(reads, { encoded: [], decoded: [] });
+    const body = Buffer.from(JSON.stringify(configMap("one", { k: "v" })));
+    const write = await encodings(async () => void (await api.post(configMaps, body)));
+    assert.deepEqual(write.encoded, ["one"]);
+  });
+
+  test(`${domain}: an object written by an earlier process is read without being decoded`, { skip }, async () => {
+    const settings = { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
+    const before = new Api(await openServer(domain, settings));
+    const { configMaps } = await before.place();
+    for (let i = 0; i < 20; i++) (await before.post(configMaps, configMap(`m${i}`))).expect(201);
+    await before.server.close();
+    const server = await openServer(domain, settings);
+    servers.push(server);
+    const api = new Api(server);
+    const reads = await encodings(async () => {
+      assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
+      assert.ok((await bytesOf(api, configMaps)).includes('"name":"m19"'));
+    });
+    assert.deepEqual(reads, { encoded: [], decoded: [] });
+  });
+
+  test(`${domain}: a watch event is encoded once for all watchers`, { skip }, async () => {
+    const api = await disk(domain);
+    const { ns, configMaps } = await api.place();
+    (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
+    const version = (await api.get(configMaps)).string("metadata.resourceVersion");
+    const paths = [
+      `${configMaps}?watch=true&resourceVersion=${version}`,
+      `${configMaps}?watch=true&resourceVersion=${version}&labelSelector=!nothing`,
+      `${configMaps}?watch=true&resourceVersion=${version}&fieldSelector=metadata.name%3Dm1`,
+      `/api/v1/configmaps?watch=true&resourceVersion=${version}&fieldSelector=metadata.namespace%3D${ns}`,
+    ];
+    const watches = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => watchBytes(api, paths[i % paths.length]!, "changed")),
+    );
+    const body = Buffer.from(JSON.stringify({ data: { k: "changed" } }));
+    const write = await encodings(async () => {
+      (await api.patch(`${configMaps}/m1`, body)).expect(200);
+      await Promise.all(watches.map(({ done }) => done));
+    });
+    for (const { close } of watches) close();
+    assert.deepEqual(write.encoded, ["m1"]);
+  });
+
+  test(`${domain}: reads and watches of the present never ask the disk`, { skip }, async () => {
+    const api = await disk(domain);
+    const { configMaps } = await api.place();
+    for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
+    const version = (await api.get(configMaps)).string("metadata.resourceVersion");
+    const asked = await messages(async () => {
+      await bytesOf(api, `${configMaps}/m1`);
+      await bytesOf(api, `${configMaps}/none`);
+      await bytesOf(api, configMaps);
+      await bytesOf(api, `${configMaps}?limit=5`);
+      await bytesOf(api, `${configMaps}?resourceVersion=${version}&resourceVersionMatch=Exact`);
+      await bytesOf(api, "/api/v1/configmaps?resourceVersion=0");
+      await bytesOf(api, `${configMaps}?watch=true&timeoutSeconds=1`);
+      await bytesOf(api, `${configMaps}?watch=true&timeoutSeconds=1&resourceVersion=${version}`);
+    });
+    assert.equal(asked, 0);
+    const written = await messages(async () => void (await api.post(configMaps, configMap("more"))).expect(201));
+    assert.ok(written > 0, "writes are not seen: the count is broken");
+  });
+
+  test(`${domain}: writes that come together are committed together`, { skip }, async () => {
+    const api = await disk(domain);
+    const { configMaps } = await api.place();
+    const count = 300;
+    // Connections first: what is to be measured is many writes at one time.
+    await Promise.all(Array.from({ length: count }, () => api.get(configMaps)));
+    const asked = await messages(async () => {
+      const answers = await Promise.all(
+        Array.from({ length: count }, (_, i) => api.post(configMaps, configMap(`m${i}`))),
+      );
+      for (const answer of answers) answer.expect(201);
+    });
+    assert.ok(asked < (count * 2) / 3, `${asked} messages to the disk for ${count} writes`);
+  });
+}
+
+/** Messages to worker threads while `work` runs; one of them owns the disk. */
+async function messages(work: () => Promise<void>): Promise<number> {
+  const { postMessage } = Worker.prototype;
+  let count = 0;
+  Worker.prototype.postMessage = function counted(this: Worker, ...args: Parameters<typeof postMessage>) {
+    count++;
+    return postMessage.apply(this, args);
+  };
+  try {
+    await work();
+  } finally {
+    Worker.prototype.postMessage = postMessage;
+  }
+  return count;
+}
