@@ -1,0 +1,145 @@
+/** What a store promises beyond what HTTP suites see: objects that cannot be decoded, lost races, two-phase deletion. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import { invalid, StatusError } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { openMemoryBackend } from "#storage/memory.ts";
+import type { ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
+import { Store } from "./store.ts";
+import { StoredObjects } from "./stored-object.ts";
+
+const definition: ResourceDefinition = {
+  group: "example.com",
+  version: "v1",
+  kind: "Thing",
+  resource: "things",
+  singular: "thing",
+  listKind: "ThingList",
+  namespaced: true,
+  verbs: [],
+  shortNames: [],
+  categories: [],
+  subresources: [],
+  schema: { type: "object", fields: new Map() },
+  storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
+  storageVersionHash: "",
+  stored: true,
+  nameRule: "dns1123subdomain",
+  generation: true,
+  gracefulDeletion: false,
+  defaultPropagation: "Background",
+  returnDeletedObject: false,
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  selectableFields: [],
+  fieldAliases: {},
+  columns: [],
+  strategy: {},
+  origin: "builtin",
+};
+
+const context: RequestContext = {
+  user: { name: "tester", groups: [] },
+  userAgent: "test",
+  signal: undefined,
+  deadlineMs: 0,
+  warn() {},
+  annotate() {},
+};
+const attributes: WriteAttributes = { context, subresource: "", dryRun: false };
+const readable = (): StatusError => invalid({ group: "", kind: "DeleteOptions" }, "", []);
+
+function setup() {
+  const clock = new FakeClock();
+  const backend = openMemoryBackend({ clock });
+  const store = new Store({ definition, backend, objects: new StoredObjects(4), clock, random: seededRandom(1) });
+  return { backend, store, clock };
+}
+
+const thing = (name: string, more: object = {}): ApiObject => ({
+  kind: "Thing",
+  apiVersion: "example.com/v1",
+  metadata: { name, namespace: "ns", ...more },
+});
+
+async function refused(answer: Promise<unknown>): Promise<{ code: number; reason: string | undefined }> {
+  try {
+    await answer;
+  } catch (error) {
+    assert.ok(error instanceof StatusError, String(error));
+    return { code: error.status.code, reason: error.status.reason };
+  }
+  assert.fail("nothing was refused");
+}
+
+test("a corrupt object is removed on request, and by nothing else [DELST-06]", async () => {
+  const { backend, store } = setup();
+  await backend.put(store.key("ns", "broken"), 0, () => ({ value: Buffer.from("{\u0000"), view: undefined }));
+  const plain = await refused(store.delete("ns", "broken", { dryRun: false }));
+  assert.deepEqual(plain, { code: 500, reason: "StorageReadError" });
+  assert.ok(store.peek("ns", "broken") !== undefined);
+  await store.removeUnreadable("ns", "broken", readable);
+  assert.equal(store.peek("ns", "broken"), undefined);
+});
+
+test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELST-08]", async () => {
+  const { backend, store } = setup();
+  const { entry } = await store.create(thing("held", { finalizers: ["example.com/hold"] }), attributes);
+  assert.ok(entry !== undefined);
+  const cut = entry.value.subarray(0, entry.value.length - 8);
+  await backend.put(entry.key, entry.revision, () => ({ value: cut, view: undefined }));
+  await store.removeUnreadable("ns", "held", readable);
+  assert.equal(store.peek("ns", "held"), undefined);
+});
+
+test("an object that can be read is not removed that way [DELST-09]", async () => {
+  const { store } = setup();
+  await store.create(thing("fine"), attributes);
+  assert.equal((await refused(store.removeUnreadable("ns", "fine", readable))).code, 422);
+  assert.ok(store.peek("ns", "fine") !== undefined);
+});
+
+test("an update that insists on no version sees what others wrote meanwhile", async () => {
+  const { store } = setup();
+  await store.create(thing("a"), attributes);
+  let tries = 0;
+  const { object } = await store.update("ns", "a", attributes, {
+    allowCreate: false,
+    uidIsPrecondition: false,
+    async transform(current) {
+      assert.ok(current !== undefined);
+      const { resourceVersion: _version, ...metadata } = current.metadata;
+      if (tries++ === 0) {
+        await store.update("ns", "a", attributes, {
+          allowCreate: false,
+          uidIsPrecondition: false,
+          transform: (old) => ({ ...old, metadata: { ...metadata, labels: { other: "yes" } } }),
+        });
+      }
+      return { ...current, metadata: { ...metadata, labels: { ...metadata.labels, mine: "yes" } } };
+    },
+  });
+  assert.equal(tries, 2);
+  assert.deepEqual(object.metadata.labels, { other: "yes", mine: "yes" });
+});
+
+test("objects decode again after they have left the cache", async () => {
+  const { store } = setup();
+  for (let i = 0; i < 20; i++) await store.create(thing(`t${i}`, { labels: { i: String(i) } }), attributes);
+  const names = [...store.peekAll()].map((object) => object.metadata.labels?.["i"]);
+  assert.deepEqual(names.toSorted(), Array.from({ length: 20 }, (_, i) => String(i)).toSorted());
+});
+
+test("a deletion is told with the last state at the version of the deletion", async () => {
+  const { store, backend } = setup();
+  const { entry } = await store.create(thing("a", { labels: { l: "1" } }), attributes);
+  const deleted = await store.delete("ns", "a", { dryRun: false });
+  assert.equal(deleted.removed, true);
+  const last = JSON.parse(deleted.entry!.value.toString()) as ApiObject;
+  assert.equal(last.metadata.resourceVersion, String(backend.revision));
+  assert.notEqual(last.metadata.resourceVersion, String(entry!.revision));
+  assert.deepEqual(last.metadata.labels, { l: "1" });
+});
