@@ -1,5 +1,6 @@
 /** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
 import type { UserInfo } from "#meta/user-info.ts";
+import type { Run } from "./gzip.ts";
 
 /** What the path and method mean. Source: upstream's request info. */
 export interface RequestInfo {
@@ -66,6 +67,8 @@ export interface ClientCertificate {
 export interface Pieces extends Iterable<Buffer> {
   /** Sum of all pieces, known before the first is made. */
   readonly length: number;
+  /** The same bytes in runs that may come again, for a writer that keeps their compressed form. */
+  readonly runs?: () => Iterable<Run>;
 }
 
 /** One answer. Exactly one of the body forms is set; headers are lower-case. */

@@ -9,6 +9,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Pieces } from "./api-request.ts";
+import type { Run } from "./gzip.ts";
 
 /** Metadata of a list as the answer shows it. */
 export interface ListMeta {
@@ -80,6 +81,45 @@ function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: num
         at += tail.copy(piece, at);
         yield piece.subarray(0, at);
       }
+    },
+    *runs() {
+      yield { key: undefined, mark: [], bytes: () => head };
+      let from = 0;
+      let runBytes = 0;
+      for (let i = 0; i < entries.length; i++) {
+        const entry = entries[i]!;
+        runBytes += entry.value.length;
+        // A run ends where an entry says so, not at a length alone: an entry added or gone moves few ends after it.
+        const ends = runBytes >= 2 * pieceLength || (runBytes >= pieceLength / 2 && entry.created % 16 === 0);
+        if (!ends && i + 1 < entries.length) continue;
+        yield entryRun(entries, from, i + 1, skip, open);
+        from = i + 1;
+        runBytes = 0;
+      }
+      yield { key: undefined, mark: [], bytes: () => tail };
+    },
+  };
+}
+
+/** Entries `from` to `to`, each but the first of the list after a comma. */
+function entryRun(entries: readonly Entry[], from: number, to: number, skip: number, open: boolean): Run {
+  const mark = [from === 0 ? 0 : 1, open ? 1 : 0, skip];
+  for (let i = from; i < to; i++) mark.push(entries[i]!.revision);
+  return {
+    key: entries[from],
+    mark,
+    bytes() {
+      let length = 0;
+      for (let i = from; i < to; i++) length += entries[i]!.value.length - skip + 1;
+      const bytes = Buffer.allocUnsafe(length);
+      let at = 0;
+      for (let i = from; i < to; i++) {
+        const { value } = entries[i]!;
+        if (i > 0) bytes[at++] = comma;
+        if (open) bytes[at++] = brace;
+        at += value.copy(bytes, at, skip, value.length - 1);
+      }
+      return bytes.subarray(0, at);
     },
   };
 }

@@ -7,10 +7,10 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
-import { createGzip } from "node:zlib";
 import type { Writable } from "node:stream";
 import type { Clock } from "#std/clock.ts";
-import type { Reply, StreamSink } from "./api-request.ts";
+import type { Pieces, Reply, StreamSink } from "./api-request.ts";
+import type { Gzip, Run } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 
 export interface ReplySettings {
@@ -19,6 +19,7 @@ export interface ReplySettings {
   readonly strictTransport: string;
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
   readonly compress: boolean;
+  readonly gzip: Gzip;
   /** A peer that takes nothing for so long, while a reply waits, is cut off. */
   readonly stallMs: number;
 }
@@ -168,7 +169,7 @@ export class Exchange {
     this.#handedOver();
   }
 
-  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer>, length: number): void {
+  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer> & Pick<Pieces, "runs">, length: number): void {
     const gzip = this.#wantsGzip(reply, length);
     if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     const wire = this.#wire;
@@ -204,31 +205,13 @@ export class Exchange {
     return !wire.gone;
   }
 
-  async #writeCompressed(buffers: Iterable<Buffer>): Promise<boolean> {
+  async #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
     const wire = this.#wire;
-    const gzip = createGzip({ level: 1, chunkSize: 4 * pieceLength });
-    const input = buffers[Symbol.iterator]();
-    const feed = (): void => {
-      for (;;) {
-        const next = input.next();
-        if (next.done) {
-          gzip.end();
-          return;
-        }
-        if (!gzip.write(next.value)) {
-          gzip.once("drain", feed);
-          return;
-        }
-      }
-    };
-    feed();
-    try {
-      for await (const piece of gzip) {
-        if (wire.gone) return false;
-        if (!wire.body.write(piece) && !(await this.#drained())) return false;
-      }
-    } finally {
-      gzip.destroy();
+    const runs = buffers.runs === undefined ? singleRuns(buffers) : buffers.runs();
+    for await (const piece of this.#settings.gzip.compress(runs, pieceLength)) {
+      if (wire.gone) return false;
+      if (wire.body.write(piece)) await nextTurn();
+      else if (!(await this.#drained())) return false;
     }
     return !wire.gone;
   }
@@ -326,6 +309,11 @@ export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, un
     }
   }
   if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
+}
+
+/** Bytes that will not come again. */
+function* singleRuns(buffers: Iterable<Buffer>): Generator<Run, void, undefined> {
+  for (const piece of piecesOf(buffers)) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
 /** Upstream: only the plain token counts, a quality makes it unknown. */

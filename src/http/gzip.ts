@@ -1,0 +1,146 @@
+/**
+ * Bodies as gzip (RFC 1952), run by run: each run is compressed by itself and ends on a byte, so that what was
+ * compressed once is kept and put together anew for the next list that has the same objects in the same order. A crowd
+ * of clients that lists again what did not change costs one compression.
+ *
+ * Hot path: a list of 6.5 MB costs about 40 ms to compress and less than 1 ms to put together from kept runs. Runs make
+ * the result 2 % longer than one stream would be.
+ */
+import { promisify } from "node:util";
+import { constants, crc32, deflateRaw } from "node:zlib";
+
+/** A stretch of a body. */
+export interface Run {
+  /**
+   * What lives as long as the run may come again, such as its first entry; together with `mark`, which tells runs that
+   * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
+   */
+  readonly key: object | undefined;
+  readonly mark: readonly number[];
+  bytes(): Buffer;
+}
+
+interface Compressed {
+  /** Whole DEFLATE blocks, none of them the last one. */
+  readonly bytes: Buffer;
+  /** Checksum and length of the plain bytes. */
+  readonly crc: number;
+  readonly length: number;
+}
+
+interface Kept {
+  readonly mark: readonly number[];
+  readonly run: Promise<Compressed>;
+  /** Set once the run is compressed. */
+  ready: Compressed | undefined;
+}
+
+export class Gzip {
+  readonly #budgetBytes: number;
+  #kept = new WeakMap<object, Kept>();
+  #keptBytes = 0;
+
+  /** Keeps about `budgetBytes` of compressed runs; beyond it everything is forgotten. */
+  constructor(budgetBytes: number) {
+    this.#budgetBytes = budgetBytes;
+  }
+
+  /** The runs as one gzip member, in buffers of about `pieceLength` bytes. */
+  async *compress(runs: Iterable<Run>, pieceLength: number): AsyncGenerator<Buffer, void, undefined> {
+    let waiting: Buffer[] = [header];
+    let waitingLength = header.length;
+    let crc = 0;
+    let length = 0;
+    for (const run of runs) {
+      const found = this.#find(run);
+      // Most runs are there: no wait for those.
+      const part = found instanceof Promise ? await found : found;
+      crc = joinChecksums(crc, part.crc, part.length);
+      length += part.length;
+      waiting.push(part.bytes);
+      waitingLength += part.bytes.length;
+      if (waitingLength < pieceLength) continue;
+      yield Buffer.concat(waiting, waitingLength);
+      waiting = [];
+      waitingLength = 0;
+    }
+    const trailer = Buffer.alloc(10);
+    trailer.writeUInt16LE(emptyLastBlock, 0);
+    trailer.writeUInt32LE(crc, 2);
+    trailer.writeUInt32LE(length % 2 ** 32, 6);
+    waiting.push(trailer);
+    yield Buffer.concat(waiting);
+  }
+
+  #find(run: Run): Compressed | Promise<Compressed> {
+    const { key, mark } = run;
+    if (key === undefined) return compressRun(run.bytes());
+    const known = this.#kept.get(key);
+    if (known !== undefined && equals(known.mark, mark)) return known.ready ?? known.run;
+    const kept: Kept = { mark, run: compressRun(run.bytes()), ready: undefined };
+    this.#kept.set(key, kept);
+    kept.run.then(
+      (compressed) => {
+        kept.ready = compressed;
+        this.#keptBytes += compressed.bytes.length + mark.length * 8;
+        if (this.#keptBytes <= this.#budgetBytes) return;
+        this.#kept = new WeakMap();
+        this.#keptBytes = 0;
+      },
+      () => this.#kept.delete(key),
+    );
+    return kept.run;
+  }
+}
+
+function equals(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Magic number, DEFLATE, no flags, no time, fastest, unknown system. */
+const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
+/** A last block of fixed codes with nothing in it: `03 00`. */
+const emptyLastBlock = 3;
+
+const deflate = promisify(deflateRaw);
+const options = { level: 1, finishFlush: constants.Z_SYNC_FLUSH };
+
+async function compressRun(plain: Buffer): Promise<Compressed> {
+  return { bytes: await deflate(plain, options), crc: crc32(plain), length: plain.length };
+}
+
+/**
+ * CRC-32 of two texts one after the other, from the checksums of both and the length of the second. A checksum is a
+ * polynomial over bits, lowest power in the highest bit; appending `n` bytes multiplies the first by x^8n.
+ */
+export function joinChecksums(first: number, second: number, secondLength: number): number {
+  let moved = first;
+  let power = 0;
+  for (let bytes = secondLength; bytes > 0; bytes = Math.floor(bytes / 2)) {
+    if (bytes % 2 === 1) moved = multiply(moved, shiftBy(power));
+    power++;
+  }
+  return (moved ^ second) >>> 0;
+}
+
+const generator = 0xedb88320;
+/** x to the power of 8 * 2^i, as far as was needed. */
+const shifts: number[] = [1 << 23];
+
+function shiftBy(power: number): number {
+  for (let i = shifts.length; i <= power; i++) shifts.push(multiply(shifts[i - 1]!, shifts[i - 1]!));
+  return shifts[power]!;
+}
+
+/** Product of two polynomials modulo the generator. */
+function multiply(a: number, b: number): number {
+  let product = 0;
+  let shifted = b;
+  for (let bit = 31; bit >= 0; bit--) {
+    if (((a >>> bit) & 1) === 1) product ^= shifted;
+    shifted = (shifted & 1) === 1 ? (shifted >>> 1) ^ generator : shifted >>> 1;
+  }
+  return product;
+}

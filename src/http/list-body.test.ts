@@ -1,0 +1,84 @@
+/** Lists in pieces and in runs: the same bytes, also while entries come, change and go between two lists. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import { StoredObjects } from "#registry/stored-object.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { seededRandom } from "#std/random.ts";
+import type { Entry } from "#storage/backend.ts";
+import { Gzip } from "./gzip.ts";
+import { listPieces } from "./list-body.ts";
+
+const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
+// Only what a list body looks at.
+const definition = {
+  ...storage,
+  listKind: "ConfigMapList",
+  origin: "builtin",
+  storage,
+} as unknown as ResourceDefinition;
+const random = seededRandom(1);
+let revision = 0;
+
+function entry(name: string, created = ++revision): Entry {
+  const text = "x".repeat(Math.floor(random.next() ** 3 * 20_000));
+  const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, resourceVersion: String(revision) }, text };
+  const value = Buffer.from(`${JSON.stringify(object)}\n`);
+  return { key: `/registry//configmaps/x/${name}`, value, revision, created, expiresAt: 0, view: undefined };
+}
+
+function body(entries: readonly Entry[]): ReturnType<typeof listPieces> {
+  return listPieces(definition, new StoredObjects(), "v1", { resourceVersion: String(revision) }, entries);
+}
+
+test("pieces and unpacked runs are the list in JSON, without kind and version of the items", async () => {
+  const gzip = new Gzip(1e7);
+  const entries = Array.from({ length: 120 }, (_, i) => entry(`c${i}`));
+  for (let round = 0; round < 40; round++) {
+    const shown = round % 4 === 3 ? entries.slice(round, round + 60) : entries;
+    const pieces = body(shown);
+    const plain = Buffer.concat([...pieces]);
+    assert.equal(plain.length, pieces.length);
+    const packed: Buffer[] = [];
+    for await (const piece of gzip.compress(pieces.runs!(), 64 * 1024)) packed.push(piece);
+    assert.ok(gunzipSync(Buffer.concat(packed)).equals(plain), `round ${round}`);
+    const list = JSON.parse(plain.toString()) as {
+      kind: string;
+      items: { kind?: string; metadata: { name: string } }[];
+    };
+    assert.equal(list.kind, "ConfigMapList");
+    assert.deepEqual(
+      list.items.map(({ kind, metadata }) => `${kind ?? ""}${metadata.name}`),
+      shown.map(({ key }) => key.split("/").at(-1)),
+    );
+
+    const at = Math.floor(random.next() * entries.length);
+    const old = entries[at]!;
+    if (round % 3 === 0) entries.splice(at, 1);
+    else if (round % 3 === 1) entries.splice(at, 0, entry(`n${round}`));
+    else {
+      revision++;
+      entries[at] = entry(old.key.split("/").at(-1)!, old.created);
+    }
+  }
+});
+
+test("after one change, most runs of a list are those of the list before", () => {
+  const entries = Array.from({ length: 1_000 }, (_, i) => entry(`c${i}`));
+  const marks = (): Set<string> => new Set([...body(entries).runs!()].map(({ mark }) => mark.join()));
+  const before = marks();
+  entries.splice(100, 1);
+  entries.splice(500, 0, entry("new"));
+  const after = marks();
+  const same = [...after].filter((mark) => before.has(mark)).length;
+  assert.ok(same > after.size * 0.7, `${same} of ${after.size}`);
+});
+
+test("an empty list is complete", async () => {
+  const pieces = body([]);
+  const text = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"${revision}"},"items":[]}\n`;
+  assert.equal(Buffer.concat([...pieces]).toString(), text);
+  const packed: Buffer[] = [];
+  for await (const piece of new Gzip(1).compress(pieces.runs!(), 10)) packed.push(piece);
+  assert.equal(gunzipSync(Buffer.concat(packed)).toString(), text);
+});
