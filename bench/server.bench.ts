@@ -51,7 +51,14 @@ async function startServer(): Promise<Server> {
   const began = performance.now();
   const child = spawn(
     process.execPath,
-    ["--max-semi-space-size=8", program, "serve", `--data-dir=${dataDir}`, `--secure-port=${port}`, `--token-auth-file=${tokens}`],
+    [
+      "--max-semi-space-size=8",
+      program,
+      "serve",
+      `--data-dir=${dataDir}`,
+      `--secure-port=${port}`,
+      `--token-auth-file=${tokens}`,
+    ],
     { stdio: ["ignore", "ignore", "inherit"] },
   );
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
