@@ -68,7 +68,7 @@ test("a claim grows only when it is bound and its class allows it [PVC-16]", () 
   });
   const check = (object: ApiObject, oldObject: ApiObject): string => {
     try {
-      plugin.validate!(attributesOf(object, { ...claimAttributes, operation: "UPDATE", name: "c", oldObject }));
+      void plugin.validate!(attributesOf(object, { ...claimAttributes, operation: "UPDATE", name: "c", oldObject }));
       return "";
     } catch (error) {
       assert(error instanceof StatusError);

@@ -25,7 +25,7 @@ import type { Status } from "#meta/status-error.ts";
 import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Sample } from "#std/metrics.ts";
-import type { ResourceTable } from "#registry/resource-table.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
@@ -41,7 +41,9 @@ const bodyLimitBytes = 3 * 1024 * 1024;
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
-  const { tables, gates, table } = config.plan;
+  const { tables, gates } = config.plan;
+  const withStatuses = withComponentStatuses(() => backend.failure?.message);
+  const table = new ResourceTable(config.plan.table.definitions.map(withStatuses), 1);
   for (const warning of gates.warnings) log.warn({}, warning);
 
   const objects = new StoredObjects();
