@@ -141,6 +141,12 @@ test("names that could leave their segment are refused before a handler sees the
   assert.equal(refusal(`${map}/%252e%252e`), `400 Name parameter invalid: "%2e%2e": may not contain '%'`);
   assert.equal(refusal("/api/v1/namespaces/../configmaps"), `400 Namespace parameter invalid: "..": may not be '..'`);
   assert.equal(refusal(`${map}/one/../two`), "404 the server could not find the requested resource");
+  for (const other of ["/namespaces/other", "/namespaces"]) {
+    assert.equal(refusal(`/api/v1/namespaces/x${other}`), "404 the server could not find the requested resource");
+  }
+  for (const fine of ["", "/x", "/x/status", "?fieldSelector=metadata.name=x"]) {
+    assert.equal(refusal(`/api/v1/namespaces${fine}`), "fine", fine);
+  }
 });
 
 test("a malformed escape is no path at all, other bytes are", () => {

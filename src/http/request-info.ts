@@ -173,6 +173,11 @@ export function checkNames(info: RequestInfo): void {
   if (info.path.startsWith("//") || (info.apiPrefix === "apis" && info.group === "")) throw resourceNotFound();
   for (const part of info.parts) if (part === "" || isDots(part)) throw resourceNotFound();
   if (isDots(info.group) || isDots(info.version)) throw resourceNotFound();
+  // A namespace lies in itself for authorization, and in no other one: that would be another's permission.
+  const { namespace, name } = info;
+  if (info.apiPrefix === "api" && info.resource === "namespaces" && namespace !== "" && namespace !== name) {
+    throw resourceNotFound();
+  }
 }
 
 function isDots(segment: string): boolean {
