@@ -35,12 +35,17 @@ export function inProcessTransport(options: InProcessOptions): Transport {
   return {
     async request(request) {
       const reply = await options.handle(apiRequest(request, options));
+      reply.done?.();
       return { code: reply.code, body: bodyOf(reply) };
     },
     async stream(request, onLine) {
       const reply = await options.handle(apiRequest(request, options));
-      if (reply.stream === undefined) return { code: reply.code, body: bodyOf(reply) };
+      if (reply.stream === undefined) {
+        reply.done?.();
+        return { code: reply.code, body: bodyOf(reply) };
+      }
       await drain(reply, request.signal, onLine);
+      reply.done?.();
       return { code: reply.code, body: Buffer.alloc(0) };
     },
   };

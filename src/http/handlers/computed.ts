@@ -23,7 +23,7 @@ export function listComputed(scope: Scope, objects: readonly ApiObject[]): Reply
   return valueReply(negotiated, 200, {
     kind: definition.listKind,
     apiVersion: apiVersionOf(definition),
-    metadata: {},
+    metadata: { resourceVersion: String(parts.backend.revision) },
     items: objects,
   });
 }
