@@ -90,6 +90,8 @@ export interface ListenerOptions {
   readonly compress?: boolean;
   /** Must not reject: errors are replies by then. If it does, the answer is a bare 500 and a line in the log. */
   handle(request: ApiRequest): Promise<Reply>;
+  /** A connection ended with an error before TLS stood. */
+  handshakeFailed?(): void;
   readonly log: TransportLog;
   readonly clock: Clock;
   readonly random?: Random;
@@ -244,7 +246,10 @@ class TlsListener implements Listener {
     server.on("request", (request, response) => this.#http1(request, response, false));
     server.on("checkContinue", (request, response) => this.#http1(request, response, true));
     server.on("clientError", (error, socket) => this.#clientError(error, socket));
-    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    server.on("tlsClientError", (_error, socket) => {
+      this.#options.handshakeFailed?.();
+      socket.destroy();
+    });
     return server;
   }
 

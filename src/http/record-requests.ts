@@ -1,19 +1,26 @@
-/** Counts every request and its answer, errors included, under kube-apiserver's metric names. */
+/** Counts every request and its answer, errors included, under kube-apiserver's metric names, and logs it if asked. */
 import type { Clock } from "#std/clock.ts";
-import type { Reply } from "./api-request.ts";
+import type { Log } from "#std/log.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Filter } from "./filters/filter.ts";
 import { isLongRunning } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-/** For `observe` of the chain. Long-running requests are counted when they end. */
-export function recordRequests(metrics: RequestMetrics, clock: Clock): Filter {
+/** For `observe` of the chain. Long-running requests are counted and logged when they end. */
+export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log): Filter {
+  const isLogged = log.enabled("debug");
   return async (request, next) => {
     const started = clock.monotonic();
+    const record = (code: number, bytes: number): void => {
+      const ms = clock.monotonic() - started;
+      metrics.record(request, code, ms / 1000, bytes);
+      if (isLogged) log.debug(lineOf(request, code, ms), "HTTP");
+    };
     const reply = await next(request);
     const { code } = reply;
     if (code === 429 || code === 504) metrics.terminated(request, code);
     if (reply.stream === undefined || !isLongRunning(request.info)) {
-      metrics.record(request, code, (clock.monotonic() - started) / 1000, lengthOf(reply));
+      record(code, lengthOf(reply));
       return reply;
     }
     const underWay = metrics.longRunning(request);
@@ -22,10 +29,25 @@ export function recordRequests(metrics: RequestMetrics, clock: Clock): Filter {
       ...reply,
       done() {
         underWay.add(-1);
-        metrics.record(request, code, (clock.monotonic() - started) / 1000, 0);
+        record(code, 0);
         reply.done?.();
       },
     };
+  };
+}
+
+const uriLengthMax = 1000;
+
+/** Upstream's keys. No header but the client's name for itself: credentials never reach the log. */
+function lineOf(request: ApiRequest, code: number, ms: number): object {
+  return {
+    verb: request.info.verb,
+    URI: request.url.slice(0, uriLengthMax),
+    latency: `${ms.toFixed(1)}ms`,
+    userAgent: (request.headers["user-agent"] ?? "").slice(0, uriLengthMax),
+    "audit-ID": request.auditId,
+    srcIP: request.remoteAddress,
+    resp: code,
   };
 }
 

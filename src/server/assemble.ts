@@ -105,7 +105,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     },
     goAwayChance: options.goawayChance,
     corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
-    observe: recordRequests(requestMetrics, clock),
+    observe: recordRequests(requestMetrics, clock, log),
     route,
   });
 

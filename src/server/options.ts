@@ -228,7 +228,7 @@ export const serverFlags = {
       ["v", "Logs"],
       0,
       { min: 0, max: 10 },
-      "How much to log: 0 little, 2 requests that failed, 4 every request, 6 more.",
+      "How much to log: 0 starts, stops and problems, 4 every request as well, 6 details.",
     ),
     "v",
   ),

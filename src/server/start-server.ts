@@ -20,21 +20,22 @@ import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
-import {
-  type Credentials,
-  type KeyPair,
-  prepareCredentials,
-  readAuthorities,
-  readServingPair,
-  reasonOf,
-} from "./credentials.ts";
-import { checkDataFolder, makeDataFolder, markDataFolder, writePrivate } from "./data-folder.ts";
+import { reasonOf } from "./credentials.ts";
+import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
+import {
+  type CredentialSources,
+  keepRenewed,
+  readServingCredentials,
+  type ServingCredentials,
+  tlsFiles,
+  writeCredentials,
+} from "./serving-credentials.ts";
 import { planServing, type ServingPlan } from "./serving-plan.ts";
 import { StartError } from "./start-error.ts";
 import { tlsSettings } from "./tls-settings.ts";
@@ -78,7 +79,7 @@ export async function startServer(
   const { clock = systemClock, random = systemRandom } = environment;
   const options = resolveOptions(settings);
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const inputs = readInputs(options, folder, clock, random);
+  const inputs = readInputs({ options, folder, clock, random });
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
@@ -91,36 +92,18 @@ export async function startServer(
 
 /** Files that were given or lie in the data folder; all read and understood. */
 interface Inputs {
-  readonly credentials: Credentials;
-  readonly serving: KeyPair;
-  readonly clientCa: string;
+  readonly current: ServingCredentials;
   readonly plan: ServingPlan;
+  /** The data folder was used before. */
   readonly isMarked: boolean;
 }
 
-function readInputs(options: ServerOptions, folder: string | undefined, clock: Clock, random: Random): Inputs {
+function readInputs(sources: CredentialSources): Inputs {
+  const { options, folder } = sources;
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
-  const { tlsCertFile, tlsPrivateKeyFile, clientCaFile } = options;
-  const given =
-    tlsCertFile === undefined || tlsPrivateKeyFile === undefined ? undefined : [tlsCertFile, tlsPrivateKeyFile];
-  const bind = /^(?:0\.0\.0\.0|::)$/.test(options.bindAddress) ? [] : [options.bindAddress];
-  const names = [
-    ...bind,
-    ...(options.externalHostname === undefined ? [] : [options.externalHostname]),
-    ...options.tlsSan,
-  ];
-  const authorities = clientCaFile === undefined ? "" : readAuthorities(clientCaFile);
-  const serving = given === undefined ? undefined : readServingPair(given[0]!, given[1]!);
   tlsSettings(options);
   const plan = planServing(options, apiDomain(options.apiDomain));
-  const credentials = prepareCredentials({ folder, names, clock, random });
-  return {
-    credentials,
-    serving: serving ?? credentials.serving,
-    clientCa: credentials.ca.certificate + authorities,
-    plan,
-    isMarked,
-  };
+  return { current: readServingCredentials(sources), plan, isMarked };
 }
 
 interface Start {
@@ -135,7 +118,7 @@ interface Start {
 }
 
 async function start({ options, folder, clock, random, log, inputs, undo }: Start): Promise<RunningServer> {
-  const { credentials } = inputs;
+  const { credentials } = inputs.current;
   const health = new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
@@ -160,7 +143,15 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   };
   const started = health.startupStep("start-server");
 
-  const listener = await listen(options, inputs, handle, log, clock, random);
+  const listener = await listen({
+    options,
+    inputs,
+    handle,
+    handshakeFailed: () => requestMetrics.handshakeErrors.add(),
+    log,
+    clock,
+    random,
+  });
   undo.push(() => listener.close());
   undo.push(() => ready.reject(serviceUnavailable("the server could not start")));
 
@@ -205,10 +196,19 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   const url = urlOf(options, listener.port);
   const kubeconfig = adminKubeconfig(url, credentials.ca.certificate, credentials.admin);
   if (folder !== undefined) {
-    for (const [path, content] of credentials.files) writePrivate(folder, path, content);
-    writePrivate(folder, "admin.kubeconfig", kubeconfig);
+    writeCredentials(folder, url, credentials);
     if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
   }
+  const stopRenewal = keepRenewed({
+    options,
+    folder,
+    clock,
+    random,
+    log,
+    url,
+    current: inputs.current,
+    use: (files) => listener.updateTls(files),
+  });
   started();
   ready.resolve(assembled);
   log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
@@ -216,6 +216,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   let closing: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     stopping = "delayed";
+    stopRenewal();
     log.info({ delayMs: options.shutdownDelayMs }, "stopping");
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
     stopping = "draining";
@@ -240,35 +241,23 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   };
 }
 
-async function listen(
-  options: ServerOptions,
-  inputs: Inputs,
-  handle: (request: ApiRequest) => Promise<Reply>,
-  log: Log,
-  clock: Clock,
-  random: Random,
-): Promise<Listener> {
+interface Listening extends Pick<Start, "options" | "inputs" | "log" | "clock" | "random"> {
+  readonly handle: (request: ApiRequest) => Promise<Reply>;
+  readonly handshakeFailed: () => void;
+}
+
+async function listen({ options, inputs, ...rest }: Listening): Promise<Listener> {
   const { bindAddress: host, securePort: port } = options;
-  const { minVersion, ciphers } = tlsSettings(options);
   try {
     return await openListener({
       host,
       port,
-      tls: {
-        key: inputs.serving.key,
-        cert: inputs.serving.certificate,
-        clientCa: inputs.clientCa,
-        minVersion,
-        ...(ciphers === undefined ? {} : { ciphers }),
-      },
+      tls: tlsFiles(options, inputs.current),
       http1Only: options.disableHttp2,
       limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
       compress: inputs.plan.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
-      handle,
-      log,
-      clock,
-      random,
+      ...rest,
     });
   } catch (error) {
     const why: Readonly<Record<string, string>> = {

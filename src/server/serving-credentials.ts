@@ -1,0 +1,92 @@
+/**
+ * The certificates a running server uses: its own or those given by flags, read again every hour, so that a new file
+ * takes effect and nothing runs out while the server runs.
+ */
+import type { TlsFiles } from "#http/listener.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import { type Credentials, type KeyPair, prepareCredentials, readAuthorities, readServingPair } from "./credentials.ts";
+import { writePrivate } from "./data-folder.ts";
+import { adminKubeconfig } from "./kubeconfig.ts";
+import type { ServerOptions } from "./options.ts";
+import { tlsSettings } from "./tls-settings.ts";
+
+export interface CredentialSources {
+  readonly options: ServerOptions;
+  /** Data folder; undefined keeps nothing. */
+  readonly folder: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ServingCredentials {
+  readonly credentials: Credentials;
+  readonly serving: KeyPair;
+  /** All certificates that sign clients', PEM. */
+  readonly clientCa: string;
+}
+
+const checkIntervalMs = 3_600_000;
+
+/** Reads, and makes what is missing, in memory. Throws `StartError`. */
+export function readServingCredentials({ options, folder, clock, random }: CredentialSources): ServingCredentials {
+  const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan, clientCaFile } = options;
+  const authorities = clientCaFile === undefined ? "" : readAuthorities(clientCaFile);
+  const given =
+    tlsCertFile === undefined || tlsPrivateKeyFile === undefined
+      ? undefined
+      : readServingPair(tlsCertFile, tlsPrivateKeyFile);
+  const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
+  const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
+  const credentials = prepareCredentials({ folder, names, clock, random });
+  return { credentials, serving: given ?? credentials.serving, clientCa: credentials.ca.certificate + authorities };
+}
+
+/** For the listener. Throws `StartError` for an unknown cipher suite. */
+export function tlsFiles(options: ServerOptions, { serving, clientCa }: ServingCredentials): TlsFiles {
+  const { minVersion, ciphers } = tlsSettings(options);
+  return {
+    key: serving.key,
+    cert: serving.certificate,
+    clientCa,
+    minVersion,
+    ...(ciphers === undefined ? {} : { ciphers }),
+  };
+}
+
+/** Writes what was made new, and the kubeconfig that goes with it. Throws `StartError`. */
+export function writeCredentials(folder: string, url: string, { ca, admin, files }: Credentials): void {
+  for (const [path, content] of files) writePrivate(folder, path, content);
+  writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, ca.certificate, admin));
+}
+
+export interface Renewal extends CredentialSources {
+  readonly url: string;
+  readonly current: ServingCredentials;
+  readonly log: Log;
+  /** New connections get these. */
+  use(files: TlsFiles): void;
+}
+
+/** Looks again every hour until the returned function is called. A server without a folder keeps what it has. */
+export function keepRenewed(renewal: Renewal): () => void {
+  const { options, folder, clock, log, url } = renewal;
+  if (folder === undefined) return () => undefined;
+  let { current } = renewal;
+  let cancel = clock.after(checkIntervalMs, check);
+  function check(): void {
+    cancel = clock.after(checkIntervalMs, check);
+    try {
+      const next = readServingCredentials(renewal);
+      if (next.credentials.files.size > 0) writeCredentials(folder!, url, next.credentials);
+      if (next.serving.certificate === current.serving.certificate && next.clientCa === current.clientCa) return;
+      renewal.use(tlsFiles(options, next));
+      current = next;
+      log.info({}, "certificates renewed");
+    } catch (error) {
+      log.error({ error }, "certificates could not be renewed");
+    }
+  }
+  return () => cancel();
+}
