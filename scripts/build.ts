@@ -8,7 +8,8 @@ import { root, tool } from "./steps.ts";
 
 /** Returns the compiler's messages, empty when everything compiled. */
 export async function build(): Promise<string> {
-  if (!existsSync(join(root, "dist/bin"))) rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
+  if (!existsSync(join(root, "dist/bin")))
+    rmSync(join(root, "node_modules/.cache/binnacle.tsbuildinfo"), { force: true });
   const { ok, output } = await tool("typescript/bin/tsc", ["-p", "tsconfig.build.json"]);
   if (!ok) return output === "" ? "the compiler failed without a word" : output;
   sweep();
