@@ -57,6 +57,8 @@ export interface TestServer {
   readonly url: string;
   /** Certificate authority of the serving certificate, PEM; empty for a server elsewhere. */
   readonly ca: string;
+  /** Text of a kubeconfig of an administrator. */
+  readonly kubeconfig: string;
   readonly endpoint: Endpoint;
   /** Stops the server; connections of this endpoint are cut first unless they are to be kept. */
   close(options?: { readonly keepConnections: boolean }): Promise<void>;
@@ -108,6 +110,7 @@ export async function openServer(
     domain,
     url,
     ca,
+    kubeconfig: running.kubeconfig,
     endpoint,
     async close({ keepConnections } = { keepConnections: false }) {
       if (!keepConnections) endpoint.agent.destroy();
@@ -127,6 +130,14 @@ function externalServer(url: string): TestServer {
     domain: "k8s.io",
     url,
     ca: "",
+    kubeconfig: JSON.stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "c", cluster: { server: url, "insecure-skip-tls-verify": true } }],
+      users: [{ name: "u", user: { token: tokens["admin"] } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    }),
     endpoint: endpointOf(url, agent, renamer("k8s.io")),
     close: () => Promise.resolve(agent.destroy()),
   };
@@ -207,6 +218,11 @@ export function suite(settings?: ServerSettings): InBothDomains {
       });
     }
   };
+}
+
+/** The server that is tested, or a new one; for suites with a way of their own of asking it. */
+export function anyServer(domain: Domain): Promise<TestServer> {
+  return external === undefined ? openServer(domain) : Promise.resolve(externalServer(external));
 }
 
 /** Like `suite`, with an own server for the one test. */

@@ -2,23 +2,24 @@
 
 export type ObjectBody = Readonly<Record<string, unknown>>;
 
-type Meta = Readonly<Record<string, unknown>>;
+/** Fields of an object. */
+type Fields = object;
 
-export const claim = (name: string, spec: ObjectBody = {}, metadata: Meta = {}): ObjectBody => ({
+export const claim = (name: string, spec: Fields = {}, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "v1",
   kind: "PersistentVolumeClaim",
   metadata: { name, ...metadata },
   spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...spec },
 });
 
-export const claimTemplate = (name: string, spec?: ObjectBody, metadata: Meta = {}): ObjectBody => ({
+export const claimTemplate = (name: string, spec?: Fields, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "resource.k8s.io/v1beta1",
   kind: "ResourceClaimTemplate",
   metadata: { name, ...metadata },
   spec: spec ?? { spec: { devices: { requests: [{ name: "d", deviceClassName: "x" }] } } },
 });
 
-export const attributesClass = (name: string, fields: ObjectBody = {}, metadata: Meta = {}): ObjectBody => ({
+export const attributesClass = (name: string, fields: Fields = {}, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "storage.k8s.io/v1beta1",
   kind: "VolumeAttributesClass",
   metadata: { name, ...metadata },
@@ -27,27 +28,27 @@ export const attributesClass = (name: string, fields: ObjectBody = {}, metadata:
   ...fields,
 });
 
-export const configMap = (name: string, data: ObjectBody = {}, metadata: Meta = {}): ObjectBody => ({
+export const configMap = (name: string, data: Fields = {}, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "v1",
   kind: "ConfigMap",
   metadata: { name, ...metadata },
   data,
 });
 
-export const secret = (name: string, stringData: ObjectBody = {}, metadata: Meta = {}): ObjectBody => ({
+export const secret = (name: string, stringData: Fields = {}, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "v1",
   kind: "Secret",
   metadata: { name, ...metadata },
   stringData,
 });
 
-export const namespace = (name: string, metadata: Meta = {}): ObjectBody => ({
+export const namespace = (name: string, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "v1",
   kind: "Namespace",
   metadata: { name, ...metadata },
 });
 
-export const lease = (name: string, spec: ObjectBody = {}, metadata: Meta = {}): ObjectBody => ({
+export const lease = (name: string, spec: Fields = {}, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
   metadata: { name, ...metadata },

@@ -13,8 +13,6 @@ export interface ServerProcess {
   readonly api: Api;
   readonly child: ChildProcess;
   readonly dataDir: string;
-  /** Path of the administrator's kubeconfig. */
-  readonly kubeconfig: string;
   /** Resolves with the exit code, or the signal, once the process is gone. */
   readonly exited: Promise<number | string>;
   /** Resident memory, by its own metrics. */
@@ -69,12 +67,12 @@ export async function spawnServer(options: ProcessOptions): Promise<ServerProces
     child.kill(signal);
     return exited;
   };
-  const api = new Api({ domain, url, ca, endpoint, close: async () => void (await stop()) });
+  const kubeconfig = readFileSync(join(dataDir, "admin.kubeconfig"), "utf8");
+  const api = new Api({ domain, url, ca, kubeconfig, endpoint, close: async () => void (await stop()) });
   return {
     api,
     child,
     dataDir,
-    kubeconfig: join(dataDir, "admin.kubeconfig"),
     exited,
     stop,
     async memoryBytes() {

@@ -23,7 +23,6 @@ export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawCon
     port: endpoint.port,
     ...(ca === "" ? { rejectUnauthorized: false } : { ca }),
     ALPNProtocols: ["http/1.1"],
-    allowHalfOpen: true,
   });
   await new Promise<void>((resolve, reject) => {
     socket.once("secureConnect", resolve);
