@@ -29,7 +29,8 @@ export interface Message {
   sendContinue(): void;
 }
 
-const unknownInfo: RequestInfo = {
+/** What a request is before anybody has looked at its path. */
+export const unknownInfo: RequestInfo = {
   isResourceRequest: false,
   path: "",
   verb: "",
@@ -42,7 +43,8 @@ const unknownInfo: RequestInfo = {
   name: "",
   parts: [],
 };
-const unknownUser: UserInfo = { name: "", groups: [] };
+/** Who asks before anybody has looked. */
+export const unknownUser: UserInfo = { name: "", groups: [] };
 
 export class IncomingRequest implements ApiRequest {
   readonly method: string;

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import type { ClientRequest, Transport } from "#client/transport.ts";
-import type { ApiRequest, Reply, RequestInfo, StreamSink } from "#http/api-request.ts";
-import type { UserInfo } from "#meta/user-info.ts";
+import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
+import { unknownInfo, unknownUser } from "#http/incoming-request.ts";
 
 export interface InProcessOptions {
   handle(request: ApiRequest): Promise<Reply>;
@@ -15,20 +15,6 @@ export interface InProcessOptions {
   now(): number;
 }
 
-const nobody: UserInfo = { name: "", groups: [] };
-const unknownInfo: RequestInfo = {
-  isResourceRequest: false,
-  path: "",
-  verb: "",
-  apiPrefix: "",
-  group: "",
-  version: "",
-  namespace: "",
-  resource: "",
-  subresource: "",
-  name: "",
-  parts: [],
-};
 const newline = 0x0a;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
@@ -119,7 +105,7 @@ function apiRequest(request: ClientRequest, options: InProcessOptions): ApiReque
     abort: (reason) => controller.abort(reason),
     body: () => Promise.resolve(request.body ?? Buffer.alloc(0)),
     info: unknownInfo,
-    user: nobody,
+    user: unknownUser,
     receivedMs: now,
     deadlineMs: now + 60_000,
     warnings: [],
