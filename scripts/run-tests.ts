@@ -75,7 +75,7 @@ export async function runTests(files: readonly string[], options: RunOptions = {
     // A file or parent test fails because tests inside it failed; those were counted.
     if ((error as { failureType?: string }).failureType === "subtestsFailed") return;
     failed += 1;
-    const file = (event.file ?? "").replace(root, "");
+    const file = testFile(event.file ?? "", cause);
     const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
     failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
   });
@@ -89,6 +89,13 @@ export async function runTests(files: readonly string[], options: RunOptions = {
 
 /** The runner reports a whole file under its path. */
 const isFile = (name: string): boolean => name.startsWith(root);
+
+/** Tests that a harness registered are reported under the harness; their stack knows better. */
+function testFile(reported: string, cause: unknown): string {
+  const [inStack] = /[\w./-]+\.(?:test|fuzz)\.ts/.exec(cause instanceof Error ? (cause.stack ?? "") : "") ?? [];
+  const file = /\.(?:test|fuzz)\.ts$/.test(reported) ? reported : (inStack ?? reported);
+  return file.replace(root, "");
+}
 
 function text(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);

@@ -122,7 +122,11 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   const health = new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
-    failed: (endpoint, check, problem) => log.warn({ endpoint, check, problem }, "health check failed"),
+    failed(endpoint, check, problem) {
+      // Somebody who waits for the start, or watches the end, asks often and expects it.
+      const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
+      log[isExpected ? "debug" : "warn"]({ endpoint, check, problem }, "health check failed");
+    },
   });
   const metrics = new Metrics();
   const requestMetrics = new RequestMetrics({
