@@ -44,3 +44,17 @@ test("recorded YAML objects decode and encode to the same bytes [MEDIA-02, MEDIA
     assert.equal(encodeYaml(object).toString(), bytes.toString(), file);
   }
 });
+
+test("recorded protobuf objects are the recorded JSON objects [MEDIA-06, MEDIA-07, MEDIA-08, VER-13]", { skip }, () => {
+  const recorded = readdirSync(folder).filter(
+    (name) =>
+      name.endsWith(".pb") && existsSync(join(folder, name.replace(/pb$/, "json"))) && !name.includes("WatchEvent"),
+  );
+  assert.ok(recorded.length > 40);
+  for (const file of recorded) {
+    const name = file.slice(0, -3);
+    const json = decode(readFileSync(join(folder, `${name}.json`)), "application/json", name);
+    const object = decode(readFileSync(join(folder, file)), "application/vnd.kubernetes.protobuf", name);
+    assert.deepEqual(object, json, file);
+  }
+});
