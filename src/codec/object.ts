@@ -10,6 +10,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { decodeProtobuf } from "./protobuf.ts";
 import { decodeJson } from "./json.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 import { decodeYaml } from "./yaml.ts";
@@ -91,6 +92,15 @@ interface ReadValue {
 }
 
 function readValue(body: ObjectBody): ReadValue {
+  if (body.mediaType === "application/vnd.kubernetes.protobuf") {
+    const { apiVersion, kind, value } = decodeProtobuf(body.bytes, body.schema);
+    const typed = {
+      ...(value as object),
+      ...(kind === "" ? {} : { kind }),
+      ...(apiVersion === "" ? {} : { apiVersion }),
+    };
+    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [] };
+  }
   if (body.mediaType === "application/yaml") {
     const { value, duplicates } = decodeYaml(body.bytes);
     return { value, keys: undefined, text: () => sortedJson(value), duplicates };

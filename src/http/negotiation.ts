@@ -14,6 +14,8 @@ export interface MediaType {
   readonly name: string;
   /** Has a form with line breaks for humans. */
   readonly pretty: boolean;
+  /** Bodies are read in it, answers are not written in it: it is named, and passed over. */
+  readonly readOnly?: boolean;
   /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
   readonly stream: string;
 }
@@ -221,7 +223,7 @@ function match(
   for (const clause of acceptClauses(header)) {
     if (clause.serverVersion !== "" || (onlyTransforms && !clause.transforms)) continue;
     for (const type of offered) {
-      if (!fits(clause, type.name)) continue;
+      if (type.readOnly === true || !fits(clause, type.name)) continue;
       if (clause.stream !== "" && (type.stream === "" || clause.stream !== "watch")) continue;
       if (clause.transforms && !allows(type.name, clause.kind, clause.group, clause.version)) continue;
       return {
