@@ -90,7 +90,7 @@ function showErrors(line: string): void {
   if (line.includes('"level":"error"')) process.stderr.write(line);
 }
 
-/** Starts a server in this process. The caller closes it. */
+/** Starts a server in this process, in memory or in a new folder unless one is named. The caller closes it. */
 export async function openServer(
   domain: Domain,
   settings: ServerSettings = gated,
@@ -103,7 +103,8 @@ export async function openServer(
   const { openLog } = await import("#std/log.ts");
   const own = { apiDomain: domain, storage: "memory", securePort: 0, tokenAuthFile: tokenFile() } as const;
   const log = openLog({ format: "json", verbosity: 0, write: showErrors });
-  const running = await startServer({ ...own, ...renamed }, { log, ...environment });
+  const folder = renamed.storage === "disk" ? { dataDir: join(temporaryFolder(), "data") } : {};
+  const running = await startServer({ ...own, ...folder, ...renamed }, { log, ...environment });
   const { url, ca } = running;
   const endpoint = endpointOf(url, new https.Agent({ keepAlive: true, ca, maxSockets: 256 }), rename);
   return {

@@ -42,6 +42,11 @@ export class View {
     return value;
   }
 
+  /** The field at a path as a view of its own. */
+  view(path: string): View {
+    return new View(this.at(path), this.rename, `${this.title}: ${path}`);
+  }
+
   /** A field that must be a text. */
   string(path: string): string {
     const value = this.at(path);

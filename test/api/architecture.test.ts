@@ -19,7 +19,7 @@ after(async () => {
 });
 
 async function disk(domain: (typeof domains)[number]): Promise<Api> {
-  const server = await openServer(domain, { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") });
+  const server = await openServer(domain, { ...gated, storage: "disk" });
   servers.push(server);
   return new Api(server);
 }

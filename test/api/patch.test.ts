@@ -1,7 +1,7 @@
 /** The three patch types that are no apply. */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
-import { type Api, suite } from "../harness.ts";
+import { type Api, gated, suite, withOwnServer } from "../harness.ts";
 import { claim, configMap } from "../objects.ts";
 import { absent } from "../view.ts";
 
@@ -174,13 +174,27 @@ inBothDomains("a patch that names a version must name the current one [PATCH-07]
   (await api.get(path)).expect(200, { "data.k": "w" });
 });
 
-inBothDomains("patches at the same time are all done [PATCH-07]", async (api) => {
+/** Many patches of one object at the same time; each must be there in the end. */
+async function patchTogether(api: Api): Promise<void> {
   const path = await one(api);
-  const keys = Array.from({ length: 20 }, (_, i) => `k${i}`);
-  const answers = await Promise.all(keys.map((key) => api.patch(path, { data: { [key]: "1" } })));
+  const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
+  const answers = await Promise.all(
+    keys.map((key, i) => {
+      if (i % 3 === 0) return json(api, path, [{ op: "add", path: `/data/${key}`, value: "1" }]);
+      return i % 3 === 1 ? strategic(api, path, { data: { [key]: "1" } }) : api.patch(path, { data: { [key]: "1" } });
+    }),
+  );
   for (const answer of answers) answer.expect(200);
   (await api.get(path)).expect(200, { data: { k: "v", ...Object.fromEntries(keys.map((key) => [key, "1"])) } });
-});
+}
+
+inBothDomains("patches at the same time are all done [PATCH-05] [PATCH-07] [PATCH-08]", patchTogether);
+
+withOwnServer(
+  "patches at the same time are all done, on disk [PATCH-07]",
+  { ...gated, storage: "disk" },
+  patchTogether,
+);
 
 inBothDomains(
   "an update with the version of another write is refused and changes nothing [SSA-02] [SSA-03]",

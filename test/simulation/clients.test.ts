@@ -1,0 +1,257 @@
+/**
+ * Many clients at the same time, each doing what a seed says: writes of all kinds, lists in one piece and in chunks, of
+ * the present and of the past, watches that break off and resume, requests whose sender leaves. The history is recorded
+ * and checked (`history.ts`). SIM_SEED repeats the choices of a run, SIM_STEPS makes it longer.
+ */
+import assert from "node:assert/strict";
+import https from "node:https";
+import { test } from "node:test";
+import { seededRandom } from "#std/random.ts";
+import type { Answer, WatchStream } from "../client.ts";
+import { Api, domains, gated, openServer } from "../harness.ts";
+import { configMap, type Place } from "../objects.ts";
+import type { View } from "../view.ts";
+import { type Change, checkHistory, type Listing, type Value, type Watched, type Write } from "./history.ts";
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+const steps = Number(process.env["SIM_STEPS"] ?? 60);
+const namesCount = 6;
+
+interface World {
+  readonly api: Api;
+  readonly places: readonly Place[];
+  readonly writes: Write[];
+  readonly listings: Listing[];
+  readonly watches: Watched[];
+  readonly unknown: Set<string>;
+  /** Versions lists were given, to go back to. */
+  readonly versions: number[];
+  isOver: boolean;
+  /** The first thing that went wrong. */
+  problem: unknown;
+}
+
+/** Whole numbers from 0 to below `bound`. */
+type Dice = (bound: number) => number;
+
+function dice(seed: number): Dice {
+  const random = seededRandom(seed);
+  return (bound) => Math.floor(random.next() * bound);
+}
+
+const valueOf = (object: View): Value => {
+  const data = (object.at("data") ?? {}) as Record<string, string>;
+  return {
+    count: Number(data["count"] ?? 0),
+    marks: Object.keys(data)
+      .filter((key) => key.startsWith("mark-"))
+      .sort(),
+    isMarked: object.at("metadata.labels.marked") !== undefined,
+  };
+};
+const keyOf = (object: View): string => `${object.string("metadata.namespace")}/${object.string("metadata.name")}`;
+const versionOf = (object: View): number => Number(object.string("metadata.resourceVersion"));
+
+/** One client that writes. */
+async function write(world: World, id: number, roll: Dice): Promise<void> {
+  const { api } = world;
+  for (let i = 0; i < steps && world.problem === undefined; i++) {
+    const place = world.places[roll(world.places.length)]!;
+    const name = `m${roll(namesCount)}`;
+    const path = `${place.configMaps}/${name}`;
+    const key = `${place.ns}/${name}`;
+    const startedMs = performance.now();
+    const done = (kind: Write["kind"], answer: Answer, mark?: string): void => {
+      const isDeletion = kind === "delete";
+      const uid = answer.string(isDeletion ? "details.uid" : "metadata.uid");
+      const version = isDeletion ? undefined : versionOf(answer);
+      const base = { kind, key, startedMs, endedMs: performance.now(), version, uid };
+      world.writes.push(mark === undefined ? base : { ...base, mark });
+    };
+    const choice = roll(100);
+    if (choice < 30) {
+      const labels = roll(2) === 0 ? { marked: "1" } : {};
+      const answer = (await api.post(place.configMaps, configMap(name, { count: "0" }, { labels }))).expect([201, 409]);
+      if (answer.status === 201) done("create", answer);
+    } else if (choice < 55) {
+      const seen = await api.get(path);
+      if (seen.status !== 200) continue;
+      const object = seen.value as { metadata: object; data: Record<string, string> };
+      const data = { ...object.data, count: String(valueOf(seen).count + 1) };
+      const answer = (await api.put(path, { ...object, data })).expect([200, 404, 409]);
+      if (answer.status === 200) done("update", answer);
+    } else if (choice < 75) {
+      const mark = `mark-${id}-${i}`;
+      const answer = (await api.patch(path, { data: { [mark]: "1" } })).expect([200, 404]);
+      if (answer.status === 200) done("patch", answer, mark);
+    } else if (choice < 90) {
+      const answer = (await api.delete(path)).expect([200, 404]);
+      if (answer.status === 200) done("delete", answer);
+    } else {
+      world.unknown.add(key);
+      await leave(api, path, roll(3000));
+    }
+  }
+}
+
+/** Sends a patch of the label and goes away after some microseconds, whatever became of it. */
+function leave(api: Api, path: string, afterMicros: number): Promise<void> {
+  const { host, port } = api.endpoint;
+  const body = JSON.stringify({ metadata: { labels: { marked: afterMicros % 2 === 0 ? "1" : null } } });
+  const headers = {
+    authorization: "Bearer admin-token",
+    "content-type": "application/merge-patch+json",
+    "content-length": String(body.length),
+  };
+  return new Promise((resolve) => {
+    const options = { host, port, path, method: "PATCH", headers, ca: api.server.ca, agent: false } as const;
+    const request = https.request(options, (message) => message.resume());
+    request.on("close", () => resolve());
+    request.on("error", () => resolve());
+    request.on("socket", (socket) => {
+      socket.on("secureConnect", () => void setTimeout(() => request.destroy(), afterMicros / 1000));
+    });
+    request.end(body);
+  });
+}
+
+/** One client that lists. */
+async function list(world: World, roll: Dice): Promise<void> {
+  const { api } = world;
+  while (!world.isOver) {
+    const place = roll(3) === 0 ? undefined : world.places[roll(world.places.length)]!;
+    const path = place?.configMaps ?? "/api/v1/configmaps";
+    const onlyMarked = roll(3) === 0;
+    const old = roll(3) === 0 && world.versions.length > 0 ? world.versions[roll(world.versions.length)] : undefined;
+    const limit = roll(2) === 0 ? "" : `&limit=${1 + roll(4)}`;
+    const query = `${onlyMarked ? "labelSelector=marked" : ""}${limit}`;
+    const exact = old === undefined ? "" : `&resourceVersion=${old}&resourceVersionMatch=Exact`;
+    const startedMs = performance.now();
+    const found = new Map<string, number>();
+    let page = (await api.get(`${path}?${query}${exact}`)).expect(200);
+    const version = Number(page.string("metadata.resourceVersion"));
+    for (;;) {
+      assert.equal(Number(page.string("metadata.resourceVersion")), version, "the version changed between chunks");
+      for (const item of page.list("items")) {
+        assert.ok(!found.has(keyOf(item)), `${keyOf(item)} came twice`);
+        found.set(keyOf(item), versionOf(item));
+      }
+      if (page.at("metadata.continue") === undefined) break;
+      const token = page.string("metadata.continue");
+      page = (await api.get(`${path}?${query}&continue=${encodeURIComponent(token)}`)).expect(200);
+    }
+    // Other config maps of the cluster are no part of this.
+    const mine = new Map([...found].filter(([key]) => world.places.some(({ ns }) => key.startsWith(`${ns}/`))));
+    world.versions.push(version);
+    world.listings.push({
+      startedMs,
+      prefix: place === undefined ? "" : `${place.ns}/`,
+      onlyMarked,
+      version,
+      found: mine,
+      isFresh: old === undefined,
+    });
+  }
+}
+
+/** One client that watches, breaks off and resumes where it was, or starts anew at some version. */
+async function watch(world: World, roll: Dice): Promise<void> {
+  const { api } = world;
+  let after: number | undefined;
+  let place: Place | undefined;
+  let onlyMarked = false;
+  while (!world.isOver) {
+    if (after === undefined || roll(3) === 0) {
+      place = roll(3) === 0 ? undefined : world.places[roll(world.places.length)]!;
+      onlyMarked = roll(3) === 0;
+      after = world.versions[roll(world.versions.length)];
+      if (after === undefined)
+        after = Number((await api.get("/api/v1/configmaps?limit=1")).string("metadata.resourceVersion"));
+    }
+    const path = place?.configMaps ?? "/api/v1/configmaps";
+    const stream = await api.watch(`${path}?resourceVersion=${after}${onlyMarked ? "&labelSelector=marked" : ""}`);
+    const events: { version: number; type: string; key: string }[] = [];
+    const most = 1 + roll(40);
+    try {
+      while (events.length < most && !world.isOver) {
+        const event = await stream.next(300);
+        const key = `${event.string("object.metadata.namespace")}/${event.name}`;
+        events.push({ version: Number(event.version), type: event.type, key });
+      }
+    } catch {
+      // Nothing came for a while.
+    }
+    stream.close();
+    world.watches.push({ prefix: place === undefined ? "" : `${place.ns}/`, onlyMarked, after, events });
+    after = events.at(-1)?.version ?? after;
+  }
+}
+
+/** The first client that fails ends the run. */
+async function guard(world: World, client: Promise<void>): Promise<void> {
+  try {
+    await client;
+  } catch (error) {
+    world.problem ??= error;
+    world.isOver = true;
+  }
+}
+
+/** Records every change of config maps until the last one comes. */
+async function readTruth(stream: WatchStream, changes: Change[]): Promise<void> {
+  for (;;) {
+    const event = await stream.next();
+    if (event.name === "the-end") return;
+    const object = event.view("object");
+    const uid = object.string("metadata.uid");
+    changes.push({ version: versionOf(object), type: event.type, key: keyOf(object), uid, value: valueOf(object) });
+  }
+}
+
+for (const [index, domain] of domains.entries()) {
+  test(`${domain}: what many clients did and saw is one history [SEM-01] [SEM-31] [SEM-42] [EVENT-08] [DELST-05]`, {
+    skip,
+  }, async (t) => {
+    const seed = Number(process.env["SIM_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+    t.diagnostic(`SIM_SEED=${seed}`);
+    const storage = index === 0 ? ({ storage: "disk" } as const) : {};
+    const server = await openServer(domain, { ...gated, ...storage });
+    try {
+      const api = new Api(server);
+      const places = [await api.place(), await api.place(), await api.place()];
+      const start = (await api.get("/api/v1/configmaps")).string("metadata.resourceVersion");
+      const truth = await api.watch(`/api/v1/configmaps?resourceVersion=${start}`);
+      const changes: Change[] = [];
+      const world: World = {
+        api,
+        places,
+        writes: [],
+        listings: [],
+        watches: [],
+        unknown: new Set(),
+        versions: [Number(start)],
+        isOver: false,
+        problem: undefined,
+      };
+      const reading = readTruth(truth, changes);
+      // When a client failed, nobody waits for it.
+      reading.catch(() => undefined);
+      const writers = Array.from({ length: 8 }, (_, id) => guard(world, write(world, id, dice(seed + id))));
+      const others = [
+        ...Array.from({ length: 3 }, (_, id) => guard(world, list(world, dice(seed + 100 + id)))),
+        ...Array.from({ length: 4 }, (_, id) => guard(world, watch(world, dice(seed + 200 + id)))),
+      ];
+      await Promise.all(writers);
+      world.isOver = true;
+      await Promise.all(others);
+      if (world.problem !== undefined) throw world.problem;
+      (await api.post(places[0]!.configMaps, configMap("the-end"))).expect(201);
+      await reading;
+      assert.ok(changes.length > 100 && world.listings.length > 10 && world.watches.length > 10, "too little happened");
+      checkHistory({ ...world, changes });
+      api.close();
+    } finally {
+      await server.close();
+    }
+  });
+}
