@@ -26,6 +26,8 @@ interface World {
   readonly unknown: Set<string>;
   /** Versions lists were given, to go back to. */
   readonly versions: number[];
+  /** Makes objects long enough that history leaves memory. */
+  readonly padding: string;
   isOver: boolean;
   /** The first thing that went wrong. */
   problem: unknown;
@@ -71,7 +73,9 @@ async function write(world: World, id: number, roll: Dice): Promise<void> {
     const choice = roll(100);
     if (choice < 30) {
       const labels = roll(2) === 0 ? { marked: "1" } : {};
-      const answer = (await api.post(place.configMaps, configMap(name, { count: "0" }, { labels }))).expect([201, 409]);
+      const answer = (
+        await api.post(place.configMaps, configMap(name, { count: "0", pad: world.padding }, { labels }))
+      ).expect([201, 409]);
       if (answer.status === 201) done("create", answer);
     } else if (choice < 55) {
       const seen = await api.get(path);
@@ -214,7 +218,9 @@ for (const [index, domain] of domains.entries()) {
   }, async (t) => {
     const seed = Number(process.env["SIM_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`SIM_SEED=${seed}`);
-    const storage = index === 0 ? ({ storage: "disk" } as const) : {};
+    // On disk with so little memory for history that the past is read from the log.
+    const isDisk = index === 0;
+    const storage = isDisk ? ({ storage: "disk", historyMemoryBytes: 2 ** 20 } as const) : {};
     const server = await openServer(domain, { ...gated, ...storage });
     try {
       const api = new Api(server);
@@ -230,6 +236,7 @@ for (const [index, domain] of domains.entries()) {
         watches: [],
         unknown: new Set(),
         versions: [Number(start)],
+        padding: "x".repeat(isDisk ? 6000 : 10),
         isOver: false,
         problem: undefined,
       };
