@@ -411,7 +411,7 @@ export class Store {
       const old = this.object(entry);
       const wanted = await options.transform(old);
       if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
-      const insists = this.#checkVersion(wanted, entry, name);
+      this.#checkVersion(wanted, entry, name);
       let next = this.#keepSystemFields(wanted, old);
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
@@ -428,7 +428,8 @@ export class Store {
           this.#objects.encode(definition, next, revision),
         );
         if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
-        entry = this.#retry(result.current, insists, name);
+        // Somebody wrote first. A version that was insisted on is refused when it is looked at again.
+        entry = result.current;
         continue;
       }
       if (jsonEquals(next, old)) return { object: old, entry, created: false };
@@ -441,17 +442,8 @@ export class Store {
         ttl === 0 ? undefined : ttl,
       );
       if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
-      entry = this.#retry(result.current, insists, name);
+      entry = result.current;
     }
-  }
-
-  /** What to try next after somebody else wrote first. */
-  #retry(current: Entry | undefined, insists: boolean, name: string): Entry | undefined {
-    if (insists) {
-      if (current === undefined) throw notFound(this.definition, name);
-      throw conflict(this.definition, name, modified);
-    }
-    return current;
   }
 
   #checkUid(wanted: ApiObject, old: ApiObject, name: string): void {
@@ -461,12 +453,12 @@ export class Store {
     throw conflict(this.definition, name, reason);
   }
 
-  /** Whether the new object insists on a version; throws when it is not the present one. */
-  #checkVersion(wanted: ApiObject, entry: Entry, name: string): boolean {
+  /** Throws when the new object insists on a version that is not the present one. */
+  #checkVersion(wanted: ApiObject, entry: Entry, name: string): void {
     const { definition } = this;
     const { resourceVersion = "" } = wanted.metadata;
     if (resourceVersion === "" || resourceVersion === "0") {
-      if (definition.unconditionalUpdate) return false;
+      if (definition.unconditionalUpdate) return;
       throw invalid({ group: definition.group, kind: definition.resource }, name, [
         {
           type: "FieldValueInvalid",
@@ -479,7 +471,6 @@ export class Store {
       if (!/^[0-9]+$/.test(resourceVersion)) this.parseVersion(resourceVersion);
       throw conflict(definition, name, modified);
     }
-    return true;
   }
 
   /** Metadata a write cannot change comes from the old object. */
