@@ -35,6 +35,7 @@ export function listPieces(
   );
   const tail = Buffer.from("]}\n");
   const layout = layoutOf(definition);
+  for (const entry of entries) objects.checkShape(definition, entry);
   if (definition.origin === "builtin" && !layout.converts) {
     return joined(head, tail, entries, layout.prefix.length, true);
   }

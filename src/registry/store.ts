@@ -372,7 +372,7 @@ export class Store {
     attributes: WriteAttributes,
     options: {
       transform(current: ApiObject | undefined): Promise<ApiObject> | ApiObject;
-      /** The version the client insists on is that of the new object (PUT) or the one it put there (PATCH). */
+      /** Called again with what somebody else wrote when they were faster. */
       validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
       /** Creating is permitted and meant. */
       allowCreate: boolean;

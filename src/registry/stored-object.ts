@@ -103,6 +103,8 @@ function decodeStored(entry: Entry): ApiObject {
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
 
+const closingBrace = 0x7d;
+
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
   /** Decoded objects are dropped in the order they were made once this many newer ones exist. */
@@ -140,6 +142,18 @@ export class StoredObjects {
       entry.view = view;
     }
     return entry.view as EntryView; // only this class writes it
+  }
+
+  /**
+   * Throws `storageReadError` when bytes this process did not write do not begin and end as an encoding of ours. Costs
+   * next to nothing, so that whole lists can be looked over before they are sent.
+   */
+  checkShape(definition: ResourceDefinition, entry: Entry): void {
+    if (entry.view !== undefined) return;
+    const { prefix } = layoutOf(definition);
+    const { value } = entry;
+    const isWhole = value.length > prefix.length && value.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
+    if (!isWhole || value[value.length - 2] !== closingBrace) this.view(entry);
   }
 
   /** Decoded object of an entry in its stored version. Shared and read-only. */
