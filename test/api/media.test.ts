@@ -5,6 +5,7 @@ import { load } from "js-yaml";
 import { asTable } from "../client.ts";
 import { type Api, gated, suite, withOwnServer } from "../harness.ts";
 import { claim, configMap, namespace, placeOf } from "../objects.ts";
+import { entry, envelope, field } from "../protobuf.ts";
 import { absent } from "../view.ts";
 
 const inBothDomains = suite();
@@ -200,4 +201,67 @@ withOwnServer("compression can be switched off [MEDIA-27] [GATE-04]", uncompress
   (await api.post(configMaps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
   const answer = (await api.get(configMaps, gzip)).expect(200, { "items.length": 1 });
   assert.equal(answer.headers["content-encoding"], undefined);
+});
+
+const protobuf = "application/vnd.kubernetes.protobuf";
+
+inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api) => {
+  const { configMaps, leases, ns } = await api.place();
+  const metadata = field(
+    1,
+    field(1, "m1"),
+    entry(11, "a", "1"),
+    entry(12, "example.com/note", "ü"),
+    field(14, "example.com/hold"),
+  );
+  const body = envelope("v1", "ConfigMap", metadata, entry(2, "k", "v"), entry(2, "empty", ""));
+  (await api.post(configMaps, body, { type: protobuf, accept: "application/json" })).expect(201, {
+    kind: "ConfigMap",
+    apiVersion: "v1",
+    "metadata.name": "m1",
+    "metadata.namespace": ns,
+    "metadata.labels": { a: "1" },
+    "metadata.annotations": { "example.com/note": "ü" },
+    "metadata.finalizers": ["example.com/hold"],
+    data: { k: "v", empty: "" },
+  });
+  const changed = envelope("v1", "ConfigMap", field(1, field(1, "m1")), entry(2, "k", "w"));
+  (await api.put(`${configMaps}/m1`, changed, { type: protobuf, accept: "application/json" })).expect(200, {
+    data: { k: "w" },
+  });
+  // holderIdentity = 1, leaseDurationSeconds = 2, of the spec, which is field 2.
+  const lease = envelope(
+    api.name("coordination.k8s.io/v1"),
+    "Lease",
+    field(1, field(1, "l1")),
+    field(2, field(1, "me"), Buffer.from([0x10, 30])),
+  );
+  (await api.post(leases, lease, { type: protobuf, accept: "application/json" })).expect(201, {
+    "spec.holderIdentity": "me",
+    "spec.leaseDurationSeconds": 30,
+  });
+});
+
+inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-13]", async (api) => {
+  const { configMaps } = await api.place();
+  const good = envelope("v1", "ConfigMap", field(1, field(1, "m1")), entry(2, "k", "v"));
+  const bodies = [
+    good.subarray(4),
+    Buffer.from("{}"),
+    Buffer.from(JSON.stringify(configMap("m1"))),
+    good.subarray(0, 4),
+    ...[6, 9, 15, 20, good.length - 5].map((length) => good.subarray(0, length)),
+    Buffer.concat([good.subarray(0, 4), Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f])]),
+    Buffer.concat([good.subarray(0, 4), Buffer.alloc(10_000, 0xff)]),
+    Buffer.concat([good.subarray(0, 4), Buffer.alloc(10_000, 0x0b)]),
+    envelope("v1", "ConfigMap", Buffer.from([0x0f])),
+    envelope("v1", "Secret", field(1, field(1, "m1"))),
+    envelope("v1", "Nothing", field(1, field(1, "m1"))),
+  ];
+  for (const [index, body] of bodies.entries()) {
+    const answer = await api.post(configMaps, body, { type: protobuf, accept: "application/json" });
+    assert.ok(answer.status >= 400 && answer.status < 500, `body ${index}: ${answer.title}`);
+    answer.has({ kind: "Status", status: "Failure" });
+  }
+  (await api.get(configMaps)).expect(200, { items: [] });
 });
