@@ -106,9 +106,7 @@ for (const domain of domains) {
     assert.deepEqual(write.encoded, ["one"]);
   });
 
-  test(`${domain}: an object written by an earlier process is looked at once and never encoded again`, {
-    skip,
-  }, async () => {
+  test(`${domain}: an object written by an earlier process is read without being decoded`, { skip }, async () => {
     const settings = { ...gated, storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
     const before = new Api(await openServer(domain, settings));
     const { configMaps } = await before.place();
@@ -117,15 +115,11 @@ for (const domain of domains) {
     const server = await openServer(domain, settings);
     servers.push(server);
     const api = new Api(server);
-    const read = () =>
-      encodings(async () => {
-        assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
-        assert.ok((await bytesOf(api, configMaps)).includes('"name":"m19"'));
-      });
-    const first = await read();
-    assert.deepEqual(first.encoded, []);
-    assert.ok(first.decoded.length <= 20, first.decoded.join());
-    assert.deepEqual(await read(), { encoded: [], decoded: [] });
+    const reads = await encodings(async () => {
+      assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
+      assert.ok((await bytesOf(api, configMaps)).includes('"name":"m19"'));
+    });
+    assert.deepEqual(reads, { encoded: [], decoded: [] });
   });
 
   test(`${domain}: a watch event is encoded once for all watchers`, { skip }, async () => {
