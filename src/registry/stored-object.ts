@@ -179,8 +179,7 @@ export class StoredObjects {
   /** The bytes GET answers, newline included. The stored bytes themselves where the version is the stored one. */
   servedBytes(definition: ResourceDefinition, entry: Entry): Buffer {
     const layout = layoutOf(definition);
-    // Bytes this process did not write are looked at once before they are served.
-    if (entry.view === undefined) this.view(entry);
+    this.checkShape(definition, entry);
     if (layout.sameBytes) return entry.value;
     if (layout.converts) return Buffer.from(`${JSON.stringify(this.object(definition, entry))}\n`);
     return Buffer.concat([layout.servedPrefix, entry.value.subarray(layout.prefix.length)]);
