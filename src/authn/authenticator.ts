@@ -1,4 +1,5 @@
 /** Who sent a request. The face of all authenticators, and the two that are made of others. */
+import { andThen, type Soon } from "#std/soon.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
 /** What authenticators may look at: the part of a request that says who sends it. */
@@ -33,7 +34,7 @@ export type Authentication =
 export const noCredentials: Authentication = { outcome: "none" };
 
 export interface Authenticator {
-  authenticate(credentials: Credentials): Authentication | Promise<Authentication>;
+  authenticate(credentials: Credentials): Soon<Authentication>;
 }
 
 /**
@@ -42,33 +43,49 @@ export interface Authenticator {
  */
 export function union(authenticators: readonly Authenticator[]): Authenticator {
   return {
-    async authenticate(credentials) {
-      const reasons: string[] = [];
-      for (const authenticator of authenticators) {
-        const answer = await authenticator.authenticate(credentials);
-        if (answer.outcome === "user") return answer;
-        if (answer.outcome === "refused") reasons.push(answer.reason);
-      }
-      return reasons.length === 0 ? noCredentials : { outcome: "refused", reason: reasons.join("; ") };
-    },
+    authenticate: (credentials) => firstUser(authenticators, (one) => one.authenticate(credentials)),
   };
+}
+
+/** Asks in turn until one knows the user; `refused` with all reasons when some refused and nobody did. */
+export function firstUser<T>(
+  asked: readonly T[],
+  ask: (one: T) => Soon<Authentication>,
+  from = 0,
+  reasons: readonly string[] = [],
+): Soon<Authentication> {
+  for (let i = from; i < asked.length; i++) {
+    const answer = ask(asked[i]!);
+    if (answer instanceof Promise) {
+      return answer.then((late) =>
+        late.outcome === "user" ? late : firstUser(asked, ask, i + 1, withReason(reasons, late)),
+      );
+    }
+    if (answer.outcome === "user") return answer;
+    reasons = withReason(reasons, answer);
+  }
+  return reasons.length === 0 ? noCredentials : { outcome: "refused", reason: reasons.join("; ") };
+}
+
+function withReason(reasons: readonly string[], answer: Authentication): readonly string[] {
+  return answer.outcome === "refused" ? [...reasons, answer.reason] : reasons;
 }
 
 /** Adds `system:authenticated` to whoever `inner` knows, the anonymous user excepted. */
 export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
   const known = new WeakMap<UserInfo, Authentication>();
   return {
-    async authenticate(credentials) {
-      const answer = await inner.authenticate(credentials);
-      if (answer.outcome !== "user") return answer;
-      // Authenticators that keep their users give the same object again.
-      let added = known.get(answer.user);
-      if (added === undefined) {
-        added = { outcome: "user", user: authenticated(answer.user) };
-        known.set(answer.user, added);
-      }
-      return added;
-    },
+    authenticate: (credentials) =>
+      andThen(inner.authenticate(credentials), (answer) => {
+        if (answer.outcome !== "user") return answer;
+        // Authenticators that keep their users give the same object again.
+        let added = known.get(answer.user);
+        if (added === undefined) {
+          added = { outcome: "user", user: authenticated(answer.user) };
+          known.set(answer.user, added);
+        }
+        return added;
+      }),
   };
 }
 
@@ -84,11 +101,10 @@ function authenticated(user: UserInfo): UserInfo {
 export function orAnonymous(inner: Authenticator, paths: readonly string[] = []): Authenticator {
   const allowed = new Set(paths);
   return {
-    async authenticate(credentials) {
-      const answer = await inner.authenticate(credentials);
-      if (answer.outcome !== "none" || (allowed.size > 0 && !allowed.has(credentials.path))) return answer;
-      return anonymous;
-    },
+    authenticate: (credentials) =>
+      andThen(inner.authenticate(credentials), (answer) =>
+        answer.outcome !== "none" || (allowed.size > 0 && !allowed.has(credentials.path)) ? answer : anonymous,
+      ),
   };
 }
 

@@ -1,15 +1,16 @@
 /** `Authorization: Bearer <token>`. Source: RFC 6750 section 2.1 and upstream's `authentication/request/bearertoken`. */
-import { type Authentication, type Authenticator, noCredentials } from "./authenticator.ts";
+import { andThen, type Soon } from "#std/soon.ts";
+import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
 
 /** Knows the users behind tokens of one kind. `none`: not one of mine. */
 export interface TokenAuthenticator {
-  authenticateToken(token: string): Authentication | Promise<Authentication>;
+  authenticateToken(token: string): Soon<Authentication>;
 }
 
 /** Asks for each bearer token one after the other. A token that nobody knows is refused. */
 export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticator {
   return {
-    async authenticate(credentials) {
+    authenticate(credentials) {
       const header = credentials.headers["authorization"];
       if (header === undefined) return noCredentials;
       const token = tokenOf(header);
@@ -18,17 +19,15 @@ export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticato
         if (hasMoreParts(header)) credentials.warnings.push(extraSpace);
         return noCredentials;
       }
-      const reasons: string[] = [];
-      for (const authenticator of tokens) {
-        const answer = await authenticator.authenticateToken(token);
-        if (answer.outcome === "user") return answer;
-        if (answer.outcome === "refused") reasons.push(answer.reason);
-      }
-      return { outcome: "refused", reason: reasons.length === 0 ? "invalid bearer token" : reasons.join("; ") };
+      return andThen(
+        firstUser(tokens, (one) => one.authenticateToken(token)),
+        (answer) => (answer.outcome === "none" ? unknownToken : answer),
+      );
     },
   };
 }
 
+const unknownToken: Authentication = { outcome: "refused", reason: "invalid bearer token" };
 const extraSpace = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 /**

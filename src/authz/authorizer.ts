@@ -1,4 +1,5 @@
 /** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
+import type { Soon } from "#std/soon.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 /** One action, as rules name it. */
@@ -27,20 +28,38 @@ export interface Verdict {
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
 export interface Authorizer {
-  authorize(attributes: Attributes): Verdict | Promise<Verdict>;
+  authorize(attributes: Attributes): Soon<Verdict>;
 }
 
 /** Asks in order; the first allow or deny is final. Without either, the reasons of all are put together. */
 export function union(authorizers: readonly Authorizer[]): Authorizer {
   return {
-    async authorize(attributes) {
-      let reasons = "";
-      for (const authorizer of authorizers) {
-        const verdict = await authorizer.authorize(attributes);
-        if (verdict.decision !== "noOpinion") return verdict;
-        if (verdict.reason !== "") reasons += reasons === "" ? verdict.reason : `\n${verdict.reason}`;
-      }
-      return reasons === "" ? noOpinion : { decision: "noOpinion", reason: reasons };
-    },
+    authorize: (attributes) => firstDecision(authorizers, attributes, 0, ""),
   };
+}
+
+function firstDecision(
+  authorizers: readonly Authorizer[],
+  attributes: Attributes,
+  from: number,
+  earlier: string,
+): Soon<Verdict> {
+  let reasons = earlier;
+  for (let i = from; i < authorizers.length; i++) {
+    const verdict = authorizers[i]!.authorize(attributes);
+    if (verdict instanceof Promise) {
+      return verdict.then((late) =>
+        late.decision === "noOpinion"
+          ? firstDecision(authorizers, attributes, i + 1, joined(reasons, late.reason))
+          : late,
+      );
+    }
+    if (verdict.decision !== "noOpinion") return verdict;
+    reasons = joined(reasons, verdict.reason);
+  }
+  return reasons === "" ? noOpinion : { decision: "noOpinion", reason: reasons };
+}
+
+function joined(reasons: string, reason: string): string {
+  return reason === "" || reasons === "" ? reasons + reason : `${reasons}\n${reason}`;
 }

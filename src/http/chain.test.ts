@@ -60,7 +60,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
       return route(request);
     },
   });
-  const send: Fixture["send"] = (line, headers = {}, h2 = false) => handle(requestOf(line, headers, h2, clock));
+  const send: Fixture["send"] = async (line, headers = {}, h2 = false) => handle(requestOf(line, headers, h2, clock));
   return { clock, logged, routed, send };
 }
 

@@ -21,6 +21,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
+import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
 import { Gzip } from "./gzip.ts";
 import { IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
@@ -89,7 +90,7 @@ export interface ListenerOptions {
   /** Compress long replies; on by default. */
   readonly compress?: boolean;
   /** Must not reject: errors are replies by then. If it does, the answer is a bare 500 and a line in the log. */
-  handle(request: ApiRequest): Promise<Reply>;
+  handle(request: ApiRequest): Soon<Reply>;
   /** A connection ended with an error before TLS stood. */
   handshakeFailed?(): void;
   readonly log: TransportLog;
@@ -367,17 +368,26 @@ class TlsListener implements Listener {
   #serve(connection: Connection, exchange: Exchange): void {
     connection.exchanges.add(exchange);
     this.#requests++;
-    void this.#answer(connection, exchange);
+    let reply: Soon<Reply>;
+    try {
+      reply = this.#options.handle(exchange.request);
+    } catch (error) {
+      reply = this.#failed(exchange, error);
+    }
+    if (!(reply instanceof Promise)) this.#answer(connection, exchange, reply);
+    else {
+      void reply
+        .catch((error: unknown) => this.#failed(exchange, error))
+        .then((late) => this.#answer(connection, exchange, late));
+    }
   }
 
-  async #answer(connection: Connection, exchange: Exchange): Promise<void> {
-    let reply: Reply;
-    try {
-      reply = await this.#options.handle(exchange.request);
-    } catch (error) {
-      this.#options.log.error({ error, path: exchange.request.path }, "a request had no reply");
-      reply = { code: 500, contentType: "text/plain; charset=utf-8", bytes: Buffer.from("Internal Server Error\n") };
-    }
+  #failed(exchange: Exchange, error: unknown): Reply {
+    this.#options.log.error({ error, path: exchange.request.path }, "a request had no reply");
+    return { code: 500, contentType: "text/plain; charset=utf-8", bytes: Buffer.from("Internal Server Error\n") };
+  }
+
+  #answer(connection: Connection, exchange: Exchange, reply: Reply): void {
     try {
       const { session } = connection;
       if (session === undefined) exchange.send(reply, this.#stopping || reply.closeConnection === true);

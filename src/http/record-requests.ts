@@ -1,6 +1,7 @@
 /** Counts every request and its answer, errors included, under kube-apiserver's metric names, and logs it if asked. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
+import { andThen } from "#std/soon.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Filter } from "./filters/filter.ts";
 import { isLongRunning } from "./request-info.ts";
@@ -9,30 +10,31 @@ import type { RequestMetrics } from "./request-metrics.ts";
 /** For `observe` of the chain. Long-running requests are counted and logged when they end. */
 export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log): Filter {
   const isLogged = log.enabled("debug");
-  return async (request, next) => {
+  return (request, next) => {
     const started = clock.monotonic();
     const record = (code: number, bytes: number): void => {
       const ms = clock.monotonic() - started;
       metrics.record(request, code, ms / 1000, bytes);
       if (isLogged) log.debug(lineOf(request, code, ms), "HTTP");
     };
-    const reply = await next(request);
-    const { code } = reply;
-    if (code === 429 || code === 504) metrics.terminated(request, code);
-    if (reply.stream === undefined || !isLongRunning(request.info)) {
-      record(code, lengthOf(reply));
-      return reply;
-    }
-    const underWay = metrics.longRunning(request);
-    underWay.add(1);
-    return {
-      ...reply,
-      done() {
-        underWay.add(-1);
-        record(code, 0);
-        reply.done?.();
-      },
-    };
+    return andThen(next(request), (reply) => {
+      const { code } = reply;
+      if (code === 429 || code === 504) metrics.terminated(request, code);
+      if (reply.stream === undefined || !isLongRunning(request.info)) {
+        record(code, lengthOf(reply));
+        return reply;
+      }
+      const underWay = metrics.longRunning(request);
+      underWay.add(1);
+      return {
+        ...reply,
+        done() {
+          underWay.add(-1);
+          record(code, 0);
+          reply.done?.();
+        },
+      };
+    });
   };
 }
 

@@ -5,7 +5,8 @@
  * Buffer shared by all watchers: its chunk frame is made once and written to each socket as it is, about 10 us a
  * watcher, nearly all of it TLS and the system call. Numbers and how to get them: `listener.ts`.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { Writable } from "node:stream";
 import type { Clock } from "#std/clock.ts";
@@ -46,6 +47,8 @@ interface Wire {
   destroy(): void;
   /** Whether bytes wait for a peer that does not take them. */
   readonly blocked: boolean;
+  /** Calls back once the peer took what was written, or is gone. */
+  onTaken(callback: () => void): void;
 }
 
 /**
@@ -271,11 +274,7 @@ export class Exchange {
   #handedOver(): void {
     this.finish();
     const wire = this.#wire;
-    if (!wire.blocked || wire.body.destroyed) return;
-    const cancel = this.#settings.clock.after(this.#settings.stallMs, () => {
-      if (!wire.body.writableFinished) wire.destroy();
-    });
-    wire.body.once("close", cancel);
+    if (wire.blocked) wire.onTaken(this.#settings.clock.after(this.#settings.stallMs, () => wire.destroy()));
   }
 }
 
@@ -372,6 +371,8 @@ export class Http1Wire implements Wire {
   readonly #clock: Clock;
   /** The client is still sending a long body, and must see the reply before the connection closes. */
   #lingers = false;
+  /** The socket that got the whole reply, past the response object. */
+  #writtenTo: Socket | undefined;
 
   constructor(message: IncomingMessage, response: ServerResponse, request: IncomingRequest, clock: Clock) {
     this.#message = message;
@@ -386,7 +387,7 @@ export class Http1Wire implements Wire {
   }
 
   get gone(): boolean {
-    return this.#response.destroyed || this.#response.writableEnded;
+    return this.#writtenTo !== undefined || this.#response.destroyed || this.#response.writableEnded;
   }
 
   head(code: number, headers: string[], length: number): void {
@@ -395,17 +396,52 @@ export class Http1Wire implements Wire {
   }
 
   whole(code: number, headers: string[], bytes: Buffer | undefined, length: number): void {
+    const empty = bytes === undefined || bytes.length === 0;
+    if (!empty && bytes.length <= recordMax && this.#isPlain(headers)) {
+      this.#writeRecord(code, headers, bytes);
+      return;
+    }
     this.#writeHead(code, headers, length);
     const response = this.#response;
-    const empty = bytes === undefined || bytes.length === 0;
     if (this.#lingers) {
       if (empty) response.flushHeaders();
       else response.write(bytes);
       this.end();
     } else if (empty) response.end();
-    // As a string it leaves in one write together with the header, which is a string as well.
-    else if (bytes.length <= stringMax) response.end(bytes.toString("latin1"), "latin1");
     else response.end(bytes);
+  }
+
+  /** The connection stays, it is this reply's turn, and nothing of the request is left to read. */
+  #isPlain(headers: readonly string[]): boolean {
+    const response = this.#response;
+    return (
+      response.socket?.writableNeedDrain === false &&
+      response.shouldKeepAlive &&
+      this.#message.httpVersionMinor === 1 &&
+      !this.#request.bodyPending &&
+      !headers.includes("Connection")
+    );
+  }
+
+  /**
+   * Head and body as one Buffer, straight to the socket: a fifth less work than through the response object, half of
+   * it the collector's. The response only hears that it is finished, and frees the connection for the next request.
+   */
+  #writeRecord(code: number, headers: readonly string[], bytes: Buffer): void {
+    let head = `HTTP/1.1 ${code} ${STATUS_CODES[code] ?? ""}\r\n`;
+    for (let i = 0; i < headers.length; i += 2) {
+      const value = headers[i + 1]!;
+      if (unsafeValue.test(value)) throw new TypeError(`the header ${headers[i]} has a value that cannot be sent`);
+      head += `${headers[i]}: ${value}\r\n`;
+    }
+    head += `Content-Length: ${bytes.length}\r\nDate: ${dateHeader(this.#clock.now())}\r\n\r\n`;
+    const record = Buffer.allocUnsafe(head.length + bytes.length);
+    record.write(head, 0, head.length, "latin1");
+    record.set(bytes, head.length);
+    const socket = this.#response.socket!;
+    this.#writtenTo = socket;
+    socket.write(record);
+    this.#response.emit("finish");
   }
 
   #writeHead(code: number, headers: string[], length: number): void {
@@ -455,21 +491,53 @@ export class Http1Wire implements Wire {
   }
 
   destroy(): void {
-    this.#response.destroy();
+    (this.#writtenTo ?? this.#response).destroy();
   }
 
   get blocked(): boolean {
-    const { socket } = this.#response;
+    if (this.#writtenTo !== undefined) return this.#writtenTo.writableNeedDrain;
+    const { destroyed, socket } = this.#response;
     // Without a socket it waits for an earlier reply of the same connection.
-    return socket === null || socket.writableNeedDrain;
+    return !destroyed && (socket === null || socket.writableNeedDrain);
+  }
+
+  onTaken(callback: () => void): void {
+    const socket = this.#writtenTo;
+    if (socket === undefined) {
+      this.#response.once("close", callback);
+      return;
+    }
+    const settle = (): void => {
+      socket.off("drain", settle);
+      socket.off("close", settle);
+      callback();
+    };
+    socket.on("drain", settle);
+    socket.on("close", settle);
   }
 }
 
-const stringMax = 8 * 1024;
+/** Head and body up to this length are put together; one TLS record holds 16 KiB. */
+const recordMax = 15 * 1024;
+/** What would end a header line, or is no Latin-1. */
+const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
 const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
 /** The rest of a body up to this length is read and forgotten, and the connection kept. */
 const shortBody = 256 * 1024;
+
+let dateSecond = -1;
+let dateText = "";
+
+/** The `Date` of a reply, made once a second. */
+function dateHeader(nowMs: number): string {
+  const second = Math.floor(nowMs / 1000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateText = new Date(second * 1000).toUTCString();
+  }
+  return dateText;
+}
 
 function isShort(message: IncomingMessage): boolean {
   const { headers } = message;
@@ -611,7 +679,11 @@ export class Http2Wire implements Wire {
   }
 
   get blocked(): boolean {
-    return this.#stream.writableNeedDrain;
+    return !this.#stream.destroyed && this.#stream.writableNeedDrain;
+  }
+
+  onTaken(callback: () => void): void {
+    this.#stream.once("close", callback);
   }
 }
 

@@ -8,6 +8,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
+import { andThen, type Soon } from "#std/soon.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import {
@@ -142,12 +143,18 @@ export class Store {
   }
 
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
-  async get(namespace: string, name: string, resourceVersion: string): Promise<Entry> {
-    if (resourceVersion !== "" && resourceVersion !== "0") await this.reach(resourceVersion);
-    else if (resourceVersion === "") await this.#backend.fresh();
-    const entry = this.#backend.get(this.key(namespace, name));
-    if (entry === undefined) throw notFound(this.definition, name);
-    return entry;
+  get(namespace: string, name: string, resourceVersion: string): Soon<Entry> {
+    const reached =
+      resourceVersion === ""
+        ? this.#backend.fresh()
+        : resourceVersion === "0"
+          ? undefined
+          : this.reach(resourceVersion);
+    return andThen<unknown, Entry>(reached, () => {
+      const entry = this.#backend.get(this.key(namespace, name));
+      if (entry === undefined) throw notFound(this.definition, name);
+      return entry;
+    });
   }
 
   /** Waits until reads see `resourceVersion`. */
@@ -346,7 +353,6 @@ export class Store {
     const {
       deletionTimestamp: _deletion,
       deletionGracePeriodSeconds: _grace,
-      generation: _generation,
       resourceVersion: _version,
       selfLink: _link,
       ...meta

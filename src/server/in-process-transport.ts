@@ -5,10 +5,11 @@
 import { randomUUID } from "node:crypto";
 import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
+import type { Soon } from "#std/soon.ts";
 import { unknownInfo, unknownUser } from "#http/incoming-request.ts";
 
 export interface InProcessOptions {
-  handle(request: ApiRequest): Promise<Reply>;
+  handle(request: ApiRequest): Soon<Reply>;
   /** A bearer token the server's authenticators know. */
   readonly token: string;
   readonly userAgent: string;

@@ -10,6 +10,7 @@ import { type Listener, openListener } from "#http/listener.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
+import type { Soon } from "#std/soon.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
@@ -140,10 +141,10 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   const ready = Promise.withResolvers<Assembled>();
   ready.promise.catch(() => undefined);
   let stopping: "no" | "delayed" | "draining" = "no";
-  const handle = async (request: ApiRequest): Promise<Reply> => {
+  const handle = (request: ApiRequest): Soon<Reply> => {
     if (stopping === "draining" && options.shutdownSendRetryAfter) return shuttingDown;
     if (assembled !== undefined) return assembled.handle(request);
-    return health.reply(request) ?? (await ready.promise).handle(request);
+    return health.reply(request) ?? ready.promise.then((later) => later.handle(request));
   };
   const started = health.startupStep("start-server");
 
@@ -246,7 +247,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
 }
 
 interface Listening extends Pick<Start, "options" | "inputs" | "log" | "clock" | "random"> {
-  readonly handle: (request: ApiRequest) => Promise<Reply>;
+  readonly handle: (request: ApiRequest) => Soon<Reply>;
   readonly handshakeFailed: () => void;
 }
 

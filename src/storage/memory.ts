@@ -23,7 +23,7 @@ export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
     get statistics() {
       return mvcc.statistics;
     },
-    fresh: () => Promise.resolve(),
+    fresh() {},
     waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
     get: (key) => mvcc.get(key),
     getAt: (key, revision) => mvcc.getAt(key, revision),

@@ -179,7 +179,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       return mvcc.statistics;
     },
     // One process has the store, and what it acknowledged is visible to it already.
-    fresh: () => Promise.resolve(),
+    fresh() {},
     waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
     get: (key) => mvcc.get(key),
     getAt: (key, revision) => mvcc.getAt(key, revision),

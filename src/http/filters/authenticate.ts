@@ -1,6 +1,7 @@
 /** Finds out who asks, or answers 401. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import { unauthorized } from "#meta/status-error.ts";
+import { andThen } from "#std/soon.ts";
 import type { Filter } from "./filter.ts";
 
 export interface AuthenticateOptions {
@@ -9,14 +10,14 @@ export interface AuthenticateOptions {
 }
 
 export function authenticate({ authenticator, log }: AuthenticateOptions): Filter {
-  return async (request, next) => {
-    const answer = await authenticator.authenticate(request);
-    if (answer.outcome !== "user") {
-      const reason = answer.outcome === "refused" ? answer.reason : "no credentials";
-      log.debug({ reason, auditId: request.auditId }, "unable to authenticate the request");
-      throw unauthorized();
-    }
-    request.user = answer.user;
-    return next(request);
-  };
+  return (request, next) =>
+    andThen(authenticator.authenticate(request), (answer) => {
+      if (answer.outcome !== "user") {
+        const reason = answer.outcome === "refused" ? answer.reason : "no credentials";
+        log.debug({ reason, auditId: request.auditId }, "unable to authenticate the request");
+        throw unauthorized();
+      }
+      request.user = answer.user;
+      return next(request);
+    });
 }

@@ -1,6 +1,7 @@
 /** Asks whether the user may do it, and refuses names that no handler may see. */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
+import { andThen } from "#std/soon.ts";
 import type { ApiRequest } from "../api-request.ts";
 import { checkNames } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
@@ -12,15 +13,16 @@ export interface AuthorizeOptions {
 }
 
 export function authorize({ authorizer, errorReply }: AuthorizeOptions): Filter {
-  return async (request, next) => {
+  return (request, next) => {
     const attributes = attributesOf(request);
-    const verdict = await authorizer.authorize(attributes);
-    if (verdict.decision !== "allow") {
-      const reply = errorReply(request, forbiddenError(attributes, verdict.reason));
-      return withHeaders(reply, { "x-content-type-options": "nosniff" });
-    }
-    checkNames(request.info);
-    return next(request);
+    return andThen(authorizer.authorize(attributes), (verdict) => {
+      if (verdict.decision !== "allow") {
+        const reply = errorReply(request, forbiddenError(attributes, verdict.reason));
+        return withHeaders(reply, { "x-content-type-options": "nosniff" });
+      }
+      checkNames(request.info);
+      return next(request);
+    });
   };
 }
 

@@ -32,20 +32,24 @@ export interface CatchErrorsOptions {
 }
 
 export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
-  return async (request, next) => {
-    try {
-      return await next(request);
-    } catch (error) {
-      if (error instanceof StatusError) {
-        // The private story of a server's own failure is in the cause.
-        if (error.status.code >= 500 && error.cause !== undefined) {
-          log.error({ error: error.cause, ...describe(request) }, "a request failed");
-        }
-        return errorReply(request, error);
+  const answer = (request: ApiRequest, error: unknown): Reply => {
+    if (error instanceof StatusError) {
+      // The private story of a server's own failure is in the cause.
+      if (error.status.code >= 500 && error.cause !== undefined) {
+        log.error({ error: error.cause, ...describe(request) }, "a request failed");
       }
-      // An aborted request ends in errors of all kinds; nobody is left to read the answer.
-      if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
-      return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
+      return errorReply(request, error);
+    }
+    // An aborted request ends in errors of all kinds; nobody is left to read the answer.
+    if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
+    return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
+  };
+  return (request, next) => {
+    try {
+      const reply = next(request);
+      return reply instanceof Promise ? reply.catch((error: unknown) => answer(request, error)) : reply;
+    } catch (error) {
+      return answer(request, error);
     }
   };
 }

@@ -4,15 +4,17 @@
  * Source: upstream's `goaway` filter and `UnauthenticatedHTTP2DOSMitigation`.
  */
 import { isAnonymous } from "#authn/authenticator.ts";
+import { andThen } from "#std/soon.ts";
 import type { Random } from "#std/random.ts";
 import type { Filter } from "./filter.ts";
 
 /** `chance`: `--goaway-chance`, from 0 to 0.02. */
 export function goAway({ chance, random }: { readonly chance: number; readonly random: Random }): Filter {
-  return async (request, next) => {
-    const reply = await next(request);
-    if (request.protocol !== "HTTP/2.0") return reply;
-    const close = reply.code === 401 || isAnonymous(request.user) || (chance > 0 && random.next() < chance);
-    return close ? { ...reply, closeConnection: true } : reply;
+  return (request, next) => {
+    if (request.protocol !== "HTTP/2.0") return next(request);
+    return andThen(next(request), (reply) => {
+      const close = reply.code === 401 || isAnonymous(request.user) || (chance > 0 && random.next() < chance);
+      return close ? { ...reply, closeConnection: true } : reply;
+    });
   };
 }

@@ -10,7 +10,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { ErrorReply } from "./catch-errors.ts";
-import { type Filter, withHeaders } from "./filter.ts";
+import { type Filter, type Handler, withHeaders } from "./filter.ts";
 
 export interface ImpersonateOptions {
   readonly authorizer: Authorizer;
@@ -20,8 +20,9 @@ export interface ImpersonateOptions {
 
 export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptions): Filter {
   const authenticationGroup = domain.rename("authentication.k8s.io");
-  return async (request, next) => {
-    if (!asksToImpersonate(request)) return next(request);
+  return (request, next) => (asksToImpersonate(request) ? impersonated(request, next) : next(request));
+
+  async function impersonated(request: ApiRequest, next: Handler): Promise<Reply> {
     const wanted = wantedIdentity(request);
     if (wanted.user === "") return wanted.needsUser ? withoutUser(request) : next(request);
 
@@ -41,7 +42,7 @@ export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptio
     }
     request.user = identity(wanted);
     return next(request);
-  };
+  }
 }
 
 function asksToImpersonate(request: ApiRequest): boolean {

@@ -4,6 +4,8 @@
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
+import type { Soon } from "#std/soon.ts";
+import type { Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 
@@ -18,7 +20,7 @@ export interface MaxInFlightOptions {
 export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Filter {
   const reading = { count: 0, limit: reads };
   const writing = { count: 0, limit: writes };
-  return async (request, next) => {
+  return (request, next) => {
     if (isLongRunning(request.info)) return next(request);
     const kind = readVerbs.has(request.info.verb) ? reading : writing;
     if (kind.limit > 0 && kind.count >= kind.limit) {
@@ -27,12 +29,20 @@ export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Fil
     }
     kind.count++;
     observe?.(reading.count, writing.count);
-    try {
-      return await next(request);
-    } finally {
+    const leave = (): void => {
       kind.count--;
       observe?.(reading.count, writing.count);
+    };
+    let reply: Soon<Reply>;
+    try {
+      reply = next(request);
+    } catch (error) {
+      leave();
+      throw error;
     }
+    if (reply instanceof Promise) return reply.finally(leave);
+    leave();
+    return reply;
   };
 }
 

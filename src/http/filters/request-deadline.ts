@@ -36,7 +36,9 @@ export function requestDeadline({ clock, requestTimeoutMs }: RequestDeadlineOpti
       }
     }
     request.deadlineMs = request.receivedMs + timeoutMs;
-    return exact ? limited(clock, request, next(request)) : waiting.race(request, next(request));
+    const reply = next(request);
+    if (!(reply instanceof Promise)) return reply;
+    return exact ? limited(clock, request, reply) : waiting.race(request, reply);
   };
 }
 
