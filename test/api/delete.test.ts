@@ -240,3 +240,13 @@ inBothDomains("a claim is answered with the claim [EP-25] [DELST-05]", async (ap
   (await api.post(claims, claim("c1"))).expect(201);
   (await api.delete(`${claims}/c1`)).expect([200, 202], { kind: "PersistentVolumeClaim", "metadata.name": "c1" });
 });
+
+inBothDomains("preconditions hold for every object of a collection [DELOPT-09] [EP-27]", async (api) => {
+  const { maps, path, uid, version } = await one(api);
+  for (const preconditions of [{ uid: "other" }, { resourceVersion: "1" }, { uid, resourceVersion: "1" }]) {
+    (await api.delete(maps, options({ preconditions }))).refused(409, "Conflict", /in the precondition/);
+    (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
+  }
+  (await api.delete(maps, options({ preconditions: { uid, resourceVersion: version } }))).expect(200);
+  (await api.get(maps)).expect(200, { items: [] });
+});

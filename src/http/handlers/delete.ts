@@ -33,12 +33,8 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const list = listOptions(request.query, parts.domain);
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  const { preconditions: _preconditions, ...each } = options;
   await store.deleteCollection(listRequest(scope, list), (object) =>
-    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", {
-      ...each,
-      preconditions: undefined,
-    }),
+    remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options),
   );
   const { definition } = scope;
   const status: Status = {
