@@ -231,3 +231,10 @@ inBothDomains("patches of the status write the status only [PATCH-05] [PATCH-08]
     })
   ).expect(200, { "status.conditions.length": 2, "spec.storageClassName": "slow" });
 });
+
+inBothDomains("that an object is missing is said before anything about the patch [PATCH-13]", async (api) => {
+  const { configMaps } = await api.place();
+  for (const type of Object.values(patchTypes)) {
+    (await api.patch(`${configMaps}/none`, "{", type)).refused(404, "NotFound");
+  }
+});

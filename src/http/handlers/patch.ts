@@ -48,12 +48,16 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  const patch = readPatch(scope, type, bytes, options);
+  let patch: Patch | undefined;
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
     uidIsPrecondition: false,
-    // The present object is always given: patches other than apply do not create.
-    next: (current) => patched(scope, options, current!, patch),
+    next(current) {
+      // Read late: a missing object is the first thing a client hears of.
+      patch ??= readPatch(scope, type, bytes, options);
+      // The present object is always given: patches other than apply do not create.
+      return patched(scope, options, current!, patch);
+    },
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
 }
