@@ -51,6 +51,14 @@ export function inNamespace(scope: Scope, object: ApiObject): ApiObject {
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
+/** What a client that creates may not say about itself is dropped, before anybody owns it. */
+export function withoutSystemFields(object: ApiObject): ApiObject {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
+  if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
+  const { deletionTimestamp: _deletion, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 /** The name in a body must be that of the URL. */
 export function checkName(scope: Scope, object: ApiObject): void {
   const { name = "" } = object.metadata;

@@ -400,3 +400,23 @@ function withMeta(answer: Answer, metadata: Record<string, unknown>): unknown {
   const object = answer.value as { metadata: object };
   return { ...object, metadata: { ...object.metadata, ...metadata } };
 }
+
+inBothDomains(
+  "what only a deletion sets is dropped from a new object, and owned by nobody [META-12] [MF-08]",
+  async (api) => {
+    const { configMaps } = await api.place();
+    const marks = { deletionTimestamp: "2001-01-01T00:00:00Z", deletionGracePeriodSeconds: 5 };
+    (await api.post(configMaps, { metadata: { name: "a", ...marks } })).expect(201, {
+      "metadata.deletionTimestamp": absent,
+      "metadata.deletionGracePeriodSeconds": absent,
+      "metadata.managedFields": absent,
+    });
+  },
+);
+
+inBothDomains("a kind that counts no generations keeps the one it was created with [META-21]", async (api) => {
+  const { configMaps } = await api.place();
+  (await api.post(configMaps, { metadata: { name: "a", generation: 7 } })).expect(201, { "metadata.generation": 7 });
+  const patched = await api.patch(`${configMaps}/a`, { metadata: { generation: 9 }, data: { b: "1" } });
+  patched.expect(200, { "metadata.generation": 7 });
+});

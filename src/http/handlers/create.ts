@@ -9,6 +9,7 @@ import {
   inNamespace,
   readObject,
   withOwnership,
+  withoutSystemFields,
   writeAttributes,
 } from "../write-steps.ts";
 
@@ -17,7 +18,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
-  const named = dedupedOwners(scope, inNamespace(scope, body.object));
+  const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
   let object = withOwnership(scope, undefined, { ...body, object: named }, options);
   const name = object.metadata.name ?? "";
   const { admission } = parts;
