@@ -1,11 +1,12 @@
 /** Watch events as bytes: one encoder per form a client may negotiate. */
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { Status } from "#meta/status-error.ts";
+import { type Status, wrongView } from "#meta/status-error.ts";
 import { layoutOf } from "#registry/stored-object.ts";
 import type { Entry, Revision } from "#storage/backend.ts";
 import type { Negotiated } from "./negotiation.ts";
-import { metaApiVersion, tableRequest } from "./object-reply.ts";
+import { metaApiVersion, tableRequest, typeName } from "./object-reply.ts";
 import type { Scope } from "./scope.ts";
 import { partialText, tableText } from "./table.ts";
 import type { FrameEncoder } from "./watch-stream.ts";
@@ -25,7 +26,8 @@ export function frameEncoder(scope: Scope, negotiated: Negotiated): FrameEncoder
     return {
       name: text.name,
       event: (type, entry, revision) => frame(type, text.of(at(scope, entry, revision))),
-      bookmark: (revision, initialEnd) => frame("BOOKMARK", text.bookmark(bookmarkOf(scope, revision, initialEnd))),
+      bookmark: (revision, initialEnd) =>
+        frame("BOOKMARK", text.bookmark(bookmarkOf(scope, revision, initialEnd ? text.list : undefined))),
       error: (status) => frame("ERROR", JSON.stringify(status)),
     };
   }
@@ -43,8 +45,11 @@ export function frameEncoder(scope: Scope, negotiated: Negotiated): FrameEncoder
       end.copy(frame, start.length + bytes.length - 1);
       return frame;
     },
-    bookmark: (revision, initialEnd) =>
-      Buffer.from(`{"type":"BOOKMARK","object":${JSON.stringify(bookmarkOf(scope, revision, initialEnd))}}\n`),
+    bookmark(revision, initialEnd) {
+      const list = { kind: definition.listKind, apiVersion: layout.servedApiVersion };
+      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined);
+      return Buffer.from(`{"type":"BOOKMARK","object":${JSON.stringify(object)}}\n`);
+    },
     error: (status) => errorFrame(status),
   };
 }
@@ -60,7 +65,14 @@ function at(scope: Scope, entry: Entry, revision: Revision): ApiObject {
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
-function bookmarkOf(scope: Scope, revision: Revision, initialEventsEnd: boolean): ApiObject {
+/** What the initial events are a list of. */
+interface ListType {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+/** `ended`: the bookmark ends the initial events, which were a list of this type. */
+function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined): ApiObject {
   const { definition, parts } = scope;
   return {
     kind: definition.kind,
@@ -68,14 +80,25 @@ function bookmarkOf(scope: Scope, revision: Revision, initialEventsEnd: boolean)
     metadata: {
       resourceVersion: String(revision),
       creationTimestamp: null,
-      ...(initialEventsEnd ? { annotations: { [parts.domain.rename("k8s.io/initial-events-end")]: "true" } } : {}),
+      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended) }),
     },
+  };
+}
+
+/** Typed clients make the list they collected into from the second one, an empty list in base64. */
+function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType): Record<string, string> {
+  const blueprint = `${JSON.stringify({ kind, apiVersion, metadata: {}, items: null })}\n`;
+  return {
+    [domain.rename("k8s.io/initial-events-end")]: "true",
+    [domain.rename("kubernetes.io/initial-events-list-blueprint")]: Buffer.from(blueprint).toString("base64"),
   };
 }
 
 interface ObjectText {
   /** Empty when texts depend on the stream. */
   readonly name: string;
+  /** Type of the list of such objects. */
+  readonly list: ListType;
   of(object: ApiObject): string;
   bookmark(object: ApiObject): string;
 }
@@ -92,12 +115,15 @@ function objectText(scope: Scope, negotiated: Negotiated): ObjectText | undefine
       const meta = { resourceVersion: object.metadata.resourceVersion ?? "" };
       return tableText({ ...request, nowMs: clock.now() }, meta, [object], withColumns);
     };
-    return { name: "", of, bookmark: of };
+    return { name: "", list: { kind: "Table", apiVersion: metaApiVersion(scope, negotiated) }, of, bookmark: of };
+  }
+  if (negotiated.transform === "PartialObjectMetadataList") {
+    throw wrongView(negotiated.transform, false, typeName(scope.definition, scope.definition.kind));
   }
   if (negotiated.transform === "PartialObjectMetadata") {
     const apiVersion = metaApiVersion(scope, negotiated);
     const of = (object: ApiObject): string => partialText(object, apiVersion);
-    return { name: apiVersion, of, bookmark: of };
+    return { name: apiVersion, list: { kind: "PartialObjectMetadataList", apiVersion }, of, bookmark: of };
   }
   return undefined;
 }

@@ -93,11 +93,19 @@ export function negotiator(offered: readonly MediaType[]): Negotiator {
     group: choice.group,
     version: choice.version,
   });
+  const checkProducible = (request: NegotiatedRequest, list: boolean): void => {
+    const accept = request.headers["accept"];
+    if (accept === undefined || accept === "" || producible(accept, names)) return;
+    throw representationNotAcceptable(list ? listNames : names);
+  };
 
   return {
     answer(request, allows) {
       const choice = choose(request, allows);
-      if (choice === undefined) throw notAcceptable(names);
+      if (choice === undefined) {
+        checkProducible(request, false);
+        throw notAcceptable(names);
+      }
       return outcome(request, choice, choice.type.name);
     },
     transformed(request, allows) {
@@ -121,11 +129,7 @@ export function negotiator(offered: readonly MediaType[]): Negotiator {
       if (!names.includes(name)) throw unsupportedMediaType(names);
       return name;
     },
-    checkProducible(request, list) {
-      const accept = request.headers["accept"];
-      if (accept === undefined || accept === "" || producible(accept, names)) return;
-      throw representationNotAcceptable(list ? listNames : names);
-    },
+    checkProducible,
   };
 }
 

@@ -78,7 +78,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
 }
 
 /** Upstream: the Go type of what was asked for. */
-function typeName(definition: ResourceDefinition, kind: string): string {
+export function typeName(definition: ResourceDefinition, kind: string): string {
   if (definition.origin === "custom")
     return kind === definition.kind ? "unstructured.Unstructured" : "unstructured.UnstructuredList";
   return `${definition.version}.${kind}`;

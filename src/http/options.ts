@@ -6,6 +6,7 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbiddenField, goQuote, invalidField, notSupported, tooLong } from "#meta/field-error.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
+import { queryFlag } from "./request-info.ts";
 
 export interface ListOptions {
   readonly labelSelector: string;
@@ -39,11 +40,9 @@ export interface DeleteOptions {
   readonly ignoreStoreReadError: boolean;
 }
 
-/** A boolean parameter: present means true unless its value is `false` or `0`. */
+/** A boolean parameter; `undefined` when it is not there. */
 function flag(query: URLSearchParams, name: string): boolean | undefined {
-  const value = query.get(name);
-  if (value === null || value === "") return undefined;
-  return value !== "0" && value.toLowerCase() !== "false";
+  return query.has(name) ? queryFlag(query.get(name)) : undefined;
 }
 
 function integer(query: URLSearchParams, name: string): number | undefined {
@@ -63,12 +62,15 @@ function parseInteger(text: string): number {
 
 const matches = ["Exact", "NotOlderThan"];
 
-/** Options of list, watch and deletecollection. Throws 400 for what cannot be read, 422 for what may not be. */
-export function listOptions(query: URLSearchParams, domain: ApiDomain): ListOptions {
-  const options: ListOptions = {
+/**
+ * Options of list, watch and deletecollection; `watches` when the path asks to watch. Throws 400 for what cannot be
+ * read, 422 for what may not be.
+ */
+export function listOptions(query: URLSearchParams, domain: ApiDomain, watches = false): ListOptions {
+  const given: ListOptions = {
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: query.get("fieldSelector") ?? "",
-    watch: flag(query, "watch") ?? false,
+    watch: watches || (flag(query, "watch") ?? false),
     allowWatchBookmarks: flag(query, "allowWatchBookmarks") ?? false,
     resourceVersion: query.get("resourceVersion") ?? "",
     resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
@@ -77,6 +79,7 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain): ListOpti
     continue: query.get("continue") ?? "",
     sendInitialEvents: flag(query, "sendInitialEvents"),
   };
+  const options = given.watch ? withInitialEvents(given) : given;
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) {
     throw invalid({ group: domain.rename("meta.k8s.io"), kind: "ListOptions" }, "", errors);
@@ -109,27 +112,32 @@ function listErrors(options: ListOptions): FieldError[] {
   return errors;
 }
 
+/** A watch that starts with the state there is means a streaming list, its closing bookmark included. */
+function withInitialEvents(options: ListOptions): ListOptions {
+  const { resourceVersion, resourceVersionMatch, sendInitialEvents } = options;
+  if (sendInitialEvents !== undefined || resourceVersionMatch !== "") return options;
+  if (resourceVersion !== "" && resourceVersion !== "0") return options;
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" };
+}
+
 function watchErrors(options: ListOptions): FieldError[] {
   const { resourceVersionMatch, sendInitialEvents } = options;
+  const field = "resourceVersionMatch";
   const errors: FieldError[] = [];
+  if (sendInitialEvents !== undefined && resourceVersionMatch !== "NotOlderThan") {
+    errors.push(forbiddenField(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  }
+  if (resourceVersionMatch === "") return errors;
   if (sendInitialEvents === undefined) {
-    if (resourceVersionMatch !== "") {
-      errors.push(
-        forbiddenField(
-          "resourceVersionMatch",
-          "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        ),
-      );
-    }
-    return errors;
+    errors.push(
+      forbiddenField(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+    );
   }
   if (resourceVersionMatch !== "NotOlderThan") {
-    errors.push(
-      forbiddenField("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
-    );
-    if (resourceVersionMatch !== "") {
-      errors.push(notSupported("resourceVersionMatch", resourceVersionMatch, ["NotOlderThan"]));
-    }
+    errors.push(notSupported(field, resourceVersionMatch, ["NotOlderThan"]));
+  }
+  if (options.continue !== "") {
+    errors.push(forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"));
   }
   return errors;
 }
@@ -204,13 +212,13 @@ export function deleteOptions(
 ): DeleteOptions {
   const grace = integer(query, "gracePeriodSeconds");
   const orphan = flag(query, "orphanDependents");
-  const policy = query.get("propagationPolicy") ?? "";
+  const policy = query.get("propagationPolicy");
   const ignore = flag(query, "ignoreStoreReadErrorWithClusterBreakingPotential");
   const given: DeleteOptionsBody = body ?? {
     dryRun: query.getAll("dryRun"),
     ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(orphan === undefined ? {} : { orphanDependents: orphan }),
-    ...(policy === "" ? {} : { propagationPolicy: policy }),
+    ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
   };
   const errors: FieldError[] = [];

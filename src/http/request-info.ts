@@ -118,7 +118,7 @@ function asksToWatch(query: URLSearchParams): boolean {
  * The one name a list or watch selects by `fieldSelector`, for authorization by name; empty when it selects by
  * anything more, or when the options will be refused anyway.
  */
-function selectedName(query: URLSearchParams): string {
+export function selectedName(query: URLSearchParams): string {
   const selector = query.get("fieldSelector");
   if (selector === null) return "";
   for (const option of ["limit", "timeoutSeconds"]) {

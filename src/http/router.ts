@@ -9,7 +9,7 @@ import { getComputed, listComputed } from "./handlers/computed.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
-import { listCollection } from "./handlers/list.ts";
+import { listCollection, watchPath } from "./handlers/list.ts";
 import { patchObject } from "./handlers/patch.ts";
 import { updateObject } from "./handlers/update.ts";
 import type { HandlerParts, Scope } from "./scope.ts";
@@ -31,7 +31,7 @@ type Handler = (scope: Scope) => Promise<Reply>;
 const handlers: Readonly<Record<string, Handler>> = {
   get: getObject,
   list: listCollection,
-  watch: listCollection,
+  watch: watchPath,
   create: createObject,
   update: updateObject,
   patch: patchObject,
@@ -39,7 +39,7 @@ const handlers: Readonly<Record<string, Handler>> = {
   deletecollection: deleteCollection,
 };
 
-/** Verbs on a single object; the others are on the collection. */
+/** Verbs on a single object; the others are on the collection, and `watch` on both. */
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 export function createRouter(options: RouterOptions): (request: ApiRequest) => Promise<Reply> {
@@ -59,7 +59,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => P
     // authorized as something else.
     if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
     const single = pathName(request);
-    const verb = single === "" ? collectionVerb(request.method, info.verb) : info.verb;
+    const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
     if (handler === undefined) throw methodUnknown();
@@ -92,9 +92,11 @@ function pathName(request: ApiRequest): string {
   return request.info.parts[1] ?? "";
 }
 
-function collectionVerb(method: string, verb: string): string {
-  if (method === "GET" || method === "HEAD") return verb === "watch" ? "watch" : "list";
-  return verb;
+/** The verb a handler serves; one that nobody serves for other methods on paths that watch. */
+function verbOf({ method, info }: ApiRequest, single: string): string {
+  const reads = method === "GET" || method === "HEAD";
+  if (info.verb === "watch") return reads ? "watch" : "";
+  return single === "" && reads ? "list" : info.verb;
 }
 
 function checkVerb(definition: ResourceDefinition, subresource: string, verb: string, isSingle: boolean): void {
@@ -108,7 +110,8 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
   }
   const isThere = definition.stored || definition.computed !== undefined;
   if (!isThere && isSingle) throw resourceNotFound();
-  if (!definition.verbs.includes(verb) || singleVerbs.has(verb) !== isSingle || !isThere) throw methodUnknown();
+  const fits = verb === "watch" || singleVerbs.has(verb) === isSingle;
+  if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
 }
 
 function contextOf(request: ApiRequest): RequestContext {

@@ -265,3 +265,16 @@ inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-
   }
   (await api.get(configMaps)).expect(200, { items: [] });
 });
+
+inBothDomains("a refusal names what the route can produce, streams where it has them [MEDIA-20]", async (api) => {
+  const { configMaps } = await api.place();
+  (await api.post(configMaps, configMap("a"))).expect(201);
+  const accept = "text/plain";
+  const plain =
+    /^406: Not Acceptable\n\nAvailable representations: application\/json, application\/yaml, application\/vnd\.kubernetes\.protobuf$/;
+  const streams = /protobuf, application\/json;stream=watch, application\/vnd\.kubernetes\.protobuf;stream=watch$/;
+  (await api.get(`${configMaps}/a`, { accept })).refused(406, "NotAcceptable", plain);
+  (await api.delete(`${configMaps}/a`, undefined, { accept })).refused(406, "NotAcceptable", plain);
+  (await api.get(configMaps, { accept })).refused(406, "NotAcceptable", streams);
+  (await api.get(`${configMaps}?watch=1`, { accept })).refused(406, "NotAcceptable", streams);
+});

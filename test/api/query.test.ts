@@ -244,3 +244,18 @@ inBothDomains("parameters nobody knows are ignored [QP-20]", async (api) => {
   (await api.post(`${maps}?foo=1`, configMap("b"))).expect(201);
   (await api.post(maps.replace("configmaps", "persistentvolumeclaims"), claim("c1"))).expect(201);
 });
+
+inBothDomains("a boolean parameter without a value is true [QP-10] [QP-13] [QP-17]", async (api) => {
+  const maps = await some(api, ["a"]);
+  const watched = (await api.get(`${maps}?watch=&timeoutSeconds=1`)).expect(200);
+  assert.match(watched.text, /^\{"type":"ADDED"/);
+  (await api.get(`${maps}?sendInitialEvents=`)).refused(422, "Invalid", /sendInitialEvents is forbidden for list/);
+  (await api.patch(`${maps}/a?force=`, {})).refused(422, "Invalid", /may not be specified for non-apply patch/);
+  (await api.delete(`${maps}/a?orphanDependents=`)).expect(200, { "metadata.finalizers": ["orphan"] });
+});
+
+inBothDomains("a propagation policy without a value is none there is [QP-19]", async (api) => {
+  const maps = await some(api, ["a"]);
+  (await api.delete(`${maps}/a?propagationPolicy=`)).refused(422, "Invalid", /Unsupported value: ""/);
+  (await api.get(`${maps}/a`)).expect(200, { "metadata.deletionTimestamp": absent });
+});

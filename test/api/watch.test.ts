@@ -422,3 +422,62 @@ withOwnServer(
     assert.deepEqual(told(await stream.take(1)), ["ADDED after"]);
   },
 );
+
+inBothDomains(
+  "a watch from any or no version ends its initial events with a bookmark, if bookmarks were asked for [WATCH-05] [SEM-26] [SEM-27] [SEM-34]",
+  async (api) => {
+    const { maps } = await started(api, ["a"]);
+    for (const query of ["", "resourceVersion=0&"]) {
+      const stream = await api.watch(`${maps}?${query}allowWatchBookmarks=true`);
+      const [added, bookmark] = await stream.take(2);
+      added!.has({ type: "ADDED", "object.metadata.name": "a" });
+      bookmark!.has({
+        type: "BOOKMARK",
+        "object.kind": "ConfigMap",
+        "object.metadata.annotations[k8s.io/initial-events-end]": "true",
+      });
+      stream.close();
+    }
+  },
+);
+
+inBothDomains("the bookmark after the initial events carries an empty list of their kind [SEM-34]", async (api) => {
+  const { maps } = await started(api);
+  const asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  for (const [accept, kind] of [
+    ["application/json", "ConfigMapList"],
+    [asMetadata, "PartialObjectMetadataList"],
+  ] as const) {
+    const stream = await api.watch(`${maps}?allowWatchBookmarks=true`, { accept });
+    const bookmark = (await stream.next()).has({ type: "BOOKMARK" });
+    const key = "object.metadata.annotations[kubernetes.io/initial-events-list-blueprint]";
+    const list = JSON.parse(Buffer.from(bookmark.string(key), "base64").toString()) as Record<string, unknown>;
+    assert.deepEqual([list["kind"], list["items"]], [kind, null]);
+    stream.close();
+  }
+});
+
+inBothDomains("the old paths of watches are watches, of one object too [EP-12] [WATCH-01]", async (api) => {
+  const { maps, ns } = await started(api, ["a", "b"]);
+  const at = `/api/v1/watch/namespaces/${ns}/configmaps`;
+  const all = await api.watch(`${at}?labelSelector=`);
+  assert.deepEqual(told(await all.take(2)), ["ADDED a", "ADDED b"]);
+  const single = await api.watch(`${at}/b?fieldSelector=metadata.name%3Db`);
+  assert.deepEqual(told([await single.next()]), ["ADDED b"]);
+  const alone = (await api.get(`${at}/b?watch=false&timeoutSeconds=1`)).expect(200);
+  assert.equal(alone.text.trimEnd().split("\n").length, 1);
+  (await api.get(`${at}/b?fieldSelector=metadata.name%3Da`)).refused(400, "BadRequest", /doesn't match requested name/);
+  (await api.post(at, configMap("c"))).refused(405, "MethodNotAllowed");
+  (await api.delete(`${at}/b`)).refused(405, "MethodNotAllowed");
+  assert.deepEqual((await api.get(maps)).names(), ["a", "b"]);
+  const itself = await api.watch(`/api/v1/watch/namespaces/${ns}`);
+  (await itself.next()).has({ type: "ADDED", "object.kind": "Namespace", "object.metadata.name": ns });
+});
+
+inBothDomains("a watch's version match and continue token are refused together [SEM-20] [SEM-32]", async (api) => {
+  const { maps } = await started(api);
+  (await api.get(`${maps}?watch=1&continue=abc`)).refused(422, "Invalid", /forbidden when continue is provided/);
+  (await api.get(`${maps}?watch=1&resourceVersionMatch=Exact`)).refused(422, "Invalid", undefined, {
+    "details.causes.length": 2,
+  });
+});

@@ -1,18 +1,37 @@
-/** GET of a collection. */
+/** GET of a collection, and of the old paths that are a watch by themselves. */
 import type { Reply } from "../api-request.ts";
 import { listReply } from "../object-reply.ts";
 import { listOptions, type ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
+import { selectedName } from "../request-info.ts";
 import { selectionOf } from "../selection.ts";
+import { badRequest } from "#meta/status-error.ts";
 import type { ListRequest } from "#registry/store.ts";
 import { watchCollection } from "./watch.ts";
 
 export async function listCollection(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;
+  parts.negotiator.checkProducible(request, true);
   const options = listOptions(request.query, parts.domain);
   if (options.watch) return watchCollection(scope, options);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   return listReply(scope, negotiated, await store.list(listRequest(scope, options)));
+}
+
+/**
+ * GET of `…/watch/…`, which watches whatever the query says; of a single object when the path names one. Deprecated
+ * since 1.11, served by 1.32 all the same.
+ */
+export async function watchPath(scope: Scope): Promise<Reply> {
+  const { request, parts, name } = scope;
+  parts.negotiator.checkProducible(request, true);
+  const options = listOptions(request.query, parts.domain, true);
+  if (name === "") return watchCollection(scope, options);
+  if (options.fieldSelector !== "") {
+    if (selectedName(request.query) === name) return watchCollection(scope, options);
+    throw badRequest("fieldSelector metadata.name doesn't match requested name");
+  }
+  return watchCollection(scope, { ...options, fieldSelector: `metadata.name=${name.replace(/[\\,=]/g, "\\$&")}` });
 }
 
 /** What the store is asked for. */

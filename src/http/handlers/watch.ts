@@ -1,6 +1,6 @@
 /**
- * The watch of a collection. Where it starts: unset or 0 with the state there is, another version after that version,
- * `sendInitialEvents` with the state and a bookmark that says so.
+ * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
+ * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
  */
 import type { Entry, Revision } from "#storage/backend.ts";
 import type { Reply } from "../api-request.ts";
@@ -27,15 +27,15 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   let initial: readonly Entry[] = [];
   let after: Revision = revision;
   let initialEventsEnd: Revision | undefined;
-  if (sendInitialEvents ?? revision === 0) {
-    if (sendInitialEvents === true && revision > backend.revision) await store.reach(resourceVersion);
+  if (sendInitialEvents === true) {
+    if (revision > backend.revision) await store.reach(resourceVersion);
     const range = backend.range(prefix, isSingle ? { limit: 1 } : {});
     const { filter } = selection;
     initial = range.entries.filter(
       (entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)),
     );
     after = range.revision;
-    if (sendInitialEvents === true && options.allowWatchBookmarks) initialEventsEnd = range.revision;
+    if (options.allowWatchBookmarks) initialEventsEnd = range.revision;
   } else if (revision === 0) {
     after = backend.revision;
   }
