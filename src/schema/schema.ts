@@ -45,6 +45,10 @@ export interface Schema {
   readonly default?: unknown;
   /** Name of the Go type as decoding errors show it, where it does not follow from the rest (`v1.TaintEffect`). */
   readonly goType?: string;
+  /** Custom resources: members the schema does not name are kept, and apply takes them by their shape. */
+  readonly preserveUnknown?: boolean;
+  /** Custom resources: the value is a whole object, with apiVersion, kind and metadata of its own. */
+  readonly embeddedResource?: boolean;
   /** `x-kubernetes-unions` and other marks only OpenAPI shows. */
   readonly unions?: unknown;
   readonly oneOf?: readonly { readonly type: string }[];
