@@ -4,6 +4,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
+import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
 import { createObject } from "./handlers/create.ts";
@@ -21,12 +22,12 @@ export interface RouterOptions {
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
-  other(request: ApiRequest): Reply | Promise<Reply> | undefined;
+  other(request: ApiRequest): Soon<Reply> | undefined;
   /** The answer for a path that nobody owns, or a thrown one. */
   unknown(path: string): Reply;
 }
 
-type Handler = (scope: Scope) => Promise<Reply>;
+type Handler = (scope: Scope) => Soon<Reply>;
 
 const handlers: Readonly<Record<string, Handler>> = {
   get: getObject,
@@ -42,9 +43,9 @@ const handlers: Readonly<Record<string, Handler>> = {
 /** Verbs on a single object; the others are on the collection, and `watch` on both. */
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
-export function createRouter(options: RouterOptions): (request: ApiRequest) => Promise<Reply> {
+export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
   const { parts, stores } = options;
-  return async (request) => {
+  return (request) => {
     const { info } = request;
     if (!info.isResourceRequest) {
       const reply = options.other(request);
