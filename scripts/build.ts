@@ -22,7 +22,8 @@ export async function build(): Promise<string> {
 function sweep(): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (name.endsWith(".js") && !existsSync(join(root, name.replace(/\.js$/, ".ts")))) rmSync(join(dist, name));
+    if (!/\.(?:js|d\.ts)$/.test(name)) continue;
+    if (!existsSync(join(root, name.replace(/\.(?:js|d\.ts)$/, ".ts")))) rmSync(join(dist, name));
   }
 }
 

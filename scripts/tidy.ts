@@ -296,12 +296,13 @@ function readPackages(): Packages {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
     devDependencies: Record<string, string>;
-    exports: Record<string, string>;
+    exports: Record<string, string | { readonly default: string }>;
   };
   return {
     dependencies: Object.keys(manifest.dependencies),
     devDependencies: Object.keys(manifest.devDependencies),
     entries: Object.values(manifest.exports)
+      .map((target) => (typeof target === "string" ? target : target.default))
       .filter((path) => !isAbsolute(path) && path.startsWith("./dist/"))
       .map((path) => path.replace("./dist/", "").replace(/\.js$/, ".ts")),
   };

@@ -1,0 +1,42 @@
+/** The package as somebody else's program sees it: a TypeScript user gets types for every entry point. */
+import assert from "node:assert";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const isBuilt = existsSync(join(root, "dist/src/server/start-server.d.ts"));
+
+const entry = (path: string): string => JSON.stringify(`binnacle${path}`);
+
+const program = `
+import { startServer, type RunningServer } from ${entry("")};
+import { startServer as startForTest } from ${entry("/testing")};
+
+const server: RunningServer = await startForTest({ storage: "memory", securePort: 0 });
+export const token: string = server.admin.token;
+await server.close();
+// @ts-expect-error There is no such option.
+await startServer({ securPort: 0 });
+// @ts-expect-error A port is a number.
+await startServer({ securePort: "0" });
+`;
+
+test("both entry points have types", { skip: isBuilt ? false : "dist/ is not built: npm run build" }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-package-"));
+  try {
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(root, join(folder, "node_modules/binnacle"), "junction");
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    writeFileSync(join(folder, "user.ts"), program);
+    const compiler = join(root, "node_modules/typescript/bin/tsc");
+    const options = ["--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2024"];
+    const { status, stdout } = spawnSync(process.execPath, [compiler, ...options, "user.ts"], { cwd: folder });
+    assert.strictEqual(status, 0, stdout.toString());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
