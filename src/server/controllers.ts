@@ -7,6 +7,7 @@ import { namespaceController } from "#controllers/namespace.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
+import { controllerName } from "./controller-names.ts";
 
 /** `attributesClasses` is the served version of volume attributes classes; empty when they are not served. */
 const controllers = (attributesClasses: string): readonly (readonly [name: string, controller: Controller])[] => [
@@ -50,9 +51,11 @@ export function startControllers({
   };
 }
 
-/** Upstream accepts names with and without the ending. */
+/** The first entry that names the controller decides, then `*`. */
 function isSelected(name: string, selected: readonly string[]): boolean {
-  const names = [name, name.replace(/-controller$/, "")];
-  if (names.some((text) => selected.includes(`-${text}`))) return false;
-  return selected.length === 0 || selected.includes("*") || names.some((text) => selected.includes(text));
+  for (const entry of selected) {
+    if (controllerName(entry) === name) return true;
+    if (entry.startsWith("-") && controllerName(entry.slice(1)) === name) return false;
+  }
+  return selected.length === 0 || selected.includes("*");
 }

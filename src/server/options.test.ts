@@ -11,6 +11,7 @@ import {
   serverFlags,
   type ServerSettings,
 } from "./options.ts";
+import { controllerName } from "./controller-names.ts";
 import { StartError } from "./start-error.ts";
 
 const parse = (...args: string[]): ServerSettings => parseServeArguments(args).settings;
@@ -92,6 +93,29 @@ void test("the start line of the recorded scenarios is accepted, with a note for
     inertNotes(settings).map((note) => note.split(" ")[0]),
     ["--enable-bootstrap-token-auth", "--authorization-mode"],
   );
+});
+
+void test("controllers are named as kube-controller-manager names them, in today's way or the older one", () => {
+  assert.deepStrictEqual(parse("--controllers=*,-namespace,-pvc-protection").controllers, [
+    "*",
+    "-namespace",
+    "-pvc-protection",
+  ]);
+  for (const name of ["foo", "-foo", "-*", "namespaces"]) {
+    assert.throws(
+      () => parse(`--controllers=*,${name}`),
+      /for --controllers: not in the list of known controllers$/,
+      name,
+    );
+  }
+  assert.strictEqual(controllerName("pvc-protection"), "persistentvolumeclaim-protection-controller");
+  assert.strictEqual(controllerName("namespace-controller"), "namespace-controller");
+  assert.strictEqual(controllerName("constructor"), undefined);
+});
+
+void test("an option there is none of is refused in code too", () => {
+  const settings: object = { securPort: 1 };
+  assert.throws(() => resolveOptions(settings), /unknown option "securPort"/);
 });
 
 void test("later layers win, the rest keeps its default", () => {

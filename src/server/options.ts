@@ -20,6 +20,7 @@ import {
   text,
   withShort,
 } from "./flags.ts";
+import { controllerName } from "./controller-names.ts";
 import { StartError } from "./start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };
@@ -69,7 +70,10 @@ export const serverFlags = {
     own("controllers"),
     "names",
     "Controllers to run: * for all that are on by default, name for one, -name for all but one.",
-    (name) => (/^(?:\*|-?[a-z][a-z0-9-]*|-\*)$/.test(name) ? undefined : "must be *, a name or -name"),
+    (entry) =>
+      entry === "*" || controllerName(entry.replace(/^-/, "")) !== undefined
+        ? undefined
+        : "not in the list of known controllers",
   ),
 
   corsAllowedOrigins: list(
@@ -278,6 +282,9 @@ export async function readConfigFile(file: string, content: string): Promise<Ser
 /** Completes settings with the defaults, later layers winning, and checks what concerns several of them. */
 export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
+  for (const name of layers.flatMap((layer) => Object.keys(layer))) {
+    if (!Object.hasOwn(serverFlags, name)) throw new StartError(`unknown option ${JSON.stringify(name)}`);
+  }
   const options = Object.assign(defaults, ...layers) as ServerOptions; // defaults hold every key
   if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
     throw new StartError("--tls-cert-file and --tls-private-key-file must be given together");
