@@ -77,6 +77,17 @@ export interface Conversion {
   fromHub(object: ApiObject): ApiObject;
 }
 
+/** Where objects keep what their `scale` subresource shows: paths as custom resource definitions write them. */
+export interface ScaleDefinition {
+  /** `.spec.replicas`; names between dots, from the root of the object. */
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  /** Where the selector stands, as text. Absent: nowhere, or `selector` makes it. */
+  readonly labelSelectorPath?: string;
+  /** The selector of kinds that do not keep it as text. */
+  selector?(object: ApiObject): string;
+}
+
 export interface ResourceDefinition {
   readonly group: string;
   readonly version: string;
@@ -126,6 +137,13 @@ export interface ResourceDefinition {
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
+  /** Given when `scale` is one of the subresources and served by the server itself. */
+  readonly scale?: ScaleDefinition;
+  /**
+   * Of custom kinds: the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, asked for when a document is
+   * built. `undefined`, or left out: an object without known fields.
+   */
+  published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
   /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */
