@@ -364,7 +364,8 @@ export class Store {
   }
 
   #check(object: ApiObject, errors: readonly FieldError[]): void {
-    if (errors.length > 0) throw invalid(this.definition, object.metadata.name ?? "", errors);
+    // Findings name the stored kind: an event is a core event, whatever group it was sent to.
+    if (errors.length > 0) throw invalid(this.definition.storage, object.metadata.name ?? "", errors);
   }
 
   /**
@@ -520,11 +521,12 @@ export class Store {
       await request.admit?.(old);
       const next = this.#marked(old, request);
       if (next === undefined) {
-        if (request.dryRun) return { object: old, entry: undefined, removed: true };
+        const last = this.#atItsEnd(old);
+        if (request.dryRun) return { object: last, entry: undefined, removed: true };
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
-          this.#objects.encode(this.definition, old, revision),
+          this.#objects.encode(this.definition, last, revision),
         );
-        if (result.ok) return { object: old, entry: result.entry, removed: true };
+        if (result.ok) return { object: last, entry: result.entry, removed: true };
         entry = result.current;
         continue;
       }
@@ -585,6 +587,13 @@ export class Store {
         `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
       );
     }
+  }
+
+  /** The object as its removal shows it: kinds that delete gracefully carry the mark even when nobody waits. */
+  #atItsEnd(old: ApiObject): ApiObject {
+    if (this.definition.strategy.graceSeconds === undefined) return old;
+    const deletionTimestamp = old.metadata.deletionTimestamp ?? timestamp(this.#clock.now());
+    return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
   }
 
   /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
