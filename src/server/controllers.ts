@@ -4,6 +4,7 @@ import type { Controller } from "#controllers/controller.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
 import { claimProtectionController } from "#controllers/claim-protection.ts";
 import { namespaceController } from "#controllers/namespace.ts";
+import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
@@ -12,6 +13,7 @@ import { controllerName } from "./controller-names.ts";
 /** `attributesClasses` is the served version of volume attributes classes; empty when they are not served. */
 const controllers = (attributesClasses: string): readonly (readonly [name: string, controller: Controller])[] => [
   ["namespace-controller", namespaceController],
+  ["persistentvolume-protection-controller", volumeProtectionController],
   ["persistentvolumeclaim-protection-controller", claimProtectionController],
   ...(attributesClasses === ""
     ? []

@@ -1,6 +1,7 @@
 /** DeleteOptions, and the two phases of a deletion. */
 import assert from "node:assert/strict";
-import { type Api, suite } from "../harness.ts";
+import { randomUUID } from "node:crypto";
+import { type Api, eventually, suite } from "../harness.ts";
 import { claim, configMap } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
@@ -249,4 +250,36 @@ inBothDomains("preconditions hold for every object of a collection [DELOPT-09] [
   }
   (await api.delete(maps, options({ preconditions: { uid, resourceVersion: version } }))).expect(200);
   (await api.get(maps)).expect(200, { items: [] });
+});
+
+inBothDomains(
+  "a deleted volume goes once no claim is bound to it [DELST-01] [DELST-03]",
+  async (api) => {
+    const volumes = "/api/v1/persistentvolumes";
+    const at = `${volumes}/v-${randomUUID()}`;
+    const spec = { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } };
+    const name = at.slice(volumes.length + 1);
+    (await api.post(volumes, { metadata: { name }, spec })).expect(201, {
+      "metadata.finalizers": ["kubernetes.io/pv-protection"],
+    });
+    (await api.patch(`${at}/status`, { status: { phase: "Bound" } })).expect(200);
+    (await api.delete(at)).expect(200, { "metadata.deletionTimestamp": present });
+    (await api.patch(at, { metadata: { labels: { a: "1" } } })).expect(200);
+    (await api.get(at)).expect(200);
+    (await api.patch(`${at}/status`, { status: { phase: "Released" } })).expect(200);
+    await eventually(async () => void (await api.get(at)).expect(404));
+  },
+  { differs: "the reference has no controllers" },
+);
+
+inBothDomains("what is told of a removed pod carries the deletion's mark [META-12]", async (api) => {
+  const { ns } = await api.place();
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  (await api.post(pods, { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } })).expect(201);
+  (await api.delete(`${pods}/p`)).expect(200, {
+    kind: "Pod",
+    "metadata.deletionTimestamp": present,
+    "metadata.deletionGracePeriodSeconds": 0,
+  });
+  (await api.get(`${pods}/p`)).expect(404);
 });

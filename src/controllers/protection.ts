@@ -1,0 +1,86 @@
+/**
+ * What protects objects in use from going: takes its finalizer off an object that is being deleted once nobody uses it.
+ * Users are asked for only while such an object waits, so that a cluster without one pays nothing. Source: upstream's
+ * PVC and PV protection controllers.
+ */
+import { reflect } from "#client/reflector.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+export interface Protection {
+  /** With Kubernetes' names. */
+  readonly finalizer: string;
+  /** What is protected, for logs: `claim`. */
+  readonly what: string;
+  /** Path of all of them. */
+  readonly path: string;
+  /** Path of one. */
+  pathOf(namespace: string, name: string): string;
+  isUsed(object: ApiObject, client: RestClient): Promise<boolean> | boolean;
+}
+
+/** How long an object in use waits for the next look. */
+const lookAgainMs = 1000;
+const workers = 4;
+
+export const protectionController =
+  (protection: Protection): Controller =>
+  async (environment) => {
+    const { client, clock, signal, log, domain } = environment;
+    const { what, path } = protection;
+    const finalizer = domain.rename(protection.finalizer);
+    const queue = new WorkQueue({
+      clock,
+      workersMax: workers,
+      work: async (key) => {
+        const [namespace = "", name = ""] = key.split("/");
+        const isDone = await release(environment, protection, finalizer, protection.pathOf(namespace, name));
+        if (!isDone) queue.addAfter(key, lookAgainMs);
+      },
+      failed: (key, error) => log.warn({ [what]: key, err: error }, `could not release a ${what}; trying again`),
+    });
+    signal.addEventListener("abort", () => queue.close(), { once: true });
+    const look = (object: ApiObject): void => {
+      const { namespace = "", name } = object.metadata;
+      if (waits(object, finalizer)) queue.add(`${namespace}/${name}`);
+    };
+    await reflect({
+      client,
+      clock,
+      signal,
+      path,
+      replaced: (objects) => objects.forEach(look),
+      changed: (type, object) => {
+        if (type !== "DELETED") look(object);
+      },
+      failed: (error) => log.warn({ err: error }, `could not follow ${what}s; starting over`),
+    });
+  };
+
+const waits = ({ metadata }: ApiObject, finalizer: string): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
+
+/** Whether the object needs no more looks. */
+async function release(
+  { client }: ControllerEnvironment,
+  protection: Protection,
+  finalizer: string,
+  path: string,
+): Promise<boolean> {
+  try {
+    const object = await client.get(path);
+    if (!waits(object, finalizer)) return true;
+    if (await protection.isUsed(object, client)) return false;
+    const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
+    await client.update(path, { ...object, metadata: { ...object.metadata, finalizers } });
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 404) return true;
+    // Somebody wrote the object meanwhile: look again.
+    if (error instanceof StatusError && error.status.code === 409) return false;
+    throw error;
+  }
+}
