@@ -57,8 +57,8 @@ export function resourceTransforms(domain: ApiDomain): Allows {
 }
 
 export interface Negotiator {
-  /** For one answer. Throws `notAcceptable`. */
-  answer(request: NegotiatedRequest, allows: Allows): Negotiated;
+  /** For one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
+  answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
   /** Of `answer`, only what an allowed transformation asks for, wherever it stands in `Accept`; else `undefined`. */
   transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
   /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
@@ -77,8 +77,11 @@ export interface Negotiator {
 /** What negotiation reads of a request. */
 export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
 
-/** `offered` in order of preference; the first is the default. Usually called once per set of types. */
-export function negotiator(offered: readonly MediaType[]): Negotiator {
+/**
+ * `offered` in order of preference; the first is the default. Usually called once per set of types. `ofRoutes`: a header
+ * without any of their names is refused in the words of `checkProducible`, as routes of resources do.
+ */
+export function negotiator(offered: readonly MediaType[], ofRoutes = false): Negotiator {
   const names = offered.map((type) => type.name);
   const streamNames = offered.filter((type) => type.stream !== "").map((type) => `${type.name};stream=watch`);
   const listNames = [...names, ...streamNames];
@@ -100,10 +103,10 @@ export function negotiator(offered: readonly MediaType[]): Negotiator {
   };
 
   return {
-    answer(request, allows) {
+    answer(request, allows, list = false) {
       const choice = choose(request, allows);
       if (choice === undefined) {
-        checkProducible(request, false);
+        if (ofRoutes) checkProducible(request, list);
         throw notAcceptable(names);
       }
       return outcome(request, choice, choice.type.name);
@@ -114,7 +117,10 @@ export function negotiator(offered: readonly MediaType[]): Negotiator {
     },
     stream(request, allows) {
       const choice = choose(request, allows);
-      if (choice === undefined || choice.type.stream === "") throw notAcceptable(streamNames);
+      if (choice === undefined || choice.type.stream === "") {
+        if (ofRoutes) checkProducible(request, true);
+        throw notAcceptable(streamNames);
+      }
       return outcome(request, choice, choice.type.stream);
     },
     status(request) {

@@ -59,6 +59,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was
     // authorized as something else.
     if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
+    if (isNamespaceItself && /\/namespaces\/[^/]*\/namespaces(?:\/|$)/.test(info.path)) throw resourceNotFound();
     const single = pathName(request);
     const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();

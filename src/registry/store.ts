@@ -405,8 +405,9 @@ export class Store {
             `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `,
           );
         }
-        if (!["", "0"].includes(fresh.metadata.resourceVersion ?? "")) throw notFound(definition, name);
-        const admitted = options.admitCreate === undefined ? fresh : await options.admitCreate(fresh);
+        // Whatever version the client last saw is gone with the object that had it.
+        const unversioned = withMeta(fresh, { resourceVersion: "" });
+        const admitted = options.admitCreate === undefined ? unversioned : await options.admitCreate(unversioned);
         const { validate } = options;
         const stored = await this.create(
           admitted,

@@ -57,7 +57,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const deleteOptionsSchema = tables.schemaOf({ group: "", version: "v1", kind: "DeleteOptions" });
   if (deleteOptionsSchema === undefined) throw new Error("the tables have no DeleteOptions");
 
-  const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }]);
+  const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
   const publisher = createPublisher({ domain, tables, definitions: () => table.definitions });
   const route = createRouter({
     parts: {

@@ -296,3 +296,20 @@ inBothDomains("methods that mean nothing are refused [ERR-10]", async (api) => {
   }
   (await api.get(claims)).expect(200, { "items.length": 1 });
 });
+
+inBothDomains("a namespace is not found inside a namespace, not even itself [EP-08] [EP-09]", async (api) => {
+  const { ns } = await api.place();
+  for (const path of [`/api/v1/namespaces/${ns}/namespaces`, `/api/v1/namespaces/${ns}/namespaces/${ns}`]) {
+    (await api.get(path)).refused(404, "NotFound");
+    (await api.delete(path)).refused(404, "NotFound");
+  }
+  (await api.get(`/api/v1/namespaces/${ns}`)).expect(200, { "metadata.deletionTimestamp": absent });
+});
+
+inBothDomains("an update that creates does not mind the version its object had before [EP-13]", async (api) => {
+  const { ns } = await api.place();
+  const lease = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases/l`;
+  const seen = { metadata: { name: "l", resourceVersion: "5" }, spec: { holderIdentity: "a" } };
+  (await api.put(lease, seen)).expect(201, { "spec.holderIdentity": "a" });
+  (await api.put(lease, seen)).refused(409, "Conflict");
+});

@@ -217,13 +217,16 @@ withOwnServer("events expire", { ...gated, eventTtlMs: 1000 }, async (api) => {
   );
 });
 
-inBothDomains("findings about an event name the core kind, whatever group it was sent to [EVENT-06]", async (api) => {
-  const { ns } = await api.place();
-  const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`;
-  (await api.post(events, event("e1", ns))).expect(201);
-  const answer = await api.patch(`${events}/e1`, { metadata: { labels: { a: "<&>" } } });
-  answer.refused(422, "Invalid", /^Event "e1" is invalid: metadata\.labels: /, {
-    "details.group": absent,
-    "details.kind": "Event",
-  });
-});
+inBothDomains(
+  "findings about an event name the core kind, whatever group it was sent to [EVENT-14] [ERR-09]",
+  async (api) => {
+    const { ns } = await api.place();
+    const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`;
+    (await api.post(events, event("e1", ns))).expect(201);
+    const answer = await api.patch(`${events}/e1`, { metadata: { labels: { a: "<&>" } } });
+    answer.refused(422, "Invalid", /^Event "e1" is invalid: metadata\.labels: /, {
+      "details.group": absent,
+      "details.kind": "Event",
+    });
+  },
+);

@@ -11,10 +11,9 @@ import { watchCollection } from "./watch.ts";
 
 export async function listCollection(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;
-  parts.negotiator.checkProducible(request, true);
   const options = listOptions(request.query, parts.domain);
   if (options.watch) return watchCollection(scope, options);
-  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const negotiated = parts.negotiator.answer(request, parts.transforms, true);
   return listReply(scope, negotiated, await store.list(listRequest(scope, options)));
 }
 
@@ -24,7 +23,6 @@ export async function listCollection(scope: Scope): Promise<Reply> {
  */
 export async function watchPath(scope: Scope): Promise<Reply> {
   const { request, parts, name } = scope;
-  parts.negotiator.checkProducible(request, true);
   const options = listOptions(request.query, parts.domain, true);
   if (name === "") return watchCollection(scope, options);
   if (options.fieldSelector !== "") {
