@@ -1,0 +1,490 @@
+/**
+ * The JSONPath dialect of Kubernetes' Go client, in which printer columns are written: `.status.conditions[0].type`,
+ * `.spec.ports[?(@.name=='web')].port`, `..image`. Read once, looked up in plain JSON values many times. A key that is
+ * missing finds nothing; what cannot be evaluated (an index out of bounds, a filter on something that is no list) is an
+ * error of the whole path. Bounded: a lookup visits at most `visitsMax` values.
+ *
+ * Source of the dialect, odd corners included: upstream's `client-go/util/jsonpath`. Not supported, since no path that
+ * begins with a dot has a use for them: `range` and `end`. Members of objects are visited in their own order, where
+ * upstream's is random.
+ */
+import { compareText } from "#apply/field-set.ts";
+import { isRawNumber, type RawNumber, rawNumber } from "#schema/raw-number.ts";
+
+/** A path that could be read. */
+export interface JsonPath {
+  /** What the path leads to, in order; `undefined` when it cannot be evaluated. */
+  find(value: unknown): readonly unknown[] | undefined;
+}
+
+/** Values one lookup may visit. */
+export const visitsMax = 100_000;
+
+/** Reads a path; `undefined` when it is none. */
+export function parseJsonPath(text: string): JsonPath | undefined {
+  let actions: readonly Action[];
+  try {
+    actions = new Reader(`{${text}}`).template();
+  } catch (error) {
+    if (error instanceof PathError) return undefined;
+    throw error;
+  }
+  const [first, ...others] = actions;
+  if (first === undefined) return undefined;
+  const names = others.length === 0 ? fieldNames(first) : undefined;
+  return { find: names === undefined ? (value) => evaluate(first, others, value) : (value) => walk(names, value) };
+}
+
+type Node =
+  | { readonly kind: "field"; readonly name: string }
+  | { readonly kind: "wildcard" }
+  | { readonly kind: "descend" }
+  | { readonly kind: "slice"; readonly from: Bound; readonly to: Bound; readonly step: Bound }
+  | { readonly kind: "union"; readonly actions: readonly Action[] }
+  | { readonly kind: "filter"; readonly left: Action; readonly right: Action; readonly operator: string }
+  | { readonly kind: "constant"; readonly value: string | boolean | bigint | RawNumber }
+  /** A word that means nothing here. */
+  | { readonly kind: "unknown" };
+
+/** What stands between one pair of braces: steps taken one after the other. */
+type Action = readonly Node[];
+
+/** `undefined` where the text says nothing. */
+type Bound = number | undefined;
+
+class PathError extends Error {}
+
+/** Names of a path that is nothing but fields, the usual kind. */
+function fieldNames(action: Action): readonly string[] | undefined {
+  const names: string[] = [];
+  for (const node of action) {
+    if (node.kind !== "field") return undefined;
+    names.push(node.name);
+  }
+  return names;
+}
+
+function walk(names: readonly string[], value: unknown): readonly unknown[] {
+  let found = value;
+  for (const name of names) {
+    if (!isJsonObject(found) || !Object.hasOwn(found, name)) return [];
+    found = found[name];
+  }
+  return [found];
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
+
+// Reading
+
+const terminators = new Set(["", " ", "\t", "\r", "\n", ".", ",", "[", "]", "$", "@", "{", "}"]);
+const isWordStart = (char: string): boolean => /^[\p{L}\p{Nd}_]/u.test(char);
+const int64 = (text: string): bigint | undefined => {
+  const value = BigInt(text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+};
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Actions and the texts around them, as far as they stand for a result. */
+  template(): Action[] {
+    const actions: Action[] = [];
+    while (this.#at < this.#text.length) {
+      const open = this.#text.indexOf("{", this.#at);
+      const end = open < 0 ? this.#text.length : open;
+      if (end > this.#at) actions.push([{ kind: "constant", value: this.#text.slice(this.#at, end) }]);
+      if (open < 0) break;
+      this.#at = open + 1;
+      actions.push(this.#action());
+    }
+    return actions;
+  }
+
+  #starts(text: string): boolean {
+    return this.#text.startsWith(text, this.#at);
+  }
+
+  /** The next character, or an empty text at the end. */
+  #peek(): string {
+    const code = this.#text.codePointAt(this.#at);
+    return code === undefined ? "" : String.fromCodePoint(code);
+  }
+
+  #take(): string {
+    const char = this.#peek();
+    this.#at += char.length;
+    return char;
+  }
+
+  #action(): Action {
+    const nodes: Node[] = [];
+    for (;;) {
+      if (this.#starts("}")) {
+        this.#at++;
+        return nodes;
+      }
+      if (this.#starts("[?(")) {
+        nodes.push(this.#filter());
+        continue;
+      }
+      if (this.#starts("..")) {
+        if (nodes.at(-1)?.kind === "descend") throw new PathError("descends twice");
+        this.#at += 2;
+        nodes.push({ kind: "descend" });
+        if (isWordStart(this.#peek())) nodes.push(this.#field());
+        continue;
+      }
+      const char = this.#take();
+      if (char === " " || char === "@" || char === "$") continue;
+      if (char === "[") nodes.push(...this.#brackets());
+      else if (char === ".") nodes.push(this.#field());
+      else if (char === '"' || char === "'") nodes.push({ kind: "constant", value: this.#quoted(char) });
+      else if (/^[+\-\p{Nd}]$/u.test(char)) nodes.push({ kind: "constant", value: this.#number(char) });
+      else if (isWordStart(char)) nodes.push(this.#word(char));
+      else throw new PathError("the action is not closed, or has a character that means nothing");
+    }
+  }
+
+  /** Up to the next character that ends a name; a backslash takes the meaning from the one after it. */
+  #field(): Node {
+    const start = this.#at;
+    while (!terminators.has(this.#peek())) if (this.#take() === "\\") this.#take();
+    const name = this.#text.slice(start, this.#at);
+    return name === "*" ? { kind: "wildcard" } : { kind: "field", name: name.replaceAll("\\", "") };
+  }
+
+  #word(first: string): Node {
+    const start = this.#at - first.length;
+    while (!terminators.has(this.#peek())) this.#take();
+    const word = this.#text.slice(start, this.#at);
+    return word === "true" || word === "false" ? { kind: "constant", value: word === "true" } : { kind: "unknown" };
+  }
+
+  /** Whole numbers and others are different types to the dialect, even where their value is the same. */
+  #number(first: string): bigint | RawNumber {
+    const start = this.#at - first.length;
+    while (/^[.\p{Nd}]$/u.test(this.#peek())) this.#take();
+    const text = this.#text.slice(start, this.#at);
+    const digits = text.replace(/^\+/, "");
+    if (/^-?[0-9]+$/.test(digits)) {
+      const whole = int64(digits);
+      if (whole !== undefined) return whole;
+    }
+    if (!/^-?([0-9]+\.?[0-9]*|\.[0-9]+)$/.test(digits)) throw new PathError("no number");
+    const number = String(Number(digits));
+    return rawNumber(/[.e]/.test(number) ? number : `${number}.0`);
+  }
+
+  #quoted(quote: string): string {
+    const start = this.#at;
+    for (;;) {
+      const char = this.#take();
+      if (char === "" || char === "\n") throw new PathError("a quote is not closed");
+      if (char === quote && this.#text[this.#at - 2] !== "\\") break;
+    }
+    return unescape(this.#text.slice(start, this.#at - 1), quote);
+  }
+
+  /** What stands in brackets: an index, a slice, a name in quotes, or several of these. */
+  #brackets(): readonly Node[] {
+    const start = this.#at;
+    for (;;) {
+      const char = this.#take();
+      if (char === "" || char === "\n") throw new PathError("a bracket is not closed");
+      if (char === "]") break;
+    }
+    const text = this.#text.slice(start, this.#at - 1);
+    const parts = text.split(",");
+    if (parts.length > 1) {
+      return [{ kind: "union", actions: parts.map((part) => action(`[${part.replace(/^ +| +$/g, "")}]`)) }];
+    }
+    const name = /^'([^']*)'$/.exec(text);
+    if (name !== null) return action(`.${name[1]}`);
+    return [slice(text === "*" ? ":" : text)];
+  }
+
+  /** `[?(left operator right)]`, or without an operator what must be there. */
+  #filter(): Node {
+    this.#at += 3;
+    const start = this.#at;
+    let quote = "";
+    let isClosed = false;
+    for (;;) {
+      const char = this.#take();
+      if (char === "" || char === "\n") throw new PathError("a filter is not closed");
+      if (char === '"' || char === "'") {
+        if (quote === "") quote = char;
+        else if (char === quote && this.#text[this.#at - 2] !== "\\") isClosed = true;
+      } else if (char === ")" && (quote !== "") === isClosed) break;
+    }
+    const text = this.#text.slice(start, this.#at - 1);
+    if (this.#take() !== "]") throw new PathError("a filter is not closed");
+    const parts = /^([^!<>=]+)([!<>=]+)(.+)$/.exec(text);
+    if (parts === null) return { kind: "filter", left: action(text), right: [], operator: "exists" };
+    return { kind: "filter", left: action(parts[1]!), right: action(parts[3]!), operator: parts[2]! };
+  }
+}
+
+/** The first action of a text inside of another one. */
+const action = (text: string): Action => new Reader(`{${text}}`).template()[0] ?? [];
+
+function slice(text: string): Node {
+  const parts = /^(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?$/.exec(text);
+  if (parts === null) throw new PathError("no index");
+  const bound = (part: string): Bound => {
+    if (part === "") return undefined;
+    if (!/^-?[0-9]+$/.test(part)) throw new PathError("no index");
+    const value = int64(part);
+    if (value === undefined) throw new PathError("no index");
+    return Number(value);
+  };
+  const [, first = "", second, third = ""] = parts;
+  const from = bound(first);
+  // A single number is the slice of one that begins there. Upstream: so is nothing at all, at the beginning.
+  if (second === undefined) return { kind: "slice", from, to: (from ?? 0) + 1 || Infinity, step: undefined };
+  return { kind: "slice", from, to: bound(second.slice(1)), step: bound(third.slice(1)) };
+}
+
+const simpleEscapes: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+});
+
+/** Escapes of a Go literal. */
+function unescape(text: string, quote: string): string {
+  if (!text.includes("\\")) return text;
+  const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([^]))|[^\\]/gu;
+  let out = "";
+  let end = 0;
+  for (const found of text.matchAll(pattern)) {
+    if (found.index !== end) break;
+    end += found[0].length;
+    const [whole, byte, short, long, octal, char] = found;
+    if (char !== undefined) {
+      const plain = char === quote ? quote : simpleEscapes[char];
+      if (plain === undefined) throw new PathError("no such escape");
+      out += plain;
+    } else if (byte !== undefined || octal !== undefined) {
+      const code = byte === undefined ? Number.parseInt(octal!, 8) : Number.parseInt(byte, 16);
+      if (code > 0xff) throw new PathError("no such escape");
+      out += String.fromCharCode(code);
+    } else if (short !== undefined || long !== undefined) {
+      const code = Number.parseInt(short ?? long!, 16);
+      if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) throw new PathError("no such escape");
+      out += String.fromCodePoint(code);
+    } else out += whole;
+  }
+  if (end !== text.length) throw new PathError("no such escape");
+  return out;
+}
+
+// Looking up
+
+function evaluate(first: Action, others: readonly Action[], value: unknown): readonly unknown[] | undefined {
+  const lookup = new Lookup();
+  try {
+    const found = lookup.action(first, [value]);
+    for (const other of others) lookup.action(other, [value]);
+    return found;
+  } catch (error) {
+    if (error instanceof PathError || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+class Lookup {
+  #visits = 0;
+
+  action(nodes: Action, values: readonly unknown[]): readonly unknown[] {
+    let found = values;
+    for (const node of nodes) {
+      this.#visit(found.length + 1);
+      found = this.#step(node, found);
+    }
+    return found;
+  }
+
+  #visit(count: number): void {
+    this.#visits += count;
+    if (this.#visits > visitsMax) throw new PathError("too much to look at");
+  }
+
+  #step(node: Node, values: readonly unknown[]): readonly unknown[] {
+    switch (node.kind) {
+      case "field": {
+        const found: unknown[] = [];
+        for (const value of values) {
+          if (isJsonObject(value) && Object.hasOwn(value, node.name)) found.push(value[node.name]);
+        }
+        return found;
+      }
+      case "wildcard":
+        return values.flatMap((value) => this.#members(value));
+      case "descend": {
+        const found: unknown[] = [];
+        for (const value of values) this.#descend(value, found);
+        return found;
+      }
+      case "slice": {
+        const found: unknown[] = [];
+        for (const value of values) {
+          if (value === null) continue;
+          const part = cut(node, value);
+          // Upstream: a slice of nothing ends it for the values after it, too.
+          if (part.length === 0) return found;
+          for (const item of part) found.push(item);
+        }
+        return found;
+      }
+      case "union":
+        return node.actions.flatMap((one) => this.action(one, values));
+      case "filter":
+        return values.flatMap((value) => this.#filtered(node, value));
+      case "constant":
+        return typeof node.value === "string" ? [node.value] : values.map(() => node.value);
+      case "unknown":
+        throw new PathError("an unknown word");
+    }
+  }
+
+  #members(value: unknown): readonly unknown[] {
+    // Upstream: a text has its bytes.
+    if (typeof value === "string") return [...Buffer.from(value)];
+    if (typeof value !== "object" || value === null || isRawNumber(value)) return [];
+    const members = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
+    this.#visit(members.length);
+    return members;
+  }
+
+  /** The value and all below it that has members; texts count as such. */
+  #descend(value: unknown, found: unknown[]): void {
+    this.#visit(1);
+    if (typeof value === "string") {
+      if (value !== "") found.push(value);
+      return;
+    }
+    const members = this.#members(value);
+    if (members.length === 0) return;
+    found.push(value);
+    for (const member of members) this.#descend(member, found);
+  }
+
+  #filtered(node: Extract<Node, { kind: "filter" }>, value: unknown): readonly unknown[] {
+    if (!Array.isArray(value)) throw new PathError("no list");
+    return value.filter((item: unknown) => {
+      if (node.operator === "exists") return this.#exists(node.left, item);
+      const left = single(this.action(node.left, [item]));
+      if (left === undefined) return false;
+      const right = single(this.action(node.right, [item]));
+      return right !== undefined && holds(left.value, node.operator, right.value);
+    });
+  }
+
+  /** Upstream: what cannot be evaluated is there when something was, before the step that failed. */
+  #exists(nodes: Action, item: unknown): boolean {
+    let found: readonly unknown[] = [item];
+    for (const node of nodes) {
+      this.#visit(found.length + 1);
+      try {
+        found = this.#step(node, found);
+      } catch (error) {
+        if (error instanceof PathError && this.#visits <= visitsMax) return found.length > 0;
+        throw error;
+      }
+    }
+    return found.length > 0;
+  }
+}
+
+function cut(node: Extract<Node, { kind: "slice" }>, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new PathError("no list");
+  const { length } = value;
+  let from = node.from ?? 0;
+  let to = node.to === undefined || node.to === Infinity ? length : node.to;
+  if (from < 0) from += length;
+  if (to < 0) to += length;
+  if (from === to) return [];
+  if (from >= length || from < 0 || to > length || to < 0 || from > to) throw new PathError("out of bounds");
+  const step = node.step ?? 1;
+  if (step <= 0) throw new PathError("no step");
+  const part = value.slice(from, to) as readonly unknown[];
+  return step === 1 ? part : part.filter((_, at) => at % step === 0);
+}
+
+function single(values: readonly unknown[]): { readonly value: unknown } | undefined {
+  if (values.length > 1) throw new PathError("compares several values");
+  return values.length === 0 ? undefined : { value: values[0] };
+}
+
+interface Basic {
+  readonly type: "boolean" | "string" | "whole" | "float";
+  readonly value: boolean | string | number | bigint;
+}
+
+/** A value that can be compared. */
+function basic(value: unknown): Basic {
+  switch (typeof value) {
+    case "boolean":
+      return { type: "boolean", value };
+    case "string":
+      return { type: "string", value };
+    case "bigint":
+      return { type: "whole", value };
+    case "number":
+      return { type: Number.isInteger(value) ? "whole" : "float", value };
+    default:
+      if (isRawNumber(value)) {
+        const whole = wholeOf(value.rawJSON);
+        return whole === undefined ? { type: "float", value: Number(value.rawJSON) } : { type: "whole", value: whole };
+      }
+      throw new PathError("no value to compare");
+  }
+}
+
+/** A number literal as a whole number of 64 bits; `undefined` for others. */
+export const wholeOf = (literal: string): bigint | undefined =>
+  /^-?[0-9]{1,19}$/.test(literal) ? int64(literal) : undefined;
+
+function holds(one: unknown, operator: string, other: unknown): boolean {
+  const left = basic(one);
+  const right = basic(other);
+  if (left.type !== right.type) throw new PathError("compares different types");
+  const isEqual =
+    left.type === "boolean" || left.type === "string" ? left.value === right.value : order(left, right) === 0;
+  if (operator === "==") return isEqual;
+  if (operator === "!=") return !isEqual;
+  if (left.type === "boolean") throw new PathError("compares booleans");
+  const sign = order(left, right);
+  switch (operator) {
+    case "<":
+      return sign < 0;
+    case "<=":
+      return sign <= 0;
+    case ">":
+      return sign > 0;
+    case ">=":
+      return sign >= 0;
+    default:
+      throw new PathError("an unknown operator");
+  }
+}
+
+function order(left: Basic, right: Basic): number {
+  if (typeof left.value === "string" && typeof right.value === "string") return compareText(left.value, right.value);
+  return left.value < right.value ? -1 : left.value > right.value ? 1 : 0;
+}

@@ -1,0 +1,148 @@
+/**
+ * Columns of custom kinds in Tables: the name, then what the definition's author asks for by JSONPath, or the age when
+ * the author asks for nothing. Source: upstream's `customresource/tableconvertor`.
+ */
+import { compareText } from "#apply/field-set.ts";
+import { escapeHtml } from "#codec/json.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { humanDuration } from "#meta/human-duration.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { parseTime } from "#meta/time.ts";
+import type { Column } from "#registry/resource-definition.ts";
+import { isRawNumber, rawNumber } from "#schema/raw-number.ts";
+import { parseJsonPath, wholeOf } from "./jsonpath.ts";
+
+/** One of `additionalPrinterColumns`. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly priority?: number;
+  readonly jsonPath: string;
+}
+
+/**
+ * The columns of a version. Upstream: a path that cannot be read ends them, and those before it are shown.
+ * Descriptions of the columns every kind has are what clients of a 1.32 server see.
+ */
+export function printerColumns(columns: readonly PrinterColumn[] | undefined, domain: ApiDomain): readonly Column[] {
+  const name: Column = {
+    name: "Name",
+    type: "string",
+    format: "name",
+    description: domain.rename(nameText),
+    priority: 0,
+    cell: (object) => object.metadata.name ?? "",
+  };
+  if (columns === undefined || columns.length === 0) return [name, ageColumn(domain)];
+  const read: Column[] = [name];
+  for (const column of columns) {
+    const made = columnOf(column);
+    if (made === undefined) return read;
+    read.push(made);
+  }
+  return read;
+}
+
+/** The age, as it is shown where an author asks for no columns. */
+export function ageColumn(domain: ApiDomain): Column {
+  const path = ".metadata.creationTimestamp";
+  // The path can be read: it is a constant.
+  return columnOf({ name: "Age", type: "date", description: domain.rename(createdText), jsonPath: path })!;
+}
+
+function columnOf(column: PrinterColumn): Column | undefined {
+  const { name, type, format = "", description = "", priority = 0, jsonPath } = column;
+  const path = parseJsonPath(jsonPath);
+  if (path === undefined) return undefined;
+  return {
+    name,
+    type: type as Column["type"], // one of them, or the definition would not have been accepted
+    format,
+    description:
+      description === "" ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : description,
+    priority,
+    cell(object: ApiObject, nowMs: number): unknown {
+      const found = path.find(object);
+      if (found === undefined || found.length === 0) return null;
+      return type === "string" ? textOf(found[0]) : cellOf(type, found[0], nowMs);
+    },
+  };
+}
+
+/** A value in a column that is no text; null when it is of another type. */
+function cellOf(type: string, value: unknown, nowMs: number): unknown {
+  switch (type) {
+    case "integer":
+      return wholePart(value);
+    case "number":
+      if (typeof value === "number") return value;
+      return isRawNumber(value) ? Number(value.rawJSON) : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      return typeof value === "string" ? sinceText(value, nowMs) : null;
+    default:
+      return null;
+  }
+}
+
+function wholePart(value: unknown): unknown {
+  if (typeof value === "number") return Math.trunc(value);
+  if (!isRawNumber(value)) return null;
+  if (wholeOf(value.rawJSON) !== undefined) return value;
+  const number = Math.trunc(Number(value.rawJSON));
+  return Number.isSafeInteger(number) ? number : outOfRange;
+}
+
+/** What a Go conversion gives that does not fit. */
+const outOfRange = rawNumber("-9223372036854775808");
+
+function sinceText(time: string, nowMs: number): string {
+  if (time === "" || time === "null") return "<unknown>";
+  const instant = parseTime(time);
+  if (typeof instant === "string") return "<invalid>";
+  // The first instant of year 1 stands for no time.
+  if (instant.seconds === -62135596800 && instant.nanos === 0) return "<unknown>";
+  return humanDuration(nowMs - (instant.seconds * 1000 + instant.nanos / 1e6));
+}
+
+/** Any value as Go prints it: lists and objects as JSON, numbers in its shortest form. */
+function textOf(value: unknown): string {
+  if (value === null) return "<no value>";
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+      return numberText(value);
+    case "object":
+      if (!isRawNumber(value)) return escapeHtml(sortedJson(value));
+      return wholeOf(value.rawJSON) === undefined ? numberText(Number(value.rawJSON), true) : value.rawJSON;
+    default:
+      return String(value as boolean | bigint); // JSON has nothing else left
+  }
+}
+
+/** JSON with the keys of objects in order, as Go writes maps; `JSON.stringify` would put numbers first. */
+function sortedJson(value: unknown): string {
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
+  const source = value as Readonly<Record<string, unknown>>; // an object is left
+  const keys = Object.keys(source).sort(compareText);
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${sortedJson(source[key])}`).join(",")}}`;
+}
+
+/** Go's `%v` of a number: with an exponent from a million on, and below a ten-thousandth. */
+function numberText(value: number, isFloat = !Number.isInteger(value)): string {
+  if (!isFloat) return String(value);
+  const [digits = "", power = "0"] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 6) return String(value);
+  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+const nameText =
+  "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const createdText =
+  "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
