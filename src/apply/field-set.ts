@@ -14,6 +14,7 @@
  *     v:<JSON>      item of a list that is a set
  *     i:<number>    item of a list by index
  */
+import { isRawNumber } from "#schema/raw-number.ts";
 import { isArray, isObject, type JsonObject } from "./json-value.ts";
 
 /** A canonical FieldsV1 value. Make one with the functions here only. */
@@ -145,6 +146,45 @@ function uniteNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | und
   return addsToLeft ? makeNode(isMember, elements, nodes) : a;
 }
 
+/** Paths in any. Costs what all of them hold, however many they are. */
+export function unionAll(sets: readonly FieldSet[]): FieldSet {
+  const filled = sets.filter(hasKeys);
+  if (filled.length < 3) return filled.length === 0 ? emptyFieldSet : union(filled[0]!, filled[1] ?? emptyFieldSet);
+  return uniteAll(filled, false) ?? emptyFieldSet;
+}
+
+function uniteAll(nodes: readonly FieldSet[], isMember: boolean): FieldSet | undefined {
+  const children = new Map<string, FieldSet[]>();
+  for (const node of nodes) {
+    for (const element of childrenOf(node)) {
+      const same = children.get(element);
+      if (same === undefined) children.set(element, [node[element]!]);
+      else same.push(node[element]!);
+    }
+  }
+  const elements = [...children.keys()];
+  const united = elements.map((element) => {
+    const same = children.get(element)!;
+    return same.length === 1 ? same[0]! : uniteAll(same, same.some(isMemberNode))!;
+  });
+  return sortedNode(isMember, elements, united);
+}
+
+/** `makeNode` of children in any order. */
+export function sortedNode(
+  isMember: boolean,
+  elements: readonly string[],
+  nodes: readonly FieldSet[],
+): FieldSet | undefined {
+  const order = orderOf(elements);
+  if (order === undefined) return makeNode(isMember, elements, nodes);
+  return makeNode(
+    isMember,
+    order.map((at) => elements[at]!),
+    order.map((at) => nodes[at]!),
+  );
+}
+
 /** Paths in both. */
 export const intersection = (a: FieldSet, b: FieldSet): FieldSet => intersectNodes(a, b, false) ?? emptyFieldSet;
 
@@ -152,10 +192,13 @@ function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet |
   if (a === b) return a;
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
-  for (const element of childrenOf(a)) {
+  const left = childrenOf(a);
+  const right = childrenOf(b);
+  // Either order is the order of the result.
+  for (const element of left.length <= right.length ? left : right) {
     const theirs = b[element];
-    if (theirs === undefined) continue;
-    const mine = a[element]!;
+    const mine = a[element];
+    if (mine === undefined || theirs === undefined) continue;
     const node = intersectNodes(mine, theirs, isMemberNode(mine) && isMemberNode(theirs));
     if (node === undefined) continue;
     elements.push(element);
@@ -230,7 +273,8 @@ function leavesOfNode(node: FieldSet): FieldSet | undefined {
   return makeNode(false, elements, nodes);
 }
 
-function childrenOf(node: FieldSet): string[] {
+/** Elements of a node's children, in order. */
+export function childrenOf(node: FieldSet): string[] {
   const keys = Object.keys(node);
   if (keys.length > 0 && keys[0] === ".") keys.shift();
   return keys;
@@ -340,7 +384,7 @@ export function compareElements(a: string, b: string): number {
 }
 
 /** What an element that names no field says. */
-const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
+export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
 /** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once. */
 export function orderOf(elements: readonly string[]): number[] | undefined {
@@ -412,6 +456,7 @@ function elementJson(value: unknown): string {
     return /[<>&\u2028\u2029\b\f]/.test(value) ? text.replace(/[<>&\u2028\u2029]|\\[bf]/g, escapeAsGo) : text;
   }
   if (typeof value !== "object" || value === null) return String(value);
+  if (isRawNumber(value)) return value.rawJSON;
   if (isArray(value)) return `[${value.map(elementJson).join(",")}]`;
   const members = Object.entries(value as JsonObject).sort(([a], [b]) => compareText(a, b)); // an object that is no array
   return `{${members.map(([name, inner]) => `${elementJson(name)}:${elementJson(inner)}`).join(",")}}`;

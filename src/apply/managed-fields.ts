@@ -5,27 +5,13 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import {
-  compareText,
-  difference,
-  emptyFieldSet,
-  type FieldSet,
-  isEmptySet,
-  parseFieldSet,
-  recursiveDifference,
-  rememberSet,
-  union,
-} from "./field-set.ts";
+import { difference, emptyFieldSet, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
+import { fold, identify, type Owner, readOwners, writeOwners } from "./owners.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
-
-/** Most entries of updates an object keeps; the oldest are folded into one for their version. */
-export const updateManagersMax = 10;
 
 /** Longest name of a manager, in bytes. */
 export const managerBytesMax = 128;
-
-const foldedManager = "ancient-changes";
 
 /** An API object as far as ownership is concerned. */
 export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };
@@ -63,20 +49,6 @@ export function managerName(fieldManager: string, userAgent: string): string {
     name += char;
   }
   return name === "" ? "unknown" : name;
-}
-
-/** One entry, read. */
-interface Owner {
-  readonly id: string;
-  readonly manager: string;
-  readonly isApplier: boolean;
-  readonly apiVersion: string;
-  readonly subresource: string;
-  /** Empty for none. */
-  readonly time: string;
-  readonly set: FieldSet;
-  /** The entry this was read from, as long as it still says the same. */
-  readonly entry: ManagedFieldsEntry | undefined;
 }
 
 /**
@@ -169,113 +141,4 @@ function gain(update: FieldUpdate, owners: Owner[], gained: FieldSet): void {
   const owner = { id, manager, isApplier: false, apiVersion, subresource, time: now, set, entry: undefined };
   if (at < 0) owners.push(owner);
   else owners[at] = owner;
-}
-
-/** What makes entries the same. Appliers are the same in every version. Upstream sorts by this text when it folds. */
-function identify(manager: string, isApplier: boolean, apiVersion: string, subresource: string): string {
-  let text = `{"manager":${JSON.stringify(manager)},"operation":"${isApplier ? "Apply" : "Update"}"`;
-  if (!isApplier) text += `,"apiVersion":${JSON.stringify(apiVersion)}`;
-  if (subresource !== "") text += `,"subresource":${JSON.stringify(subresource)}`;
-  return `${text}}`;
-}
-
-/** `undefined` when one of the entries is none. A later entry of the same owner replaces an earlier one. */
-function readOwners(list: readonly ManagedFieldsEntry[]): Owner[] | undefined {
-  const owners: Owner[] = [];
-  const places = new Map<string, number>();
-  for (const entry of list) {
-    const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
-    if (operation !== "Apply" && operation !== "Update") return undefined;
-    if (apiVersion === "" || fieldsType !== "FieldsV1") return undefined;
-    const set = parseFieldSet(fieldsV1);
-    if (set === undefined) return undefined;
-    const isApplier = operation === "Apply";
-    const id = identify(manager, isApplier, apiVersion, subresource);
-    const own = set === fieldsV1 ? entry : undefined;
-    const owner = { id, manager, isApplier, apiVersion, subresource, time: time ?? "", set, entry: own };
-    const place = places.get(id);
-    if (place !== undefined) {
-      owners[place] = owner;
-      continue;
-    }
-    places.set(id, owners.length);
-    owners.push(owner);
-  }
-  return owners;
-}
-
-/** Merges the oldest updaters of a version into one until there are few enough. */
-function fold(owners: Owner[]): Owner[] {
-  const updaters = owners.filter((owner) => !owner.isApplier);
-  let count = updaters.length;
-  if (count <= updateManagersMax) return owners;
-  updaters.sort((a, b) => compareText(a.time, b.time) || compareText(a.id, b.id));
-  const left = new Map(owners.map((owner) => [owner.id, owner]));
-  const first = new Map<string, string>();
-  for (const owner of updaters) {
-    if (count <= updateManagersMax) break;
-    const { apiVersion, time } = owner;
-    const oldest = first.get(apiVersion);
-    if (oldest === undefined) {
-      first.set(apiVersion, owner.id);
-      continue;
-    }
-    const id = identify(foldedManager, false, apiVersion, "");
-    let set = owner.set;
-    for (const other of [id, oldest]) {
-      const merged = left.get(other);
-      if (merged === undefined) continue;
-      set = union(set, merged.set);
-      left.delete(other);
-    }
-    left.delete(owner.id);
-    left.set(id, {
-      id,
-      manager: foldedManager,
-      isApplier: false,
-      apiVersion,
-      subresource: "",
-      time,
-      set,
-      entry: undefined,
-    });
-    first.set(apiVersion, id);
-    count--;
-  }
-  return [...left.values()];
-}
-
-function writeOwners(
-  owners: Owner[],
-  list: readonly ManagedFieldsEntry[] | undefined,
-): readonly ManagedFieldsEntry[] | undefined {
-  if (owners.length === 0) return undefined;
-  owners.sort(compareOwners);
-  const entries = owners.map((owner) => owner.entry ?? writeOwner(owner));
-  const isSame = list?.length === entries.length && entries.every((entry, i) => entry === list[i]);
-  return isSame ? list : entries;
-}
-
-/** Appliers first, then by time, manager, version, subresource. */
-function compareOwners(a: Owner, b: Owner): number {
-  if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
-  return (
-    compareText(a.time, b.time) ||
-    compareText(a.manager, b.manager) ||
-    compareText(a.apiVersion, b.apiVersion) ||
-    compareText(a.subresource, b.subresource)
-  );
-}
-
-/** Members in the order of upstream's JSON. */
-function writeOwner(owner: Owner): ManagedFieldsEntry {
-  return {
-    ...(owner.manager === "" ? {} : { manager: owner.manager }),
-    operation: owner.isApplier ? "Apply" : "Update",
-    apiVersion: owner.apiVersion,
-    ...(owner.time === "" ? {} : { time: owner.time }),
-    fieldsType: "FieldsV1",
-    fieldsV1: rememberSet(owner.set),
-    ...(owner.subresource === "" ? {} : { subresource: owner.subresource }),
-  };
 }

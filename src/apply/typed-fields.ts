@@ -3,18 +3,10 @@
  * and sets by item, atomic ones as a whole. Hot path: values that are the same object are never looked into, so a
  * comparison costs what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
-import type { Field, Schema, SpecialType } from "#schema/schema.ts";
-import {
-  compareText,
-  emptyFieldSet,
-  type FieldSet,
-  keyElement,
-  leafNode,
-  makeNode,
-  orderOf,
-  valueElement,
-} from "./field-set.ts";
-import { type DraftObject, isArray, isObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+import type { Field, Schema } from "#schema/schema.ts";
+import { compareText, emptyFieldSet, type FieldSet, leafNode, makeNode, sortedNode } from "./field-set.ts";
+import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+import { isBare, itemElement, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
 
 /** Paths that differ, each in one of the sets only. */
 export interface FieldChanges {
@@ -76,82 +68,6 @@ const toChanges = (
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   const node = ownedNode(schema, value, false);
   return node === undefined || node === leafNode ? emptyFieldSet : node;
-}
-
-/** Special types without fields of their own. The structure of the others is deduced from the value. */
-const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
-  "time",
-  "microTime",
-  "duration",
-  "quantity",
-  "intOrString",
-  "rawExtension",
-]);
-
-/** What a value is to the comparison. A `leaf` is scalar, atomic, or of a type that is compared as a whole. */
-type Shape = "map" | "list" | "leaf" | "null";
-
-function shapeOf(schema: Schema | undefined, value: unknown): Shape {
-  if (value === null || value === undefined) return "null";
-  if (typeof value !== "object") return "leaf";
-  if (schema === undefined) return isArray(value) ? "leaf" : "map";
-  if (schema.special !== undefined && wholeTypes.has(schema.special)) return "leaf";
-  if (isArray(value)) return schema.type === "array" && listRuleOf(schema) !== undefined ? "list" : "leaf";
-  return schema.mapType === "atomic" ? "leaf" : "map";
-}
-
-/** Schema of a member; `undefined` when its structure is deduced from the value. */
-function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
-  if (schema === undefined) return undefined;
-  return schema.type === "map" ? schema.items : schema.fields?.get(name)?.schema;
-}
-
-/** How items of a list are told apart: by these fields, or by themselves when there are none. */
-interface ListRule {
-  /** Sorted. */
-  readonly keys: readonly string[];
-  readonly defaults: readonly unknown[];
-}
-
-const listRules = new WeakMap<Schema, ListRule | null>();
-
-/** `undefined` for atomic lists. */
-function listRuleOf(schema: Schema): ListRule | undefined {
-  let rule = listRules.get(schema);
-  if (rule === undefined) {
-    rule = makeListRule(schema);
-    listRules.set(schema, rule);
-  }
-  return rule ?? undefined;
-}
-
-function makeListRule(schema: Schema): ListRule | null {
-  let keys: readonly string[];
-  if (schema.listType === "map") keys = schema.listMapKeys ?? [];
-  else if (schema.listType === "set") keys = [];
-  else if (schema.listType === undefined && schema.patchStrategy?.includes("merge") === true) {
-    keys = schema.patchMergeKey === undefined ? [] : [schema.patchMergeKey];
-  } else return null;
-  const sorted = keys.toSorted(compareText);
-  return { keys: sorted, defaults: sorted.map((key) => keyDefault(schema.items?.fields?.get(key))) };
-}
-
-const keyDefault = (field: Field | undefined): unknown => field?.default ?? field?.schema.default;
-
-/** The element of a list item; `undefined` when it cannot have one. */
-function itemElement(rule: ListRule, item: unknown): string | undefined {
-  if (rule.keys.length === 0) {
-    return item === undefined || typeof item === "object" ? undefined : valueElement(item);
-  }
-  if (!isObject(item)) return undefined;
-  const fields: [string, unknown][] = [];
-  for (let i = 0; i < rule.keys.length; i++) {
-    const key = rule.keys[i]!;
-    const value = member(item, key) ?? rule.defaults[i];
-    if (value === undefined) return undefined;
-    fields.push([key, value]);
-  }
-  return keyElement(fields);
 }
 
 /** The node of a value that is new or gone: each of its fields is a member. */
@@ -225,14 +141,7 @@ function record(
 /** The node of a draft, its children sorted. */
 function finish(draft: Draft | undefined, isMember: boolean): FieldSet | undefined {
   if (draft === undefined) return makeNode(isMember, [], []);
-  const { elements, nodes } = draft;
-  const order = orderOf(elements);
-  if (order === undefined) return makeNode(isMember, elements, nodes);
-  return makeNode(
-    isMember,
-    order.map((at) => elements[at]!),
-    order.map((at) => nodes[at]!),
-  );
+  return sortedNode(isMember, draft.elements, draft.nodes);
 }
 
 /** Compares what stands at one element and records it in `out`. `undefined` is an absent side. */
@@ -272,11 +181,6 @@ function compareNodes(
   }
   if (inner?.added !== undefined) record(out, "added", element, finish(inner.added, false));
   if (inner?.removed !== undefined) record(out, "removed", element, finish(inner.removed, false));
-}
-
-function isBare(object: JsonObject): boolean {
-  for (const name in object) if (object[name] !== undefined) return false;
-  return true;
 }
 
 function compareMembers(
@@ -375,7 +279,7 @@ function sortedNames(names: string[]): string[] {
 const zeros = new WeakMap<Schema, JsonObject>();
 
 /** The zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
-function zeroOf(schema: Schema): JsonObject {
+export function zeroOf(schema: Schema): JsonObject {
   let zero = zeros.get(schema);
   if (zero === undefined) {
     const draft: DraftObject = {};
