@@ -55,8 +55,10 @@ export function tableText(
 ): string {
   const apiVersion = `${request.domain.rename("meta.k8s.io")}/${request.version}`;
   const columns = withColumns ? columnsText(request.definition) : "null";
+  // Upstream: the two ways of making rows differ where there are none.
+  const none = request.definition.origin === "custom" ? "[]" : "null";
   const rows =
-    objects.length === 0 ? "null" : `[${objects.map((object) => rowText(request, object, apiVersion)).join(",")}]`;
+    objects.length === 0 ? none : `[${objects.map((object) => rowText(request, object, apiVersion)).join(",")}]`;
   return `{"kind":"Table","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)},"columnDefinitions":${columns},"rows":${rows}}`;
 }
 
