@@ -1,0 +1,113 @@
+/**
+ * Structural schemas: what a custom resource definition says its objects look like, and everything done with objects by
+ * it: unknown members dropped, defaults filled in, values, lists and embedded objects checked. Pure functions on JSON
+ * values as `decodeJson` gives them; values are never changed, and shared as far as they stay. CEL rules are kept and
+ * not evaluated. `structural/` holds the parts. Source: upstream's `apiextensions-apiserver`, 1.32.
+ */
+import type { FieldError } from "#meta/field-error.ts";
+import type { Schema } from "./schema.ts";
+import { schemaOf } from "./structural/apply-schema.ts";
+import { Correlation } from "./structural/correlation.ts";
+import { fillDefaults } from "./structural/defaults.ts";
+import { embeddedFindings } from "./structural/embedded.ts";
+import { explain } from "./structural/explain.ts";
+import type { JsonSchemaProps } from "./structural/json-schema.ts";
+import { listFindings } from "./structural/lists.ts";
+import { compileNode, type SchemaNode } from "./structural/node.ts";
+import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
+import { isValid, TooCostly } from "./structural/valid.ts";
+
+export { type CheckOptions, checkStructural, isStructural, ratchetedChecks } from "./structural/check.ts";
+export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
+
+export type { Pruned, PruneOptions } from "./structural/prune.ts";
+
+/** A schema of a definition that `checkStructural` found right. Its forms are made when first asked for. */
+export class StructuralSchema {
+  readonly props: JsonSchemaProps;
+  readonly #metadata: Schema | undefined;
+  #schema: Schema | undefined;
+  #node: SchemaNode | undefined;
+
+  constructor(props: JsonSchemaProps, metadata: Schema | undefined) {
+    this.props = props;
+    this.#metadata = metadata;
+  }
+
+  /** For apply and all else that built-in kinds share. */
+  get schema(): Schema {
+    this.#schema ??= schemaOf(this.props, this.#metadata);
+    return this.#schema;
+  }
+
+  /** For the functions of this file. */
+  get node(): SchemaNode {
+    this.#node ??= compileNode(this.props);
+    return this.#node;
+  }
+
+  /** Whether objects may hold whole objects. */
+  get hasEmbedded(): boolean {
+    return this.node.hasEmbedded;
+  }
+
+  /** The schema of a member of the root (`status`); `undefined` when there is none. */
+  property(name: string): StructuralSchema | undefined {
+    const props = this.props.properties;
+    if (props === undefined || !Object.hasOwn(props, name)) return undefined;
+    const inner = new StructuralSchema(props[name]!, this.#metadata);
+    inner.#node = this.node.properties?.get(name);
+    return inner;
+  }
+}
+
+/**
+ * `metadata` is the schema of metadata of built-in kinds, for the root and for embedded objects. Cheap: compiling
+ * waits until it is needed.
+ */
+export function compileStructural(props: JsonSchemaProps, metadata?: Schema): StructuralSchema {
+  return new StructuralSchema(props, metadata);
+}
+
+/** `value` without members the schema does not name, and their paths, sorted, if they are tracked. */
+export function prune(value: unknown, schema: StructuralSchema, options: PruneOptions = {}): Pruned {
+  return pruneNode(value, schema.node, options);
+}
+
+/**
+ * `value` with the schema's defaults, and without nulls that the schema neither takes nor has a default for. Filled-in
+ * parts are frozen and shared.
+ */
+export function applyDefaults(value: unknown, schema: StructuralSchema): unknown {
+  return fillDefaults(value, schema.node);
+}
+
+/**
+ * Findings about values: types, limits, formats, patterns, enums, required members, combinations. With `old`, the
+ * object before an update, parts that are unchanged may stay as they are. `field` goes before the paths (`status`).
+ */
+export function validateValue(value: unknown, schema: StructuralSchema, old?: unknown, field = ""): FieldError[] {
+  const { node } = schema;
+  try {
+    if (isValid(node, value)) return [];
+    const correlation = old === undefined ? undefined : new Correlation(node, value, old);
+    return explain(node, value, field, correlation);
+  } catch (error) {
+    if (error instanceof TooCostly) return [{ ...error.finding, field }];
+    throw error;
+  }
+}
+
+/** Findings about lists of type `set` and `map` that hold something twice; none when `old` already had some. */
+export function checkListTypes(value: unknown, schema: StructuralSchema, old?: unknown): FieldError[] {
+  const { node } = schema;
+  if (!node.hasLists) return [];
+  const findings = listFindings(node, value, "");
+  if (findings.length === 0 || old === undefined) return findings;
+  return listFindings(node, old, "").length > 0 ? [] : findings;
+}
+
+/** Findings about apiVersion, kind and metadata of embedded objects, whose metadata must be of its type. */
+export function checkEmbedded(value: unknown, schema: StructuralSchema): FieldError[] {
+  return schema.hasEmbedded ? embeddedFindings(schema.node, value, "", {}) : [];
+}

@@ -1,0 +1,23 @@
+/** Changing parts of read-only values: what is not changed is shared, and any key is plain data. */
+
+export type MutableJson = Record<string, unknown>;
+
+/** A shallow copy; `__proto__` stays a member. */
+export function copyOf(object: Readonly<Record<string, unknown>>): MutableJson {
+  return { ...object };
+}
+
+/** Sets a member, `__proto__` too. */
+export function setMember(object: MutableJson, name: string, value: unknown): void {
+  if (name !== "__proto__") object[name] = value;
+  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Freezes a tree of JSON that many values will share. */
+export function deepFreeze(value: unknown): unknown {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const item of Object.values(value)) deepFreeze(item);
+  }
+  return value;
+}

@@ -1,0 +1,116 @@
+/**
+ * Objects inside of objects: apiVersion, kind and metadata of their own. Source: upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta`.
+ */
+import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { parseApiVersion } from "#meta/group-version.ts";
+import { dns1035Label } from "#meta/names.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
+import { validateObjectMeta } from "#meta/validate-object-meta.ts";
+import { DecodeError } from "../decode-error.ts";
+import type { Schema } from "../schema.ts";
+import { decodeTyped } from "../typed.ts";
+import { type Json, kindOf, showValue } from "./json-value.ts";
+import type { SchemaNode } from "./node.ts";
+
+/** How to read metadata that may not be any. */
+export interface EmbeddedOptions {
+  /** Without it, metadata is taken to be of its type. */
+  readonly metadata?: Schema | undefined;
+  /** The value itself is a whole object, whatever its schema says. */
+  readonly isWhole?: boolean;
+}
+
+/** Findings about embedded objects, members by name. */
+export function embeddedFindings(
+  node: SchemaNode | undefined,
+  value: unknown,
+  field: string,
+  options: EmbeddedOptions,
+): FieldError[] {
+  const findings: FieldError[] = [];
+  walk(node, value, field, options, options.isWhole === true, findings);
+  return findings;
+}
+
+function walk(
+  node: SchemaNode | undefined,
+  value: unknown,
+  field: string,
+  options: EmbeddedOptions,
+  isWhole: boolean,
+  findings: FieldError[],
+): void {
+  if (node === undefined || (!node.hasEmbedded && !isWhole)) return;
+  if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) walk(node.items, item, `${field}[${at}]`, options, false, findings);
+    return;
+  }
+  if (kindOf(value) !== "object") return;
+  const object = value as Json;
+  if (node.embedded || isWhole) checkWhole(object, field, options.metadata, findings);
+  for (const name of Object.keys(object).sort()) {
+    const property = node.properties?.get(name);
+    if (property !== undefined) walk(property, object[name], child(field, name), options, false, findings);
+    else if (typeof node.additional === "object") {
+      walk(node.additional, object[name], `${field}[${name}]`, options, false, findings);
+    }
+  }
+}
+
+const child = (field: string, name: string): string => (field === "" ? name : `${field}.${name}`);
+
+const show = (field: string, value: unknown, detail: string): FieldError => ({
+  type: "FieldValueInvalid",
+  field,
+  message: `Invalid value: ${showValue(value)}: ${detail}`,
+});
+
+function checkWhole(object: Json, field: string, metadata: Schema | undefined, findings: FieldError[]): void {
+  for (const name of ["apiVersion", "kind"]) {
+    if (!Object.hasOwn(object, name)) findings.push(required(child(field, name), "must not be empty"));
+  }
+  for (const name of ["apiVersion", "kind"]) {
+    if (!Object.hasOwn(object, name)) continue;
+    const value = object[name];
+    const path = child(field, name);
+    if (typeof value !== "string") findings.push(show(path, value, "must be a string"));
+    else if (value === "") findings.push(show(path, value, "must not be empty"));
+    else findings.push(...(name === "kind" ? checkKind(value, path) : checkApiVersion(value, path)));
+  }
+  if (!Object.hasOwn(object, "metadata")) return;
+  const path = child(field, "metadata");
+  const meta = readMetadata(object["metadata"], metadata);
+  if (typeof meta === "string") findings.push(show(path, object["metadata"], meta));
+  else findings.push(...checkMetadata(meta, path));
+}
+
+function checkKind(kind: string, field: string): FieldError[] {
+  const messages = dns1035Label(kind.toLowerCase());
+  if (messages.length === 0) return [];
+  return [invalidField(field, kind, `may have mixed case, but should otherwise match: ${messages.join(",")}`)];
+}
+
+function checkApiVersion(apiVersion: string, field: string): FieldError[] {
+  if (parseApiVersion(apiVersion) !== undefined) return [];
+  return [invalidField(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+}
+
+/** A name need not be there. */
+function checkMetadata(meta: ObjectMeta, field: string): FieldError[] {
+  const named = meta.name === undefined || meta.name === "" ? { ...meta, name: "fakename" } : meta;
+  const namespaced = meta.namespace !== undefined && meta.namespace !== "";
+  return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field });
+}
+
+/** The metadata, or what is wrong with its types, in Go's words. */
+export function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
+  if (value === null) return {};
+  if (schema === undefined) return value as ObjectMeta; // by the promise of the caller
+  try {
+    return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta; // by its schema
+  } catch (error) {
+    if (error instanceof DecodeError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,338 @@
+/**
+ * What is wrong with a value, in upstream's words and order, where order is not left to chance: members by name. Only
+ * for values that `valid.ts` refused. Findings in parts that are as they were are silent (ratcheting). Source: upstream's
+ * `kube-openapi/pkg/validation/validate` and `apiextensions-apiserver/pkg/apiserver/validation`.
+ */
+import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";
+import type { Correlation } from "./correlation.ts";
+import { goFloat, isIntegral, type Json, type JsonKind, kindOf, numberOf, showValue } from "./json-value.ts";
+import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
+import { Budget, countCharacters, isUnique, maximumHolds, minimumHolds, multipleOfFault, wholeLimit } from "./valid.ts";
+
+/** More findings than this are not listed: one object can have a million. */
+const findingsMax = 500;
+
+/**
+ * All findings about `value`. `field` goes before their paths; `correlation` leads to the old value. Throws
+ * `TooCostly`.
+ */
+export function explain(
+  node: SchemaNode,
+  value: unknown,
+  field: string,
+  correlation: Correlation | undefined,
+): FieldError[] {
+  return new Explainer().check(node, value, "", correlation).list(field);
+}
+
+/** Made into a field error when the path before it is known. */
+type Finding = (field: string) => FieldError;
+
+/** Findings by upstream's text of them, each once, and how many checks went well: which branch of anyOf was meant. */
+class Result {
+  #findings: Map<string, Finding> | undefined;
+  matches = 0;
+
+  add(text: string, finding: Finding): void {
+    this.#findings ??= new Map();
+    if (this.#findings.size < findingsMax && !this.#findings.has(text)) this.#findings.set(text, finding);
+  }
+
+  merge(other: Result): void {
+    if (other.#findings !== undefined) for (const [text, finding] of other.#findings) this.add(text, finding);
+    this.matches += other.matches;
+  }
+
+  /** Forgets the findings, but not the checks that went well. */
+  silence(): void {
+    this.#findings = undefined;
+  }
+
+  list(field: string): FieldError[] {
+    return [...(this.#findings?.values() ?? [])].map((finding) => finding(field));
+  }
+
+  get isValid(): boolean {
+    return this.#findings === undefined;
+  }
+}
+
+/** `spec.x` below `field`; the path of a list at the root begins with its bracket. */
+function below(field: string, path: string): string {
+  if (path === "" || path === ".") return field;
+  const name = path.startsWith(".") ? path.slice(1) : path;
+  return field === "" ? name : `${field}.${name}`;
+}
+
+const invalid =
+  (path: string, shown: string, text: string): Finding =>
+  (field) => ({ type: "FieldValueInvalid", field: below(field, path), message: `Invalid value: ${shown}: ${text}` });
+
+/** About several schemas at once: named in the text, not by the field. */
+const composite =
+  (text: string): Finding =>
+  (field) => ({ type: "FieldValueInvalid", field, message: `Invalid value: "": ${text}` });
+
+class Explainer {
+  readonly #budget = new Budget(4_000_000);
+
+  check(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {
+    this.#budget.spend(1);
+    const result = this.#all(node, value, path, correlation);
+    if (!result.isValid && correlation?.isUnchanged() === true) result.silence();
+    return result;
+  }
+
+  #all(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {
+    const result = new Result();
+    const kind = kindOf(value);
+    if (kind === "null") {
+      if ((node.accepts & kindBits.null) === 0) addTypeFinding(result, path, node.typeText, "null");
+      else result.matches++;
+      this.#enum(node, value, path, result);
+      return result;
+    }
+    if (node.types !== 0 || node.format !== "") {
+      checkType(node, value, kind, path, result);
+      result.matches++;
+    }
+    this.#logic(node.logic, value, path, result);
+    result.matches++;
+    if (kind === "string") this.#text(node, value as string, path, result);
+    else if (kind === "integer" || kind === "number") {
+      if (node.numbers !== undefined) checkNumber(node.numbers, value, kind, path, result);
+      result.matches += 2;
+    } else if (kind === "array") this.#list(node, value as readonly unknown[], path, correlation, result);
+    this.#enum(node, value, path, result);
+    result.matches++;
+    if (kind === "object") this.#object(node, value as Json, path, correlation, result);
+    result.matches++;
+    return result;
+  }
+
+  #enum(node: SchemaNode, value: unknown, path: string, result: Result): void {
+    const rule = node.enum;
+    if (rule === undefined) return;
+    this.#budget.spend(rule.values.length);
+    if (typeof value === "string" ? rule.strings.has(value) : isEnumValue(rule, value)) return;
+    const supported = rule.values.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
+    result.add(`${path} in body should be one of ${supported.join(" ")}`, (field) => ({
+      type: "FieldValueNotSupported",
+      field: below(field, path),
+      message: `Unsupported value: ${showValue(value)}: supported values: ${supported.map(goQuote).join(", ")}`,
+    }));
+  }
+
+  #text(node: SchemaNode, text: string, path: string, result: Result): void {
+    result.matches++;
+    if (node.hasText) this.#textRules(node, text, path, result);
+    if (node.formatCheck === undefined) return;
+    result.matches++;
+    if (!node.formatCheck(text)) {
+      const { format } = node;
+      const words = `${path} in body must be of type ${format}: ${goQuote(text)}`;
+      result.add(words, (field) => ({
+        type: "FieldValueTypeInvalid",
+        field: below(field, path),
+        message: `Invalid value: ${goQuote(text)}: ${words}`,
+      }));
+    }
+  }
+
+  /** Only the first of these is said. */
+  #textRules(node: SchemaNode, text: string, path: string, result: Result): void {
+    const { maxLength, minLength, pattern } = node;
+    if (text.length > maxLength && countCharacters(text) > maxLength) {
+      result.add(`${path} in body should be at most ${maxLength} chars long`, (field) => ({
+        type: "FieldValueTooLong",
+        field: below(field, path),
+        message: `Too long: may not be more than ${maxLength} bytes`,
+      }));
+    } else if (text.length < minLength * 2 && countCharacters(text) < minLength) {
+      const words = `${path} in body should be at least ${minLength} chars long`;
+      result.add(words, invalid(path, goQuote(text), words));
+    } else if (pattern !== undefined) {
+      this.#budget.spend((text.length * pattern.size) >> 3);
+      if (pattern.test(text)) return;
+      const words = `${path} in body should match '${pattern.text}'`;
+      result.add(words, invalid(path, goQuote(text), words));
+    }
+  }
+
+  #list(
+    node: SchemaNode,
+    list: readonly unknown[],
+    path: string,
+    correlation: Correlation | undefined,
+    result: Result,
+  ): void {
+    const { items, minItems, maxItems } = node;
+    const size = list.length;
+    if (items !== undefined) {
+      for (let at = 0; at < size; at++) {
+        result.merge(this.check(items, list[at], `${path}[${at}]`, correlation?.index(at)));
+      }
+    }
+    if (size < minItems) {
+      const words = `${path} in body should have at least ${minItems} items`;
+      result.add(words, invalid(path, String(size), words));
+    }
+    if (size > maxItems) {
+      result.add(`${path} in body should have at most ${maxItems} items`, tooMany(path, size, maxItems));
+    }
+    if (node.uniqueItems && !isUnique(list)) {
+      const words = `${path} in body shouldn't contain duplicates`;
+      result.add(words, invalid(path, '""', words));
+    }
+    result.matches += 2;
+  }
+
+  #object(node: SchemaNode, object: Json, path: string, correlation: Correlation | undefined, result: Result): void {
+    const { properties, additional, minProperties, maxProperties } = node;
+    const keys = Object.keys(object).sort();
+    const child = (name: string): Correlation | undefined =>
+      path === "" && (name === "kind" || name === "apiVersion") ? undefined : correlation?.key(name);
+    if (keys.length < minProperties) {
+      const words = `${path} in body should have at least ${minProperties} properties`;
+      result.add(words, invalid(path, String(keys.length), words));
+    }
+    if (keys.length > maxProperties) {
+      const words = `${path} in body should have at most ${maxProperties} properties`;
+      result.add(words, tooMany(path, keys.length, maxProperties));
+    }
+    if (additional !== undefined && additional !== true) {
+      for (const key of keys) {
+        if (properties?.has(key) === true) continue;
+        if (additional === false) {
+          const words = `${path}.${key} in body is a forbidden property`;
+          result.add(words, invalid(path, goQuote(key), words));
+        } else result.merge(this.check(additional, object[key], `${path}.${key}`, child(key)));
+      }
+    }
+    for (const key of keys) {
+      const property = properties?.get(key);
+      if (property === undefined) continue;
+      result.merge(this.check(property, object[key], path === "" ? key : `${path}.${key}`, child(key)));
+    }
+    for (const name of node.required ?? []) {
+      if (Object.hasOwn(object, name)) continue;
+      result.add(`${path}.${name} in body is required`, (field) => requiredField(below(field, `${path}.${name}`)));
+    }
+  }
+
+  /** Branches are for the value as a whole: what is inside them is not compared with old parts. */
+  #logic(logic: Logic | undefined, value: unknown, path: string, result: Result): void {
+    result.matches++;
+    if (logic === undefined) return;
+    const name = goQuote(path);
+    if (logic.anyOf.length > 0) this.#anyOf(logic.anyOf, value, path, result);
+    if (logic.oneOf.length > 0) this.#oneOf(logic.oneOf, value, path, result);
+    if (logic.allOf.length > 0) {
+      let valid = 0;
+      for (const branch of logic.allOf) {
+        const found = this.check(branch, value, path, undefined);
+        if (found.isValid) valid++;
+        result.merge(found);
+      }
+      if (valid < logic.allOf.length) {
+        const words = `${name} must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`;
+        result.add(words, composite(words));
+      }
+    }
+    if (logic.not !== undefined && this.check(logic.not, value, path, undefined).isValid) {
+      const words = `${name} must not validate the schema (not)`;
+      result.add(words, composite(words));
+    }
+  }
+
+  #anyOf(branches: readonly SchemaNode[], value: unknown, path: string, result: Result): void {
+    let best: Result | undefined;
+    for (const branch of branches) {
+      const found = this.check(branch, value, path, undefined);
+      if (found.isValid) {
+        result.merge(found);
+        return;
+      }
+      if (best === undefined || found.matches > best.matches) best = found;
+    }
+    const words = `${goQuote(path)} must validate at least one schema (anyOf)`;
+    result.add(words, composite(words));
+    if (best !== undefined) result.merge(best);
+  }
+
+  #oneOf(branches: readonly SchemaNode[], value: unknown, path: string, result: Result): void {
+    let best: Result | undefined;
+    let first: Result | undefined;
+    let count = 0;
+    for (const branch of branches) {
+      const found = this.check(branch, value, path, undefined);
+      if (found.isValid) {
+        count++;
+        first ??= found;
+      } else if (best === undefined || found.matches > best.matches) best = found;
+    }
+    if (count === 1) {
+      result.merge(first!);
+      return;
+    }
+    const reason = count === 0 ? "Found none valid" : `Found ${count} valid alternatives`;
+    const words = `${goQuote(path)} must validate one and only one schema (oneOf). ${reason}`;
+    result.add(words, composite(words));
+    if (count === 0) result.merge(best!);
+  }
+}
+
+const tooMany =
+  (path: string, size: number, max: number): Finding =>
+  (field) => ({
+    type: "FieldValueTooMany",
+    field: below(field, path),
+    message: `Too many: ${size}: must have at most ${max} items`,
+  });
+
+/** `actual` is what upstream shows as the bad value. */
+function addTypeFinding(result: Result, path: string, expected: string, actual: string): void {
+  const words = `${path} in body must be of type ${expected}: ${goQuote(actual)}`;
+  result.add(words, (field) => ({
+    type: "FieldValueTypeInvalid",
+    field: below(field, path),
+    message: `Invalid value: ${goQuote(actual)}: ${words}`,
+  }));
+}
+
+function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: string, result: Result): void {
+  if ((node.accepts & kindBits[kind]) !== 0) {
+    result.matches++;
+    return;
+  }
+  if (kind === "number" && (node.types & kindBits.integer) !== 0 && isIntegral(Number(numberOf(value)))) {
+    result.matches++;
+    return;
+  }
+  const { format } = node;
+  const inferred = kind === "integer" ? "int64" : kind === "number" ? "float64" : "";
+  if (kind !== "string" && kind !== "array" && format !== "" && format !== inferred) {
+    addTypeFinding(result, path, format, inferred);
+  } else addTypeFinding(result, path, node.typeText, kind);
+}
+
+function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: string, result: Result): void {
+  const isInteger = kind === "integer";
+  const number = numberOf(value);
+  const shown = isInteger ? String(number) : goFloat(Number(number));
+  const limit = (of: number): string => (isInteger ? String(BigInt(wholeLimit(of))) : goFloat(of));
+  const add = (words: string): void =>
+    result.add(`${path} in body ${words}`, invalid(path, shown, `${path} in body ${words}`));
+  const fault = multipleOfFault(rules, number, isInteger);
+  if (fault === "factor") {
+    const factor = limit(rules.multipleOf!);
+    const words = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
+    result.add(words, invalid(path, factor, words));
+  } else if (fault === "value") add(`should be a multiple of ${limit(rules.multipleOf!)}`);
+  if (!minimumHolds(rules, number, isInteger)) {
+    add(`should be greater than ${rules.exclusiveMinimum ? "" : "or equal to "}${limit(rules.minimum!)}`);
+  }
+  if (!maximumHolds(rules, number, isInteger)) {
+    add(`should be less than ${rules.exclusiveMaximum ? "" : "or equal to "}${limit(rules.maximum!)}`);
+  }
+}

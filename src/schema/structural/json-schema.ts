@@ -1,0 +1,110 @@
+/**
+ * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as a definition holds it. What it may hold in truth is
+ * said by `check.ts`; until then any member may be there.
+ */
+
+export interface JsonSchemaProps {
+  readonly id?: string;
+  readonly $schema?: string;
+  readonly $ref?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly nullable?: boolean;
+  readonly default?: unknown;
+  readonly example?: unknown;
+  readonly externalDocs?: unknown;
+  readonly maximum?: number;
+  readonly exclusiveMaximum?: boolean;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly multipleOf?: number;
+  readonly maxLength?: number;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  readonly maxItems?: number;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly maxProperties?: number;
+  readonly minProperties?: number;
+  readonly required?: readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly items?: JsonSchemaProps | readonly JsonSchemaProps[];
+  readonly additionalItems?: JsonSchemaProps | boolean;
+  readonly properties?: JsonSchemas;
+  readonly additionalProperties?: JsonSchemaProps | boolean;
+  readonly patternProperties?: JsonSchemas;
+  readonly definitions?: JsonSchemas;
+  readonly dependencies?: Readonly<Record<string, JsonSchemaProps | readonly string[]>>;
+  readonly allOf?: readonly JsonSchemaProps[];
+  readonly anyOf?: readonly JsonSchemaProps[];
+  readonly oneOf?: readonly JsonSchemaProps[];
+  readonly not?: JsonSchemaProps;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
+  readonly "x-kubernetes-embedded-resource"?: boolean;
+  readonly "x-kubernetes-int-or-string"?: boolean;
+  readonly "x-kubernetes-list-type"?: string;
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: string;
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+export type JsonSchemas = Readonly<Record<string, JsonSchemaProps>>;
+
+/** A CEL rule: kept and published, not evaluated. */
+export interface ValidationRule {
+  readonly rule?: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: string;
+  readonly fieldPath?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+/** The one schema of a list's members; `undefined` for none and for the forbidden list of schemas. */
+export function itemsOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
+  const { items } = props;
+  return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps); // no list
+}
+
+/** The schema of a map's values; `undefined` for none and for a bare boolean. */
+export function additionalOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
+  const { additionalProperties } = props;
+  return typeof additionalProperties === "object" ? (additionalProperties ?? undefined) : undefined;
+}
+
+/** Names of the properties, sorted: the order of findings. */
+export function namesOf(schemas: JsonSchemas | undefined): readonly string[] {
+  return schemas === undefined ? [] : Object.keys(schemas).sort();
+}
+
+/** A null default is none. */
+export const hasDefault = (props: JsonSchemaProps): boolean => props.default !== undefined && props.default !== null;
+
+/** Every schema directly inside, whatever it is for. */
+export function* subSchemas(props: JsonSchemaProps): Generator<JsonSchemaProps> {
+  if (Array.isArray(props.items)) yield* props.items as readonly JsonSchemaProps[];
+  else if (props.items !== undefined) yield props.items as JsonSchemaProps; // no list
+  for (const list of [props.allOf, props.anyOf, props.oneOf]) if (list !== undefined) yield* list;
+  if (props.not !== undefined) yield props.not;
+  for (const map of [props.properties, props.patternProperties, props.definitions]) {
+    if (map !== undefined) for (const name in map) yield map[name]!;
+  }
+  for (const one of [props.additionalProperties, props.additionalItems]) if (typeof one === "object") yield one;
+  if (props.dependencies !== undefined) {
+    for (const dependency of Object.values(props.dependencies)) {
+      if (!Array.isArray(dependency)) yield dependency as JsonSchemaProps; // no list
+    }
+  }
+}
+
+/** Whether `holds` is true of the schema or any inside it. Depth costs no stack. */
+export function someSchema(props: JsonSchemaProps, holds: (props: JsonSchemaProps) => boolean): boolean {
+  const waiting: JsonSchemaProps[] = [props];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (holds(next)) return true;
+    for (const inner of subSchemas(next)) waiting.push(inner);
+  }
+  return false;
+}

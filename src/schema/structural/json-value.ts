@@ -1,0 +1,147 @@
+/**
+ * JSON values as upstream's untyped decoder sees them: numbers are integers (written so, of 64 bits) or floats; texts
+ * that show values in messages are Go's. Values come from `decodeJson`: a number may be a `JSON.rawJSON` object.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { isRawNumber } from "../raw-number.ts";
+
+export type JsonKind = "null" | "boolean" | "string" | "array" | "object" | "integer" | "number";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+const int64Bound = 2 ** 63;
+
+export function kindOf(value: unknown): JsonKind {
+  switch (typeof value) {
+    case "string":
+      return "string";
+    case "number":
+      return Number.isInteger(value) && value >= -int64Bound && value < int64Bound ? "integer" : "number";
+    case "boolean":
+      return "boolean";
+    case "bigint":
+      return BigInt.asIntN(64, value) === value ? "integer" : "number";
+    default:
+      if (value === null || value === undefined) return "null";
+      if (Array.isArray(value)) return "array";
+      return isRawNumber(value) ? (isWhole(value.rawJSON) ? "integer" : "number") : "object";
+  }
+}
+
+const isWhole = (literal: string): boolean =>
+  literal.length <= 20 && /^-?[0-9]+$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
+
+/** A value of the kinds `integer` and `number`: exact where a double is too small for an integer, else a double. */
+export function numberOf(value: unknown): number | bigint {
+  if (typeof value === "number") return value;
+  const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON; // of these kinds
+  const nearest = Number(literal);
+  if (Number.isSafeInteger(nearest)) return nearest === 0 ? 0 : nearest;
+  return isWhole(literal) ? BigInt(literal) : nearest;
+}
+
+/** Whether upstream takes a float for an integer. */
+export function isIntegral(value: number): boolean {
+  if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
+  const whole = Math.trunc(value);
+  if (whole === value) return true;
+  const difference = Math.abs(value - whole);
+  return whole !== 0 && difference / (Math.abs(value) + Math.abs(whole)) < 1e-9;
+}
+
+/** Equal as decoded JSON: kinds of numbers count, the order of keys does not. Depth costs no stack. */
+export function deepEqual(a: unknown, b: unknown): boolean {
+  const waiting: unknown[] = [a, b];
+  while (waiting.length > 0) {
+    const right = waiting.pop();
+    const left = waiting.pop();
+    if (left === right) continue;
+    const kind = kindOf(left);
+    if (kind !== kindOf(right)) return false;
+    if (kind === "array") {
+      const [one, other] = [left as readonly unknown[], right as readonly unknown[]];
+      if (one.length !== other.length) return false;
+      for (let at = 0; at < one.length; at++) waiting.push(one[at], other[at]);
+    } else if (kind === "object") {
+      const [one, other] = [left as Json, right as Json];
+      const keys = Object.keys(one);
+      if (keys.length !== Object.keys(other).length) return false;
+      for (const key of keys) {
+        if (!Object.hasOwn(other, key)) return false;
+        waiting.push(one[key], other[key]);
+      }
+    } else if (kind === "integer" || kind === "number") {
+      if (numberOf(left) !== numberOf(right)) return false;
+    } else return false;
+  }
+  return true;
+}
+
+/** Go's `%v` of a float: `1.5`, `1e+06`. */
+export function goFloat(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
+  const [digits = "", power = "0"] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 6) return String(value);
+  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+/** Go's `%v` of a number of either kind. */
+export const goNumber = (value: unknown): string =>
+  kindOf(value) === "integer" ? String(numberOf(value)) : goFloat(Number(numberOf(value)));
+
+/** A value in a message: quoted texts, bare scalars, Go's syntax for lists and objects. */
+export function showValue(value: unknown): string {
+  const parts: string[] = [];
+  let length = 0;
+  const add = (text: string): void => {
+    parts.push(text);
+    length += text.length;
+  };
+  show(value, true, add, () => length > shownMax, 0);
+  return parts.join("");
+}
+
+/** Upstream shows everything; beyond this much nobody reads it, and many findings would repeat it. */
+const shownMax = 64 * 1024;
+const shownDepthMax = 100;
+
+function show(value: unknown, isTop: boolean, add: (text: string) => void, isFull: () => boolean, depth: number): void {
+  const kind = kindOf(value);
+  if (kind === "string") add(goQuote(value as string));
+  else if (kind === "null") add(isTop ? "null" : "interface {}(nil)");
+  else if (kind === "boolean") add(String(value));
+  else if (kind === "integer" || kind === "number") add(goNumber(value));
+  else if (depth > shownDepthMax || isFull()) add("...");
+  else if (kind === "array") {
+    add("[]interface {}{");
+    let separator = "";
+    for (const item of value as readonly unknown[]) {
+      if (isFull()) {
+        add(", ...");
+        break;
+      }
+      add(separator);
+      show(item, false, add, isFull, depth + 1);
+      separator = ", ";
+    }
+    add("}");
+  } else {
+    add("map[string]interface {}{");
+    let separator = "";
+    for (const key of Object.keys(value as Json).sort()) {
+      if (isFull()) {
+        add(", ...");
+        break;
+      }
+      add(`${separator}${goQuote(key)}:`);
+      show((value as Json)[key], false, add, isFull, depth + 1);
+      separator = ", ";
+    }
+    add("}");
+  }
+}
+
+/** A list of texts as Go shows it with its type. */
+export const showTexts = (texts: readonly string[]): string => `[]string{${texts.map(goQuote).join(", ")}}`;

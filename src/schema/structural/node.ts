@@ -1,0 +1,256 @@
+/**
+ * A schema made ready for reading values: one `SchemaNode` per schema, built once, walked by every function that
+ * prunes, fills in or checks values. Types become bit sets, enums sets, patterns programs that are compiled when first
+ * used. Flags say what a whole subtree does not need, so that walks can leave it out.
+ */
+import { type FormatCheck, formatCheck } from "./formats.ts";
+import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
+import { deepEqual, type JsonKind, kindOf, numberOf } from "./json-value.ts";
+import { openPattern, type Pattern } from "./pattern.ts";
+
+/** Bits of `types` and `accepts`. */
+export const kindBits: Readonly<Record<JsonKind, number>> = {
+  null: 1,
+  boolean: 2,
+  string: 4,
+  array: 8,
+  object: 16,
+  integer: 32,
+  number: 64,
+};
+
+export interface SchemaNode {
+  readonly props: JsonSchemaProps;
+  /** What the type keyword allows; 0 for anything. */
+  readonly types: number;
+  /** As messages show it: `string`, `integer,string`. */
+  readonly typeText: string;
+  readonly format: string;
+  /** Kinds of values that are of the right type as they are. A float may also be, if it is whole. */
+  readonly accepts: number;
+  readonly nullable: boolean;
+  /** Undeclared members are kept. */
+  readonly preserve: boolean;
+  readonly embedded: boolean;
+
+  readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
+  /** In the order of findings. */
+  readonly names: readonly string[];
+  /** Values of undeclared members; `false` forbids them, `true` and `undefined` leave them unchecked. */
+  readonly additional: SchemaNode | boolean | undefined;
+  readonly items: SchemaNode | undefined;
+  readonly listType: string | undefined;
+  readonly mapKeys: readonly string[];
+
+  /** As the schema has it; with the defaults inside filled in it is made when first needed. */
+  readonly default: unknown;
+  filled: unknown;
+  /** The properties that have a default. */
+  readonly defaulted: readonly (readonly [string, SchemaNode])[];
+
+  readonly required: readonly string[] | undefined;
+  readonly minProperties: number;
+  readonly maxProperties: number;
+  readonly minItems: number;
+  readonly maxItems: number;
+  readonly uniqueItems: boolean;
+  /** Of strings. Without any of the three, `hasText` is false. */
+  readonly hasText: boolean;
+  readonly minLength: number;
+  readonly maxLength: number;
+  readonly pattern: Pattern | undefined;
+  readonly formatCheck: FormatCheck | undefined;
+  readonly numbers: NumberRules | undefined;
+  readonly enum: EnumRule | undefined;
+  readonly logic: Logic | undefined;
+
+  /** Somewhere in the subtree: sets or maps as lists; embedded resources. */
+  readonly hasLists: boolean;
+  readonly hasEmbedded: boolean;
+}
+
+export interface NumberRules {
+  readonly maximum: number | undefined;
+  readonly exclusiveMaximum: boolean;
+  readonly minimum: number | undefined;
+  readonly exclusiveMinimum: boolean;
+  readonly multipleOf: number | undefined;
+}
+
+export interface EnumRule {
+  readonly values: readonly unknown[];
+  readonly strings: ReadonlySet<string>;
+}
+
+/** Schemas beside this one for the same value. */
+export interface Logic {
+  readonly allOf: readonly SchemaNode[];
+  readonly anyOf: readonly SchemaNode[];
+  readonly oneOf: readonly SchemaNode[];
+  readonly not: SchemaNode | undefined;
+}
+
+/** Defaults are checked by rules that differ a little from those for objects. */
+export type Purpose = "objects" | "defaults";
+
+/** `props` must have passed `checkStructural`; of one that did not, some node is made. */
+export function compileNode(props: JsonSchemaProps, purpose: Purpose = "objects"): SchemaNode {
+  return new Compiler(purpose).node(props);
+}
+
+const none: readonly never[] = [];
+
+class Compiler {
+  readonly #purpose: Purpose;
+  readonly #patterns = new Map<string, Pattern>();
+
+  constructor(purpose: Purpose) {
+    this.#purpose = purpose;
+  }
+
+  node(props: JsonSchemaProps): SchemaNode {
+    const items = itemsOf(props);
+    const additional = additionalOf(props);
+    const itemNode = items === undefined ? undefined : this.node(items);
+    const additionalNode = additional === undefined ? undefined : this.node(additional);
+    const properties = this.#properties(props);
+    const listType = props["x-kubernetes-list-type"];
+    const embedded = props["x-kubernetes-embedded-resource"] === true;
+    const inner = [...(properties?.values() ?? none)];
+    if (itemNode !== undefined) inner.push(itemNode);
+    if (additionalNode !== undefined) inner.push(additionalNode);
+    const type = this.#type(props);
+    const pattern = this.#pattern(props.pattern);
+    const check = props.format === undefined ? undefined : formatCheck(props.format);
+    return {
+      props,
+      ...type,
+      nullable: props.nullable === true,
+      preserve: props["x-kubernetes-preserve-unknown-fields"] === true,
+      embedded,
+      properties,
+      names: properties === undefined ? none : [...properties.keys()],
+      additional: additionalNode ?? (props.additionalProperties as boolean | undefined), // no schema, then
+      items: itemNode,
+      listType,
+      mapKeys: props["x-kubernetes-list-map-keys"] ?? none,
+      default: hasDefault(props) ? props.default : undefined,
+      filled: undefined,
+      defaulted: properties === undefined ? none : [...properties].filter(([, node]) => node.default !== undefined),
+      required: props.required !== undefined && props.required.length > 0 ? props.required : undefined,
+      minProperties: props.minProperties ?? 0,
+      maxProperties: props.maxProperties ?? Number.POSITIVE_INFINITY,
+      minItems: props.minItems ?? 0,
+      maxItems: props.maxItems ?? Number.POSITIVE_INFINITY,
+      uniqueItems: props.uniqueItems === true,
+      hasText:
+        pattern !== undefined || check !== undefined || props.minLength !== undefined || props.maxLength !== undefined,
+      minLength: props.minLength ?? 0,
+      maxLength: props.maxLength ?? Number.POSITIVE_INFINITY,
+      pattern,
+      formatCheck: check,
+      numbers: numberRules(props),
+      enum: enumRule(props.enum),
+      logic: this.#logic(props),
+      hasLists: listType === "set" || listType === "map" || inner.some((node) => node.hasLists),
+      hasEmbedded: embedded || inner.some((node) => node.hasEmbedded),
+    };
+  }
+
+  #properties(props: JsonSchemaProps): ReadonlyMap<string, SchemaNode> | undefined {
+    const schemas = props.properties;
+    if (schemas === undefined) return undefined;
+    const nodes = new Map<string, SchemaNode>();
+    for (const name of Object.keys(schemas).sort()) nodes.set(name, this.node(schemas[name]!));
+    return nodes;
+  }
+
+  #type(props: JsonSchemaProps): Pick<SchemaNode, "types" | "typeText" | "format" | "accepts"> {
+    const isEither = props["x-kubernetes-int-or-string"] === true && this.#purpose === "objects";
+    const names = isEither ? ["integer", "string"] : props.type === undefined || props.type === "" ? [] : [props.type];
+    let types = 0;
+    // A name that is no type is left over from older releases; nothing is of that type.
+    for (const name of names) types |= Object.hasOwn(kindBits, name) ? kindBits[name as JsonKind] : unknownBit;
+    // Formats that are not checked mean nothing; in defaults they still stand for a type.
+    const named = props.format ?? "";
+    const format = this.#purpose === "objects" && formatCheck(named) === undefined ? "" : named;
+    return { types, typeText: names.join(","), format, accepts: accepted(types, format, props.nullable === true) };
+  }
+
+  #pattern(text: string | undefined): Pattern | undefined {
+    if (text === undefined || text === "") return undefined;
+    let pattern = this.#patterns.get(text);
+    if (pattern === undefined) this.#patterns.set(text, (pattern = openPattern(text)));
+    return pattern;
+  }
+
+  #logic(props: JsonSchemaProps): Logic | undefined {
+    const list = (schemas: readonly JsonSchemaProps[] | undefined): readonly SchemaNode[] =>
+      schemas === undefined ? none : schemas.map((schema) => this.node(schema));
+    const logic = {
+      allOf: list(props.allOf),
+      anyOf: list(props.anyOf),
+      oneOf: list(props.oneOf),
+      not: props.not === undefined ? undefined : this.node(props.not),
+    };
+    const isNone = logic.allOf.length + logic.anyOf.length + logic.oneOf.length === 0 && logic.not === undefined;
+    return isNone ? undefined : logic;
+  }
+}
+
+const unknownBit = 128;
+
+/**
+ * Kinds that are right without a look at the value. Upstream takes any text or list where a format is given and the
+ * type is no number.
+ */
+function accepted(types: number, format: string, isNullable: boolean): number {
+  let bits = types === 0 || isNullable || (types & kindBits.null) !== 0 ? kindBits.null : 0;
+  const isNumeric = (types & (kindBits.integer | kindBits.number)) !== 0;
+  for (const kind of ["boolean", "string", "array", "object", "integer", "number"] as const) {
+    const bit = kindBits[kind];
+    const isText = kind === "string" || kind === "array";
+    const isListed = (types & bit) !== 0 || (kind === "integer" && (types & kindBits.number) !== 0);
+    if (types === 0 && format === "") bits |= bit;
+    else if (isListed || (isText && format !== "" && !isNumeric)) bits |= bit;
+  }
+  return bits;
+}
+
+function numberRules(props: JsonSchemaProps): NumberRules | undefined {
+  const { maximum, minimum, multipleOf } = props;
+  if (maximum === undefined && minimum === undefined && multipleOf === undefined) return undefined;
+  const plain = (limit: number | undefined): number | undefined =>
+    limit === undefined ? undefined : Number(numberOf(limit));
+  return {
+    maximum: plain(maximum),
+    exclusiveMaximum: props.exclusiveMaximum === true,
+    minimum: plain(minimum),
+    exclusiveMinimum: props.exclusiveMinimum === true,
+    multipleOf: plain(multipleOf),
+  };
+}
+
+function enumRule(values: readonly unknown[] | undefined): EnumRule | undefined {
+  if (values === undefined || values.length === 0) return undefined;
+  const strings = new Set<string>();
+  for (const value of values) if (typeof value === "string") strings.add(value);
+  return { values, strings };
+}
+
+/** Whether a value that is no string is one of an enum's, which upstream compares after a conversion of numbers. */
+export function isEnumValue(rule: EnumRule, value: unknown): boolean {
+  return rule.values.some((candidate) => equalsConverted(value, candidate));
+}
+
+function equalsConverted(value: unknown, candidate: unknown): boolean {
+  const [kind, wanted] = [kindOf(value), kindOf(candidate)];
+  if (kind === "null" || wanted === "null") return false;
+  const isNumber = kind === "integer" || kind === "number";
+  if (wanted === "integer" && isNumber) {
+    const number = numberOf(value);
+    return (typeof number === "number" ? Math.trunc(number) : number) === numberOf(candidate);
+  }
+  if (wanted === "number" && isNumber) return Number(numberOf(value)) === numberOf(candidate);
+  return kind === wanted && deepEqual(value, candidate);
+}

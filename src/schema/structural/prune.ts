@@ -1,0 +1,105 @@
+/**
+ * Dropping members that a schema does not name. Hot path: a value that has none is returned as it is. Source: upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
+ */
+import { isRawNumber } from "../raw-number.ts";
+import { copyOf, type MutableJson } from "./copy.ts";
+import type { SchemaNode } from "./node.ts";
+
+export interface Pruned {
+  readonly value: unknown;
+  /** Paths of what was dropped, sorted: `spec.a.b`, `spec.list[0].c`. Empty unless asked for. */
+  readonly unknown: readonly string[];
+}
+
+export interface PruneOptions {
+  /** The value is a whole object: its apiVersion, kind and metadata are not looked at. */
+  readonly isResourceRoot?: boolean;
+  /** Collect the paths of what is dropped. */
+  readonly track?: boolean;
+}
+
+/** Unknown members beyond this are dropped without being listed. */
+const pathsMax = 10_000;
+
+/** `value` without what `node` does not name; the same one when that is nothing. Never changes `value`. */
+export function pruneNode(value: unknown, node: SchemaNode | undefined, options: PruneOptions): Pruned {
+  const walk = new Walk(options.track === true);
+  const pruned = walk.value(value, node, options.isResourceRoot === true, node?.preserve === true);
+  return { value: pruned, unknown: walk.unknown.sort() };
+}
+
+const isMeta = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
+
+class Walk {
+  readonly unknown: string[] = [];
+  readonly #path: (string | number)[] = [];
+  readonly #isTracking: boolean;
+
+  constructor(isTracking: boolean) {
+    this.#isTracking = isTracking;
+  }
+
+  /** `keeps`: undeclared members stay, here and in what no schema says otherwise about. */
+  value(value: unknown, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return this.#list(value as readonly unknown[], node, keeps);
+    return isRawNumber(value) ? value : this.#object(value as MutableJson, node, isObjectRoot, keeps);
+  }
+
+  #list(list: readonly unknown[], node: SchemaNode | undefined, keeps: boolean): unknown {
+    const items = node?.items;
+    if (items === undefined && keeps) return list;
+    // Within a part that is kept, items of lists are kept too, whatever they are; of other lists they are pruned.
+    const itemKeeps = keeps || items?.preserve === true;
+    let out: unknown[] | undefined;
+    for (let at = 0; at < list.length; at++) {
+      const item = list[at];
+      if (typeof item !== "object" || item === null) continue;
+      this.#path.push(at);
+      const pruned = this.value(item, items, false, itemKeeps);
+      this.#path.pop();
+      if (pruned === item) continue;
+      out ??= [...list];
+      out[at] = pruned;
+    }
+    return out ?? list;
+  }
+
+  #object(object: MutableJson, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
+    const properties = node?.properties;
+    const additional = node?.additional;
+    const isWhole = isObjectRoot || node?.embedded === true;
+    const takesAny = additional !== undefined;
+    let out: MutableJson | undefined;
+    for (const name in object) {
+      if (isWhole && isMeta(name)) continue;
+      const property = properties === undefined ? undefined : properties.get(name);
+      if (property === undefined && !takesAny) {
+        if (keeps) continue;
+        out ??= copyOf(object);
+        delete out[name];
+        if (this.#isTracking && (this.#path.length > 0 || !isMeta(name))) this.#record(name);
+        continue;
+      }
+      const member = object[name];
+      if (typeof member !== "object" || member === null) continue;
+      const inner = property ?? (typeof additional === "object" ? additional : undefined);
+      this.#path.push(name);
+      const pruned = this.value(member, inner, false, inner?.preserve === true);
+      this.#path.pop();
+      if (pruned === member) continue;
+      out ??= copyOf(object);
+      // Not a new member: what is there is replaced.
+      Object.defineProperty(out, name, { value: pruned, enumerable: true, configurable: true, writable: true });
+    }
+    return out ?? object;
+  }
+
+  #record(name: string): void {
+    if (this.unknown.length >= pathsMax) return;
+    let text = "";
+    for (const part of this.#path) text += typeof part === "number" ? `[${part}]` : text === "" ? part : `.${part}`;
+    this.unknown.push(text === "" ? name : `${text}.${name}`);
+  }
+}

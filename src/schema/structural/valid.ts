@@ -1,0 +1,205 @@
+/**
+ * Whether a value keeps the rules of its schema: the answer for nearly every write. Plain loops over compiled nodes,
+ * nothing allocated; what is wrong is found by `explain.ts` in a second walk.
+ * Measured (Node 26): see `bench/structural.bench.ts`.
+ */
+import type { FieldError } from "#meta/field-error.ts";
+import { isRawNumber } from "../raw-number.ts";
+import { isIntegral, kindOf, numberOf } from "./json-value.ts";
+import { isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
+
+/**
+ * What one check may cost: a unit for a schema applied to a value, and for text matched by a pattern a unit per eight
+ * characters times instructions. A value of 3 MB against an ordinary schema stays far below; anyOf with thousands of
+ * branches over lists of a million would take minutes.
+ */
+export class Budget {
+  left: number;
+
+  constructor(units: number) {
+    this.left = units;
+  }
+
+  spend(units: number): void {
+    this.left -= units;
+    if (this.left < 0) throw new TooCostly();
+  }
+}
+
+/** The value is too large for its schema. */
+export class TooCostly extends Error {
+  readonly finding: FieldError = {
+    type: "FieldValueInvalid",
+    field: "",
+    message: 'Invalid value: "": the object is too large to be checked against its schema',
+  };
+}
+
+const unitsMax = 12_000_000;
+const budget = new Budget(unitsMax);
+
+/** Throws `TooCostly`. */
+export function isValid(node: SchemaNode, value: unknown): boolean {
+  budget.left = unitsMax;
+  return valid(node, value);
+}
+
+const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;
+const { integer: INTEGER, number: NUMBER } = kindBits;
+
+function valid(node: SchemaNode, value: unknown): boolean {
+  if (--budget.left < 0) throw new TooCostly();
+  const accepts = node.accepts;
+  switch (typeof value) {
+    case "string":
+      if ((accepts & STRING!) === 0) return false;
+      if (node.hasText && !textValid(node, value)) return false;
+      if (node.enum !== undefined && !node.enum.strings.has(value)) return false;
+      break;
+    case "number":
+    case "bigint":
+      if (!numberValid(node, value)) return false;
+      break;
+    case "boolean":
+      if ((accepts & BOOLEAN!) === 0) return false;
+      if (node.enum !== undefined && !otherInEnum(node, value)) return false;
+      break;
+    default:
+      if (value === null || value === undefined) return (accepts & NULL!) !== 0 && node.enum === undefined;
+      if (Array.isArray(value)) {
+        if ((accepts & ARRAY!) === 0 || !listValid(node, value)) return false;
+        if (node.enum !== undefined && !otherInEnum(node, value)) return false;
+      } else if ((accepts & OBJECT!) !== 0 && !isRawNumber(value)) {
+        if (!objectValid(node, value as Record<string, unknown>)) return false;
+        if (node.enum !== undefined && !otherInEnum(node, value)) return false;
+      } else if (!isRawNumber(value) || !numberValid(node, value)) return false;
+  }
+  return node.logic === undefined || logicValid(node, value);
+}
+
+function otherInEnum(node: SchemaNode, value: unknown): boolean {
+  budget.spend(node.enum!.values.length);
+  return isEnumValue(node.enum!, value);
+}
+
+function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>): boolean {
+  const { properties, additional } = node;
+  let count = 0;
+  for (const name in object) {
+    count++;
+    const property = properties === undefined ? undefined : properties.get(name);
+    if (property !== undefined) {
+      if (!valid(property, object[name])) return false;
+    } else if (additional !== undefined && additional !== true) {
+      if (additional === false || !valid(additional, object[name])) return false;
+    }
+  }
+  if (count < node.minProperties || count > node.maxProperties) return false;
+  const { required } = node;
+  if (required !== undefined) {
+    for (let at = 0; at < required.length; at++) if (!Object.hasOwn(object, required[at]!)) return false;
+  }
+  return true;
+}
+
+function listValid(node: SchemaNode, list: readonly unknown[]): boolean {
+  const size = list.length;
+  if (size < node.minItems || size > node.maxItems) return false;
+  const { items } = node;
+  if (items !== undefined) for (let at = 0; at < size; at++) if (!valid(items, list[at])) return false;
+  return !node.uniqueItems || isUnique(list);
+}
+
+/** No two members are equal. */
+export const isUnique = (list: readonly unknown[]): boolean =>
+  new Set(list.map((item) => JSON.stringify(item))).size === list.length;
+
+function textValid(node: SchemaNode, text: string): boolean {
+  if (text.length > node.maxLength && countCharacters(text) > node.maxLength) return false;
+  if (text.length < node.minLength * 2 && countCharacters(text) < node.minLength) return false;
+  const { pattern, formatCheck } = node;
+  if (pattern !== undefined) {
+    budget.spend((text.length * pattern.size) >> 3);
+    if (!pattern.test(text)) return false;
+  }
+  return formatCheck === undefined || formatCheck(text);
+}
+
+/** Code points; half of a pair counts as one. */
+export function countCharacters(text: string): number {
+  let count = text.length;
+  for (let at = 0; at < text.length - 1; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0xd800 || code > 0xdbff) continue;
+    const next = text.charCodeAt(at + 1);
+    if (next < 0xdc00 || next > 0xdfff) continue;
+    count--;
+    at++;
+  }
+  return count;
+}
+
+function numberValid(node: SchemaNode, value: unknown): boolean {
+  const isInteger = typeof value === "number" && (value | 0) === value ? true : kindOf(value) === "integer";
+  if ((node.accepts & (isInteger ? INTEGER! : NUMBER!)) === 0) {
+    if (isInteger || (node.types & INTEGER!) === 0 || !isIntegral(Number(numberOf(value)))) return false;
+  }
+  if (node.numbers !== undefined) {
+    const number = numberOf(value);
+    if (!maximumHolds(node.numbers, number, isInteger) || !minimumHolds(node.numbers, number, isInteger)) return false;
+    if (multipleOfFault(node.numbers, number, isInteger) !== undefined) return false;
+  }
+  return node.enum === undefined || otherInEnum(node, value);
+}
+
+/** A limit of integers, as upstream cuts it to 64 bits: without its fraction. */
+export function wholeLimit(limit: number): number {
+  return Math.trunc(limit);
+}
+
+export function maximumHolds(rules: NumberRules, value: number | bigint, isInteger: boolean): boolean {
+  const { maximum } = rules;
+  if (maximum === undefined) return true;
+  const limit = isInteger ? wholeLimit(maximum) : maximum;
+  return rules.exclusiveMaximum ? value < limit : value <= limit;
+}
+
+export function minimumHolds(rules: NumberRules, value: number | bigint, isInteger: boolean): boolean {
+  const { minimum } = rules;
+  if (minimum === undefined) return true;
+  const limit = isInteger ? wholeLimit(minimum) : minimum;
+  return rules.exclusiveMinimum ? value > limit : value >= limit;
+}
+
+/** `factor`: the schema's number cannot be one, since it is cut to a whole one for integers. */
+export function multipleOfFault(
+  rules: NumberRules,
+  value: number | bigint,
+  isInteger: boolean,
+): "factor" | "value" | undefined {
+  if (rules.multipleOf === undefined) return undefined;
+  const factor = isInteger ? wholeLimit(rules.multipleOf) : rules.multipleOf;
+  if (factor <= 0) return "factor";
+  if (isInteger) {
+    const rest = typeof value === "bigint" ? value % BigInt(factor) === 0n : value % factor === 0;
+    return rest ? undefined : "value";
+  }
+  const number = Number(value);
+  return isIntegral(factor < 1 ? (1 / factor) * number : number / factor) ? undefined : "value";
+}
+
+function logicValid(node: SchemaNode, value: unknown): boolean {
+  const { allOf, anyOf, oneOf, not } = node.logic!;
+  for (let at = 0; at < allOf.length; at++) if (!valid(allOf[at]!, value)) return false;
+  if (anyOf.length > 0) {
+    let at = 0;
+    while (at < anyOf.length && !valid(anyOf[at]!, value)) at++;
+    if (at === anyOf.length) return false;
+  }
+  if (oneOf.length > 0) {
+    let count = 0;
+    for (let at = 0; at < oneOf.length; at++) if (valid(oneOf[at]!, value) && ++count > 1) return false;
+    if (count !== 1) return false;
+  }
+  return not === undefined || !valid(not, value);
+}
