@@ -7,17 +7,20 @@
  * (another version of the same shape, an item of a typed list, which has neither) is made by cutting, not by encoding.
  */
 import { escapeHtml } from "#codec/json.ts";
+import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
-import type { ResourceDefinition } from "./resource-definition.ts";
+import type { Conversion, ConversionRules, ResourceDefinition } from "./resource-definition.ts";
 
 /** What is remembered of an entry beside its bytes. */
 export interface EntryView {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
   object: ApiObject | undefined;
+  /** Custom resources: rules (one, or several versions') by which nothing but the type of the object is to change. */
+  sound?: ConversionRules | readonly ConversionRules[];
 }
 
 /** How a resource's objects lie in bytes. */
@@ -30,6 +33,13 @@ export interface Layout {
   readonly converts: boolean;
   /** Whether stored bytes are served as they are. */
   readonly sameBytes: boolean;
+  /**
+   * Custom resources: how the bytes of every version begin, up to the version. What has been stored may be in any of
+   * them, whatever is stored now.
+   */
+  readonly head: Buffer | undefined;
+  /** Names the served form: encodings of equal names are the same. */
+  readonly form: string;
   readonly storedApiVersion: string;
   readonly storedKind: string;
   readonly servedApiVersion: string;
@@ -46,11 +56,15 @@ export function layoutOf(definition: ResourceDefinition): Layout {
     const prefix = prefixOf(storage.kind, storedApiVersion);
     const servedPrefix = prefixOf(definition.kind, servedApiVersion);
     const converts = definition.conversion !== undefined;
+    const rules = definition.conversion?.rules;
+    const head = `{"kind":${JSON.stringify(storage.kind)},"apiVersion":"${storage.group}/`;
     layout = {
       prefix,
       servedPrefix,
       converts,
       sameBytes: !converts && prefix.equals(servedPrefix),
+      head: rules === undefined ? undefined : Buffer.from(head),
+      form: servedPrefix.toString("latin1") + (rules === undefined ? "" : nameOf(rules)),
       storedApiVersion,
       storedKind: storage.kind,
       servedApiVersion,
@@ -58,6 +72,19 @@ export function layoutOf(definition: ResourceDefinition): Layout {
     layouts.set(definition, layout);
   }
   return layout;
+}
+
+const ruleNames = new WeakMap<object, string>();
+let lastRuleName = 0;
+
+/** A text for each set of rules, so that what different ones made is not mixed up. */
+function nameOf(rules: ConversionRules): string {
+  let name = ruleNames.get(rules);
+  if (name === undefined) {
+    name = ` ${++lastRuleName}`;
+    ruleNames.set(rules, name);
+  }
+  return name;
 }
 
 function prefixOf(kind: string, apiVersion: string): Buffer {
@@ -95,7 +122,10 @@ function withVersion(object: ApiObject, kind: string, apiVersion: string, resour
 /** Throws `storageReadError` when the bytes are no object any more. */
 function decodeStored(entry: Entry): ApiObject {
   try {
-    const object = JSON.parse(entry.value.toString()) as ApiObject | null; // our own encoding, checked for damage next
+    const text = entry.value.toString();
+    // Whole numbers beyond 2^53 stay exact.
+    const value: unknown = longNumber.test(text) ? exactValue(text) : JSON.parse(text);
+    const object = value as ApiObject | null; // our own encoding, checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
   } catch (cause) {
     throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
@@ -103,33 +133,50 @@ function decodeStored(entry: Entry): ApiObject {
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
 
+const longNumber = /[0-9]{16}/;
 const closingBrace = 0x7d;
+const quote = 0x22;
+
+/** Keeps the decoded objects of the last so many views. */
+class Recent {
+  readonly #views: (EntryView | undefined)[];
+  #next = 0;
+
+  constructor(max: number) {
+    this.#views = new Array<EntryView | undefined>(max).fill(undefined);
+  }
+
+  add(view: EntryView): void {
+    const oldest = this.#views[this.#next];
+    if (oldest !== undefined) oldest.object = undefined;
+    this.#views[this.#next] = view;
+    this.#next = (this.#next + 1) % this.#views.length;
+  }
+}
+
+/**
+ * Objects just created that stay decoded. Few, so that the collector finds them dead while they are young: most are
+ * not written again soon, and a flood of creates would fill the old generation with what nobody asks for.
+ */
+const createdMax = 256;
 
 /** Encodes and decodes stored objects, with a bounded number of decoded ones kept. One per server. */
 export class StoredObjects {
-  /** Decoded objects are dropped in the order they were made once this many newer ones exist. */
-  readonly #recent: (EntryView | undefined)[];
-  #next = 0;
+  readonly #recent: Recent;
+  readonly #created = new Recent(createdMax);
 
   /** `decodedMax` objects stay decoded; at 1 to 4 KB of heap each the default is a few megabytes. */
   constructor(decodedMax = 2048) {
-    this.#recent = new Array<EntryView | undefined>(decodedMax).fill(undefined);
+    this.#recent = new Recent(decodedMax);
   }
 
-  #remember(view: EntryView): void {
-    const oldest = this.#recent[this.#next];
-    if (oldest !== undefined) oldest.object = undefined;
-    this.#recent[this.#next] = view;
-    this.#next = (this.#next + 1) % this.#recent.length;
-  }
-
-  /** Bytes and view of `object` (in the definition's version) at `revision`. */
-  encode(definition: ResourceDefinition, object: ApiObject, revision: Revision): Encoded {
+  /** Bytes and view of `object` (in the definition's version) at `revision`, which may create it. */
+  encode(definition: ResourceDefinition, object: ApiObject, revision: Revision, creates = false): Encoded {
     const layout = layoutOf(definition);
     const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
     const stored = withVersion(hub, layout.storedKind, layout.storedApiVersion, String(revision));
     const view: EntryView = { labels: stored.metadata.labels, object: stored };
-    this.#remember(view);
+    (creates ? this.#created : this.#recent).add(view);
     return { value: Buffer.from(`${escapeHtml(JSON.stringify(stored))}\n`), view };
   }
 
@@ -138,7 +185,7 @@ export class StoredObjects {
     if (entry.view === undefined) {
       const object = decodeStored(entry);
       const view: EntryView = { labels: object.metadata.labels, object };
-      this.#remember(view);
+      this.#recent.add(view);
       entry.view = view;
     }
     return entry.view as EntryView; // only this class writes it
@@ -150,8 +197,9 @@ export class StoredObjects {
    */
   checkShape(definition: ResourceDefinition, entry: Entry): void {
     if (entry.view !== undefined) return;
-    const { prefix } = layoutOf(definition);
+    const layout = layoutOf(definition);
     const { value } = entry;
+    const prefix = layout.head ?? layout.prefix;
     const isWhole = value.length > prefix.length && value.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
     if (!isWhole || value[value.length - 2] !== closingBrace) this.view(entry);
   }
@@ -161,7 +209,7 @@ export class StoredObjects {
     const view = this.view(entry);
     if (view.object === undefined) {
       view.object = decodeStored(entry);
-      this.#remember(view);
+      this.#recent.add(view);
     }
     return view.object;
   }
@@ -172,8 +220,53 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined && layout.sameBytes) return stored;
+    if (conversion?.rules !== undefined) return this.#ruled(definition, conversion, conversion.rules, entry, stored);
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
+  }
+
+  #ruled(
+    definition: ResourceDefinition,
+    conversion: Conversion,
+    rules: ConversionRules,
+    entry: Entry,
+    stored: ApiObject,
+  ): ApiObject {
+    const view = this.view(entry);
+    let object = stored;
+    if (!isSound(view, rules)) {
+      object = conversion.fromHub(stored);
+      if (object === stored) markSound(view, rules);
+    }
+    const { servedApiVersion } = layoutOf(definition);
+    if (object.apiVersion === servedApiVersion && object.kind === definition.kind) return object;
+    return { ...object, kind: definition.kind, apiVersion: servedApiVersion };
+  }
+
+  /**
+   * How many of the first bytes of an entry say its type and are to be replaced by those of the served type; -1 when the
+   * rest must be encoded anew. Looks at every entry once for each set of rules.
+   */
+  typeLength(definition: ResourceDefinition, entry: Entry): number {
+    const layout = layoutOf(definition);
+    const { conversion } = definition;
+    if (conversion === undefined) return layout.prefix.length;
+    const { rules } = conversion;
+    if (rules === undefined) return -1;
+    const view = this.view(entry);
+    if (!isSound(view, rules)) {
+      const stored = this.stored(entry);
+      if (conversion.fromHub(stored) !== stored) return -1;
+      markSound(view, rules);
+    }
+    const { value } = entry;
+    const { servedPrefix } = layout;
+    const { length } = servedPrefix;
+    if (value.compare(servedPrefix, 0, length, 0, length) === 0) return length;
+    const head = layout.head!; // made for all rules
+    if (value.compare(head, 0, head.length, 0, head.length) !== 0) return -1;
+    const end = value.indexOf(quote, head.length);
+    return end < 0 ? -1 : end + 2;
   }
 
   /** The bytes GET answers, newline included. The stored bytes themselves where the version is the stored one. */
@@ -181,7 +274,24 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     this.checkShape(definition, entry);
     if (layout.sameBytes) return entry.value;
-    if (layout.converts) return Buffer.from(`${JSON.stringify(this.object(definition, entry))}\n`);
-    return Buffer.concat([layout.servedPrefix, entry.value.subarray(layout.prefix.length)]);
+    const skip = this.typeLength(definition, entry);
+    if (skip < 0) return Buffer.from(`${escapeHtml(JSON.stringify(this.object(definition, entry)))}\n`);
+    const { servedPrefix } = layout;
+    const isSame =
+      skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
+    return isSame ? entry.value : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
   }
 }
+
+function isSound(view: EntryView, rules: ConversionRules): boolean {
+  const { sound } = view;
+  return sound === rules || (isArray(sound) && sound.includes(rules));
+}
+
+function markSound(view: EntryView, rules: ConversionRules): void {
+  const { sound } = view;
+  const others = sound === undefined ? [] : (isArray(sound) ? sound : [sound]).filter(({ retired }) => !retired);
+  view.sound = others.length === 0 ? rules : [...others, rules];
+}
+
+const isArray = (sound: EntryView["sound"]): sound is readonly ConversionRules[] => Array.isArray(sound);
