@@ -5,6 +5,7 @@
 import { compareText } from "#apply/field-set.ts";
 import { escapeHtml } from "#codec/json.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { fieldText } from "#meta/field-texts.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseTime } from "#meta/time.ts";
@@ -31,7 +32,7 @@ export function printerColumns(columns: readonly PrinterColumn[] | undefined, do
     name: "Name",
     type: "string",
     format: "name",
-    description: domain.rename(nameText),
+    description: fieldText(domain, "name"),
     priority: 0,
     cell: (object) => object.metadata.name ?? "",
   };
@@ -49,7 +50,7 @@ export function printerColumns(columns: readonly PrinterColumn[] | undefined, do
 export function ageColumn(domain: ApiDomain): Column {
   const path = ".metadata.creationTimestamp";
   // The path can be read: it is a constant.
-  return columnOf({ name: "Age", type: "date", description: domain.rename(createdText), jsonPath: path })!;
+  return columnOf({ name: "Age", type: "date", description: fieldText(domain, "creationTimestamp"), jsonPath: path })!;
 }
 
 function columnOf(column: PrinterColumn): Column | undefined {
@@ -141,8 +142,3 @@ function numberText(value: number, isFloat = !Number.isInteger(value)): string {
   if (exponent >= -4 && exponent < 6) return String(value);
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
-
-const nameText =
-  "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-const createdText =
-  "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";

@@ -12,6 +12,7 @@ import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
 import { listCollection, watchPath } from "./handlers/list.ts";
 import { patchObject } from "./handlers/patch.ts";
+import { getScale, scaleScope } from "./handlers/scale.ts";
 import { updateObject } from "./handlers/update.ts";
 import type { HandlerParts, Scope } from "./scope.ts";
 
@@ -83,6 +84,11 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       name: single,
       subresource: info.subresource,
     };
+    if (info.subresource === "scale" && definition.scale !== undefined) {
+      // Other than the objects of custom resources, their scale comes in the media types of built-in kinds.
+      const view = { ...scope, parts };
+      return verb === "get" ? getScale(view, definition.scale) : handler(scaleScope(view, definition.scale));
+    }
     if (definition.computed === undefined) return handler(scope);
     const objects = definition.computed();
     return single === "" ? listComputed(scope, objects) : getComputed(scope, objects);
@@ -107,7 +113,7 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
     if (found === undefined) throw resourceNotFound();
     if (!found.verbs.includes(verb)) throw methodUnknown();
     // Later steps serve the sub-resources that are no view of the object itself.
-    if (found.kind !== definition.kind) throw methodNotAllowed(definition, verb);
+    if (found.kind !== definition.kind && definition.scale === undefined) throw methodNotAllowed(definition, verb);
     return;
   }
   const isThere = definition.stored || definition.computed !== undefined;

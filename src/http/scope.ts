@@ -27,6 +27,10 @@ export interface HandlerParts {
   readonly deleteOptionsSchema: Schema;
   /** Schema of the same kind in another of its versions; `undefined` when that one is not served. */
   schemaOfVersion(definition: ResourceDefinition, apiVersion: string): Schema | undefined;
+  /** The same kind in another of its versions; `undefined` when that one is not served. */
+  definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
+  /** Schema of `Scale`. */
+  scaleSchema(): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
   readonly bodyLimitBytes: number;
@@ -42,6 +46,10 @@ export interface Scope {
   readonly context: RequestContext;
   readonly definition: ResourceDefinition;
   readonly store: Store;
+  /** Of views that are an object of another kind (`scale`): the resource they are part of. */
+  readonly parent?: ResourceDefinition;
+  /** Of such views: how changes of one reach the store. */
+  readonly writes?: Pick<Store, "update">;
   /** Empty for cluster-scoped resources and lists over all namespaces. */
   readonly namespace: string;
   readonly name: string;

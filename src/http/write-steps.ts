@@ -132,7 +132,8 @@ export function admissionAttributes(
   write: Pick<AdmissionAttributes, "operation" | "object" | "oldObject" | "dryRun"> & { readonly name: string },
 ): AdmissionAttributes {
   const { definition, context, namespace, subresource } = scope;
-  return { ...write, context, namespace, subresource, resource: definition, kind: definition, options: undefined };
+  const resource = scope.parent ?? definition;
+  return { ...write, context, namespace, subresource, resource, kind: definition, options: undefined };
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {

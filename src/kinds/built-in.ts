@@ -7,6 +7,7 @@ import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { kindBehaviour } from "./all.ts";
+import { scaleOf } from "./scale.ts";
 import { genericStrategy, type KindEnvironment } from "./generic.ts";
 import { zeroOf } from "./zero-value.ts";
 
@@ -39,6 +40,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     behaviour,
   );
   const deprecation = deprecationOf(facts);
+  const scale = scaleOf(facts);
   return {
     group: facts.group,
     version: facts.version,
@@ -69,6 +71,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     fieldAliases: facts.fieldAliases,
     columns: behaviour.columns ?? [],
     strategy,
+    ...(scale === undefined ? {} : { scale }),
     ...(deprecation === undefined ? {} : { deprecation }),
     origin: "builtin",
   };

@@ -22,7 +22,9 @@ import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { Status } from "#meta/status-error.ts";
-import { parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
+import type { ApiTables } from "#api/definitions.ts";
+import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
+import type { Schema } from "#schema/schema.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Sample } from "#std/metrics.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -54,8 +56,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     gate: gates.isOn,
     disabled: options.disableAdmissionPlugins,
   });
-  const deleteOptionsSchema = tables.schemaOf({ group: "", version: "v1", kind: "DeleteOptions" });
-  if (deleteOptionsSchema === undefined) throw new Error("the tables have no DeleteOptions");
+  const deleteOptionsSchema = requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" });
+  const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
+    const gv = parseApiVersion(apiVersion);
+    return gv === undefined ? undefined : table.findKind(gv.group, gv.version, of.kind);
+  };
 
   const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
   const publisher = createPublisher({ domain, tables, definitions: () => table.definitions });
@@ -70,10 +75,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       negotiator: negotiation,
       transforms: resourceTransforms(domain),
       deleteOptionsSchema,
-      schemaOfVersion(definition, apiVersion) {
-        const gv = parseApiVersion(apiVersion);
-        return gv === undefined ? undefined : table.findKind(gv.group, gv.version, definition.kind)?.schema;
-      },
+      schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
+      definitionOfVersion: otherVersion,
+      scaleSchema: () => requiredSchema(tables, { group: "autoscaling", version: "v1", kind: "Scale" }),
       forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
       bodyLimitBytes,
       minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
@@ -141,6 +145,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     serves: (info) => isServed(table, info),
     close: stopControllers,
   };
+}
+
+function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
+  const schema = tables.schemaOf(gvk);
+  if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
+  return schema;
 }
 
 function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {

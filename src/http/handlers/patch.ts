@@ -37,7 +37,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const contentType = request.headers["content-type"];
   if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
   const type = contentType!.split(";", 1)[0]!.trim();
-  if (type === strategicPatchType && definition.origin === "custom") {
+  if (type === strategicPatchType && (scope.parent ?? definition).origin === "custom") {
     throw unsupportedMediaType([jsonPatchType, mergePatchType]);
   }
   const options = writeOptions(request.query, "PatchOptions", parts.domain);

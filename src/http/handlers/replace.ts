@@ -30,7 +30,7 @@ export async function replaceObject(
       dryRun: options.dryRun,
       name,
     });
-  return store.update(scope.namespace, name, attributes, {
+  return (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,
     uidIsPrecondition: write.uidIsPrecondition,
     transform(current) {

@@ -1,0 +1,70 @@
+/**
+ * Ownership of a number of replicas, as the `scale` subresource shows it and as the object itself records it: the same
+ * field under another path, in entries of another version. Source: upstream's `util/managedfields`, `ScaleHandler`;
+ * with its habit of splitting the entry of an updater whenever somebody writes the scale.
+ */
+import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
+import { difference, type FieldPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
+import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
+
+/** Where objects of a version keep the number; `null` where they keep none, `undefined` for versions nobody knows. */
+export type ReplicasPath = (apiVersion: string) => FieldPath | null | undefined;
+
+type Entries = readonly ManagedFieldsEntry[];
+
+const scaleVersion = "autoscaling/v1";
+const pathInScale: FieldPath = ["f:spec", "f:replicas"];
+const replicasInScale = fieldSetOf([pathInScale]);
+
+/** The managedFields of a scale: those who own the number. */
+export function scaleOwners(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
+  const owners = ownersOf(parent).filter((owner) => ownsReplicas(owner, replicasPath));
+  const shown = owners.map((owner) => moved(owner, scaleVersion, replicasInScale));
+  return writeOwners(shown, undefined);
+}
+
+/**
+ * The managedFields of the object after its scale was written with `scale`. `apiVersion` is that of the request.
+ * Entries of versions nobody knows are dropped.
+ */
+export function parentOwners(
+  parent: Entries | undefined,
+  scale: Entries | undefined,
+  replicasPath: ReplicasPath,
+  apiVersion: string,
+): Entries | undefined {
+  const left = new Map(ownersOf(scale).map((owner) => [owner.id, owner]));
+  const owners: Owner[] = [];
+  for (const owner of ownersOf(parent)) {
+    const path = replicasPath(owner.apiVersion);
+    if (path === undefined) continue;
+    if (path === null || !hasPath(owner.set, path) || left.delete(owner.id)) {
+      owners.push(owner);
+      continue;
+    }
+    const set = difference(owner.set, fieldSetOf([path]));
+    if (!isEmptySet(set)) owners.push({ ...owner, set, entry: undefined });
+  }
+  const path = replicasPath(apiVersion);
+  if (path === null || path === undefined) return writeOwners(owners, parent);
+  const replicas = fieldSetOf([path]);
+  for (const owner of left.values()) {
+    // Upstream: entries that come from a scale have no time.
+    if (hasPath(owner.set, pathInScale)) owners.push({ ...moved(owner, apiVersion, replicas), time: "" });
+  }
+  return writeOwners(owners, parent);
+}
+
+/** Entries that cannot be read belong to nobody. */
+const ownersOf = (entries: Entries | undefined): readonly Owner[] =>
+  entries === undefined ? [] : (readOwners(entries) ?? []);
+
+function ownsReplicas(owner: Owner, replicasPath: ReplicasPath): boolean {
+  const path = replicasPath(owner.apiVersion);
+  return path !== undefined && path !== null && hasPath(owner.set, path);
+}
+
+function moved(owner: Owner, apiVersion: string, set: Owner["set"]): Owner {
+  const id = identify(owner.manager, owner.isApplier, apiVersion, owner.subresource);
+  return { ...owner, id, apiVersion, set, entry: undefined };
+}

@@ -1,0 +1,301 @@
+/**
+ * The `scale` subresource: how many replicas of something are wanted and there, whatever the kind. A view of the object
+ * itself, which reads and writes a few fields of it at the places its definition names. Writes go the way of every
+ * other write, with the view in the place of the object; so all kinds of patches, apply, dry runs and preconditions work.
+ * Source: upstream's registries of workloads and of custom resources.
+ */
+import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-owners.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { invalidField } from "#meta/field-error.ts";
+import { fieldText } from "#meta/field-texts.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import { ageOf } from "#meta/human-duration.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, internalError, invalid, StatusError, unclassified } from "#meta/status-error.ts";
+import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
+import type { Store } from "#registry/store.ts";
+import { isRawNumber } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+import { andThen, type Soon } from "#std/soon.ts";
+import type { Reply } from "../api-request.ts";
+import { objectReply } from "../object-reply.ts";
+import type { HandlerParts, Scope } from "../scope.ts";
+
+/** The scope in which handlers write the scale of an object as if it were one. */
+export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
+  const { definition, parts } = scope;
+  return {
+    ...scope,
+    definition: scaleKind(definition, parts),
+    parent: definition,
+    writes: new ScaleWrites(scope, scale),
+  };
+}
+
+/** GET of the scale of an object. */
+export function getScale(scope: Scope, scale: ScaleDefinition): Soon<Reply> {
+  const { request, parts, definition, store, namespace, name } = scope;
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const resourceVersion = request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "";
+  return andThen(store.get(namespace, name, resourceVersion), (entry) => {
+    const { object, isFound } = shownAs(store.object(entry), scale);
+    if (!isFound && definition.origin === "custom") {
+      throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
+    }
+    return objectReply(scaleScope(scope, scale), negotiated, 200, object, undefined);
+  });
+}
+
+/** What a number that is not there looks like to a patch; one that is still there afterwards was not given. */
+const unset = -2147483648;
+
+class ScaleWrites implements Pick<Store, "update"> {
+  readonly #scope: Scope;
+  readonly #scale: ScaleDefinition;
+
+  constructor(scope: Scope, scale: ScaleDefinition) {
+    this.#scope = scope;
+    this.#scale = scale;
+  }
+
+  async update(
+    namespace: string,
+    name: string,
+    attributes: Parameters<Store["update"]>[2],
+    options: Parameters<Store["update"]>[3],
+  ): ReturnType<Store["update"]> {
+    const { validate } = options;
+    const shown = (object: ApiObject): ApiObject => shownAs(object, this.#scale).object;
+    // The object's own rules apply to what a write of its scale leaves, so to them it is a write of the object.
+    const stored = await this.#scope.store.update(
+      namespace,
+      name,
+      { ...attributes, subresource: "" },
+      {
+        allowCreate: false,
+        uidIsPrecondition: options.uidIsPrecondition,
+        // There is a present object: a scale creates nothing.
+        transform: async (current) => this.#scaled(current!, options.transform, options.uidIsPrecondition),
+        ...(validate === undefined
+          ? {}
+          : {
+              validate: (object: ApiObject, old: ApiObject | undefined) =>
+                validate(shown(object), old === undefined ? undefined : shown(old)),
+            }),
+      },
+    );
+    try {
+      return { ...stored, object: shown(stored.object), entry: undefined };
+    } catch (error) {
+      throw error instanceof StatusError ? badRequest(error.message, error) : error;
+    }
+  }
+
+  /** The object as the writer wants it. */
+  async #scaled(
+    parent: ApiObject,
+    transform: Parameters<Store["update"]>[3]["transform"],
+    withUid: boolean,
+  ): Promise<ApiObject> {
+    const { definition, parts } = this.#scope;
+    const { specReplicasPath } = this.#scale;
+    const custom = definition.origin === "custom";
+    const replicasPath = replicasPathOf(definition, parts);
+    const { object, isFound } = shownAs(parent, this.#scale);
+    const managedFields = scaleOwners(parent.metadata.managedFields, replicasPath);
+    const scale = await transform({
+      ...object,
+      metadata: managedFields === undefined ? object.metadata : { ...object.metadata, managedFields },
+      ...(isFound || !custom ? {} : { spec: { replicas: unset } }),
+    });
+    const { replicas = 0 } = scale["spec"] as { readonly replicas?: number }; // decoded by its schema
+    if (custom && replicas === unset) {
+      throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
+    }
+    if (!custom && replicas < 0) {
+      throw invalid({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
+        invalidField("spec.replicas", replicas, "must be greater than or equal to 0"),
+      ]);
+    }
+    const { managedFields: _old, ...metadata } = parent.metadata;
+    const owners = parentOwners(
+      parent.metadata.managedFields,
+      scale.metadata.managedFields,
+      replicasPath,
+      apiVersionOf(definition),
+    );
+    const { uid, resourceVersion } = scale.metadata;
+    return {
+      ...(withNumber(parent, pathOf(specReplicasPath), replicas) as ApiObject), // an object stays one
+      metadata: {
+        ...metadata,
+        ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
+        ...(withUid && uid !== undefined && uid !== "" ? { uid } : {}),
+        ...(owners === undefined ? {} : { managedFields: owners }),
+      },
+    };
+  }
+}
+
+/** Where the versions of a kind keep the number. Those that are not served count as having it in the same place. */
+function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): ReplicasPath {
+  return (apiVersion) => {
+    const of = apiVersion === apiVersionOf(definition) ? definition : parts.definitionOfVersion(definition, apiVersion);
+    if (of === undefined) return definition.origin === "custom" ? elementsOf(definition) : undefined;
+    return elementsOf(of);
+  };
+}
+
+const elementsOf = ({ scale }: ResourceDefinition): readonly string[] | null =>
+  scale === undefined ? null : pathOf(scale.specReplicasPath).map((name) => `f:${name}`);
+
+const pathOf = (path: string): string[] => path.replace(/^\./, "").split(".");
+
+/** The scale of an object, without owners; `isFound` is whether it says how many are wanted. */
+function shownAs(object: ApiObject, scale: ScaleDefinition): { readonly object: ApiObject; readonly isFound: boolean } {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const wanted = numberAt(object, scale.specReplicasPath);
+  const present = numberAt(object, scale.statusReplicasPath);
+  const selector =
+    scale.labelSelectorPath === undefined ? (scale.selector?.(object) ?? "") : textAt(object, scale.labelSelectorPath);
+  const shown: ApiObject = {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: {
+      ...(name === undefined ? {} : { name }),
+      ...(namespace === undefined || namespace === "" ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    },
+    spec: wanted === undefined || wanted === 0 ? {} : { replicas: wanted },
+    status: { replicas: present ?? 0, ...(selector === "" ? {} : { selector }) },
+  };
+  return { object: shown, isFound: wanted !== undefined };
+}
+
+/** A whole number, cut to the 32 bits a scale has; `undefined` for none. Throws for anything else. */
+function numberAt(object: ApiObject, path: string): number | undefined {
+  const value = valueAt(object, path);
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && Number.isInteger(value)) return Number(BigInt.asIntN(32, BigInt(value)));
+  if (isRawNumber(value) && /^-?[0-9]+$/.test(value.rawJSON)) return Number(BigInt.asIntN(32, BigInt(value.rawJSON)));
+  throw wrongType(path, value, "int64");
+}
+
+function textAt(object: ApiObject, path: string): string {
+  const value = valueAt(object, path) ?? "";
+  if (typeof value === "string") return value;
+  throw wrongType(path, value, "string");
+}
+
+function valueAt(object: ApiObject, path: string): unknown {
+  let value: unknown = object;
+  const names = pathOf(path);
+  for (const [at, name] of names.entries()) {
+    if (value === null || value === undefined) return undefined;
+    if (!isStruct(value)) throw wrongType(`.${names.slice(0, at + 1).join(".")}`, value, "map[string]interface{}");
+    value = Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
+}
+
+const isStruct = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
+
+/** A copy of `value` with the number at the path; what is missing on the way is made. */
+function withNumber(value: unknown, path: readonly string[], number: number, at = 0): unknown {
+  if (at === path.length) return number;
+  if (value !== undefined && !isStruct(value)) {
+    throw unclassified(`value cannot be set because .${path.slice(0, at).join(".")} is not a map[string]interface{}`);
+  }
+  const name = path[at]!; // checked above
+  const inner = value !== undefined && Object.hasOwn(value, name) ? value[name] : undefined;
+  return { ...value, [name]: withNumber(inner, path, number, at + 1) };
+}
+
+function wrongType(path: string, value: unknown, wanted: string): StatusError {
+  const scalar = value as string | number | boolean; // otherwise it is an object
+  const shown = value === null ? "<nil>" : typeof value === "object" ? JSON.stringify(value) : String(scalar);
+  return unclassified(`${path} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${wanted}`);
+}
+
+function goTypeOf(value: unknown): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isRawNumber(value)) return /^-?[0-9]+$/.test(value.rawJSON) ? "int64" : "float64";
+  switch (typeof value) {
+    case "number":
+      return Number.isInteger(value) ? "int64" : "float64";
+    case "boolean":
+      return "bool";
+    case "string":
+      return "string";
+    default:
+      return "map[string]interface {}";
+  }
+}
+
+const kinds = new WeakMap<ResourceDefinition, ResourceDefinition>();
+
+/** The kind Scale in the place of the resource. */
+function scaleKind(definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition {
+  let kind = kinds.get(definition);
+  if (kind === undefined) {
+    kind = scaleDefinition(definition, parts.scaleSchema(), parts.domain);
+    kinds.set(definition, kind);
+  }
+  return kind;
+}
+
+function scaleDefinition(of: ResourceDefinition, schema: Schema, domain: ApiDomain): ResourceDefinition {
+  const { resource, singular, namespaced, stored, nameRule } = of;
+  const storage = { group: "autoscaling", version: "v1", kind: "Scale", resource };
+  return {
+    ...storage,
+    singular,
+    listKind: "ScaleList",
+    namespaced,
+    verbs: ["get", "patch", "update"],
+    shortNames: [],
+    categories: [],
+    subresources: [],
+    schema,
+    storage,
+    storageVersionHash: "",
+    stored,
+    nameRule,
+    generation: false,
+    gracefulDeletion: false,
+    defaultPropagation: "Background",
+    returnDeletedObject: false,
+    createOnUpdate: false,
+    unconditionalUpdate: true,
+    selectableFields: [],
+    fieldAliases: {},
+    columns: scaleColumns(domain),
+    strategy: {},
+    origin: "builtin",
+  };
+}
+
+function scaleColumns(domain: ApiDomain): readonly Column[] {
+  const replicas = (object: ApiObject, part: string): number =>
+    (object[part] as { readonly replicas?: number }).replicas ?? 0; // as `shownAs` made it
+  const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({
+    name,
+    type,
+    format: name === "Name" ? "name" : "",
+    description,
+    priority: 0,
+    cell,
+  });
+  return [
+    column("Name", "string", fieldText(domain, "name"), (object) => object.metadata.name ?? ""),
+    column("Desired", "integer", "Number of desired replicas", (object) => replicas(object, "spec")),
+    column("Available", "integer", "Number of actual replicas", (object) => replicas(object, "status")),
+    column("Age", "date", fieldText(domain, "creationTimestamp"), (object, nowMs) =>
+      ageOf(object.metadata.creationTimestamp, nowMs),
+    ),
+  ];
+}
