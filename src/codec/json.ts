@@ -16,6 +16,8 @@ export interface DecodedJson {
   readonly value: unknown;
   /** Keys of all objects in the text; more than the value has means double keys. */
   readonly keys: number;
+  /** Whether the value may hold numbers as `JSON.rawJSON` objects. */
+  readonly hasRawNumbers: boolean;
   /** What was parsed: the bytes as text, repaired where they were no valid Unicode. */
   readonly text: string;
 }
@@ -32,7 +34,7 @@ export function decodeJson(bytes: Uint8Array): DecodedJson {
   if (seen.surrogates) text = text.replace(surrogateEscapes, repairSurrogate);
   try {
     const value: unknown = JSON.parse(text);
-    return { value: seen.numbers ? exactValue(text) : value, keys: seen.keys, text };
+    return { value: seen.numbers ? exactValue(text) : value, keys: seen.keys, text, hasRawNumbers: seen.numbers };
   } catch (error) {
     if (error instanceof RangeError) throw new DecodeError("exceeded max depth", { cause: error });
     throw new DecodeError(syntaxError(valid, depthMax), { cause: error });

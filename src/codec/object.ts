@@ -81,7 +81,7 @@ export function settleLists(schema: Schema, object: ApiObject): ApiObject {
   return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // the same type
 }
 
-interface ReadValue {
+export interface ReadValue {
   readonly value: unknown;
   /** Keys in the text; `undefined` when double ones were looked for otherwise. */
   readonly keys: number | undefined;
@@ -89,9 +89,11 @@ interface ReadValue {
   text(): string;
   /** Double keys of YAML, by line. */
   readonly duplicates: readonly string[];
+  /** Whether there may be numbers in it that JavaScript would change. */
+  readonly hasRawNumbers: boolean;
 }
 
-function readValue(body: ObjectBody): ReadValue {
+export function readValue(body: Pick<ObjectBody, "bytes" | "mediaType" | "schema">): ReadValue {
   if (body.mediaType === "application/vnd.kubernetes.protobuf") {
     const { apiVersion, kind, value } = decodeProtobuf(body.bytes, body.schema);
     const typed = {
@@ -99,15 +101,15 @@ function readValue(body: ObjectBody): ReadValue {
       ...(kind === "" ? {} : { kind }),
       ...(apiVersion === "" ? {} : { apiVersion }),
     };
-    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [] };
+    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };
   }
   if (body.mediaType === "application/yaml") {
     const { value, duplicates } = decodeYaml(body.bytes);
-    return { value, keys: undefined, text: () => sortedJson(value), duplicates };
+    return { value, keys: undefined, text: () => sortedJson(value), duplicates, hasRawNumbers: true };
   }
   try {
-    const { value, keys, text } = decodeJson(body.bytes);
-    return { value, keys, text: () => text, duplicates: [] };
+    const { value, keys, text, hasRawNumbers } = decodeJson(body.bytes);
+    return { value, keys, text: () => text, duplicates: [], hasRawNumbers };
   } catch (error) {
     throw error instanceof DecodeError ? new DecodeError(typePrefix + error.message, { cause: error }) : error;
   }
@@ -142,7 +144,7 @@ function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validati
 export const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
 
 /** Under `Strict` all double keys of a YAML text are one error. */
-function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
+export function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
   if (duplicates.length === 0 || validation !== "Strict") return duplicates;
   return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
 }
@@ -160,7 +162,7 @@ interface SaidType {
 }
 
 /** What the value says it is; empty texts where it says nothing. */
-function saidType(value: unknown): SaidType {
+export function saidType(value: unknown): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
   if (typeof value !== "object" || Array.isArray(value) || isRawNumber(value)) {
     throw new DecodeError(
@@ -230,14 +232,14 @@ const scheme = "pkg/api/legacyscheme/scheme.go:30";
 /** Name of the package with upstream's internal types of a group. */
 const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
 
-const cannotHandle = (actual: GroupVersionKind, expected: GroupVersionKind, message: string, cause: unknown): Error =>
+export const cannotHandle = (actual: GroupVersionKind, expected: GroupVersionKind, message: string, cause: unknown): Error =>
   badRequest(
     `${actual.kind} in version ${goQuote(actual.version)} cannot be handled as a ${expected.kind}: ${message}`,
     cause,
   );
 
 /** The error for a body that does not even say what it is. */
-function unrecognized(body: ObjectBody, error: DecodeError): Error {
+export function unrecognized(body: Pick<ObjectBody, "bytes" | "gvk" | "isOptions">, error: DecodeError): Error {
   if (isOptions(body)) return badRequest(error.message, error);
   return badRequest(
     `the object provided is unrecognized (must be of type ${body.gvk.kind}): ${error.message} (${summary(body.bytes)})`,

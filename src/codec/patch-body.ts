@@ -124,7 +124,7 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
 /** Most of the patched object that an error shows. */
 const shownLengthMax = 1024;
 
-function unfit(value: unknown, error: DecodeError): StatusError {
+export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");
   const shown = text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
   return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, error.message)]);

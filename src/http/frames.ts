@@ -32,7 +32,7 @@ export function frameEncoder(scope: Scope, negotiated: Negotiated): FrameEncoder
     };
   }
   return {
-    name: layout.servedPrefix.toString("latin1"),
+    name: layout.form,
     event(type, entry, revision) {
       const start = starts.get(type)!;
       const isCurrent = entry.revision === revision;

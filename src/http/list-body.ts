@@ -40,6 +40,17 @@ export function listPieces(
     return joined(head, tail, entries, layout.prefix.length, true);
   }
   if (layout.sameBytes) return joined(head, tail, entries, 0, false);
+  if (definition.conversion?.rules !== undefined) {
+    const { servedPrefix } = layout;
+    const isServed = (entry: Entry): boolean =>
+      objects.typeLength(definition, entry) === servedPrefix.length &&
+      entry.value.compare(servedPrefix, 0, servedPrefix.length, 0, servedPrefix.length) === 0;
+    if (entries.every(isServed)) return joined(head, tail, entries, 0, false);
+    return joinedCut(head, tail, entries, (entry) => {
+      const skip = objects.typeLength(definition, entry);
+      return skip < 0 ? [objects.servedBytes(definition, entry)] : [servedPrefix, entry.value.subarray(skip)];
+    });
+  }
   const items = entries.map((entry) => itemBytes(definition, objects.object(definition, entry)));
   return joinedItems(head, tail, items);
 }
@@ -121,6 +132,42 @@ function entryRun(entries: readonly Entry[], from: number, to: number, skip: num
         at += value.copy(bytes, at, skip, value.length - 1);
       }
       return bytes.subarray(0, at);
+    },
+  };
+}
+
+/** Joins what `cut` makes of entries: parts that together are an object and a newline. */
+function joinedCut(
+  head: Buffer,
+  tail: Buffer,
+  entries: readonly Entry[],
+  cut: (entry: Entry) => readonly Buffer[],
+): Pieces {
+  const separator = Buffer.from(",");
+  const parts: Buffer[] = [head];
+  for (const [index, entry] of entries.entries()) {
+    if (index > 0) parts.push(separator);
+    const pieces = cut(entry);
+    const last = pieces.at(-1)!;
+    parts.push(...pieces.slice(0, -1), last.subarray(0, last.length - 1));
+  }
+  parts.push(tail);
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return {
+    length,
+    *[Symbol.iterator]() {
+      let waiting: Buffer[] = [];
+      let bytes = 0;
+      for (const part of parts) {
+        waiting.push(part);
+        bytes += part.length;
+        if (bytes < pieceLength) continue;
+        yield Buffer.concat(waiting, bytes);
+        waiting = [];
+        bytes = 0;
+      }
+      if (bytes > 0) yield Buffer.concat(waiting, bytes);
     },
   };
 }

@@ -59,14 +59,16 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     const apiVersion = metaApiVersion(scope, negotiated);
     const items = objects().map((object) => partialText(object, apiVersion));
     const head = `{"kind":"PartialObjectMetadataList","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)}`;
-    return textReply(negotiated, 200, `${head},"items":[${items.join(",")}]}`);
+    return textReply(negotiated, 200, `${head},"items":${items.length === 0 ? "null" : `[${items.join(",")}]`}}`);
   }
   if (negotiated.transform === "PartialObjectMetadata") {
     throw wrongView(negotiated.transform, true, typeName(definition, definition.listKind));
   }
   const apiVersion = apiVersionOf(definition);
+  // Upstream: lists of custom resources always have a token, the last chunk an empty one.
+  const listMeta = definition.origin === "custom" ? { ...meta, continue: listed.continue } : meta;
   if (negotiated.mediaType === "application/json" && !negotiated.pretty) {
-    const pieces = listPieces(definition, parts.objects, apiVersion, meta, listed.entries);
+    const pieces = listPieces(definition, parts.objects, apiVersion, listMeta, listed.entries);
     return { code: 200, pieces, contentType: "application/json", compressible: true };
   }
   const items = objects().map((object) => {
@@ -74,7 +76,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
     return rest;
   });
-  return valueReply(negotiated, 200, { kind: definition.listKind, apiVersion, metadata: meta, items });
+  return valueReply(negotiated, 200, { kind: definition.listKind, apiVersion, metadata: listMeta, items });
 }
 
 /** Upstream: the Go type of what was asked for. */

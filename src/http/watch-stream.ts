@@ -6,6 +6,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import { expired, type Status } from "#meta/status-error.ts";
+import type { Retirement } from "#registry/retirement.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
@@ -36,6 +37,8 @@ export interface WatchStreamOptions {
   readonly initialEventsEnd: Revision | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Ends the stream when what is served changes. */
+  readonly retirement?: Retirement;
   /** Counts what is sent. */
   observe?(events: number, bytes: number): void;
   /** Called once, when the stream is over. */
@@ -71,7 +74,9 @@ export class WatchStream implements ReplyStream {
       this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
     }
     if (bookmarks) this.#scheduleBookmark();
-    this.#sendInitial();
+    const { retirement } = this.#options;
+    if (retirement !== undefined) this.#cancels[3] = retirement.onEnd(() => this.#end());
+    if (!this.#over) this.#sendInitial();
   }
 
   #scheduleBookmark(): void {

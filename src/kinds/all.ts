@@ -1,6 +1,7 @@
 /** The behaviour of every built-in kind that has some of its own: one line a kind. Others are generic. */
 import { mutatingPolicies, policyBindings, validatingPolicies } from "./admissionregistration/policies.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./admissionregistration/webhooks.ts";
+import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
 import { apiServices } from "./apiregistration/api-service.ts";
 import { controllerRevisions } from "./apps/controller-revision.ts";
 import { daemonSets } from "./apps/daemon-set.ts";
@@ -78,6 +79,7 @@ const behaviours: readonly (readonly [group: string, kind: string, make: MakeBeh
     () => policyBindings({ denyWithoutParam: false }),
   ],
   ["admissionregistration.k8s.io", "ValidatingWebhookConfiguration", validatingWebhooks],
+  ["apiextensions.k8s.io", "CustomResourceDefinition", customResourceDefinitions],
   ["apiregistration.k8s.io", "APIService", apiServices],
   ["apps", "ControllerRevision", controllerRevisions],
   ["apps", "DaemonSet", daemonSets],

@@ -29,6 +29,8 @@ export interface KindBehaviour {
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
+  /** Nobody owns metadata by writing the status. */
+  readonly statusResetsMetadata?: boolean;
   /** Objects may be made with a status. */
   readonly statusOnCreate?: boolean;
 }
@@ -76,6 +78,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   const resetByMain = keepsStatus ? fieldSetOf([["f:status"]]) : undefined;
   const resetByStatus = fieldSetOf([
     ["f:spec"],
+    ...(behaviour.statusResetsMetadata === true ? [["f:metadata"]] : []),
     ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
   ]);
   return {

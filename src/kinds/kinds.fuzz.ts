@@ -146,7 +146,7 @@ function exercise(random: Random, definition: ResourceDefinition): void {
   strategy.ttlSeconds?.(made);
   strategy.pendingFinalizers?.(made);
   strategy.graceSeconds?.(made, undefined);
-  if (strategy.terminate !== undefined) freeze(strategy.terminate(made));
+  if (strategy.terminate !== undefined) freeze(strategy.terminate(made, made));
   for (const column of definition.columns) {
     const cell = column.cell(made, Date.parse("2026-02-01T00:00:00Z"));
     assert.ok(

@@ -101,6 +101,13 @@ export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
     kind: of.resource,
   });
 
+/** A custom kind whose definition is on its way out. */
+export function whileTerminating(of: ResourceName, verb: string): StatusError {
+  const { status } = methodNotAllowed(of, verb);
+  const message = `${verb} not allowed while custom resource definition is terminating`;
+  return new StatusError({ ...status, message });
+}
+
 /** A method no verb answers to, such as TRACE. */
 export const methodUnknown = (): StatusError =>
   failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});

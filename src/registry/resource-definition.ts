@@ -6,7 +6,11 @@ import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { Soon } from "#std/soon.ts";
+import type { Revision } from "#storage/backend.ts";
+import type { Retirement } from "./retirement.ts";
 
 export interface SubresourceDefinition {
   /** `status`, `scale`, `log`, … */
@@ -60,14 +64,16 @@ export interface Strategy {
   warningsOnUpdate?(object: ApiObject, old: ApiObject): readonly string[];
   /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
   pendingFinalizers?(object: ApiObject): readonly string[];
-  /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). */
-  terminate?(object: ApiObject): ApiObject;
+  /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
+  terminate?(object: ApiObject, old: ApiObject): ApiObject;
   /** Of kinds that delete gracefully: seconds to wait, given what the request asked for. */
   graceSeconds?(object: ApiObject, requested: number | undefined): number;
   /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
   fields?(object: ApiObject): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: ApiObject): number;
+  /** Called after a committed write: its answer waits until what follows from the write is in force. */
+  settled?(revision: Revision): Soon<void>;
 }
 
 /** Between a version that is served and the one that is stored (the hub). */
@@ -75,6 +81,18 @@ export interface Conversion {
   /** From this definition's version to the stored one; group, version and kind are set by the caller. */
   toHub(object: ApiObject): ApiObject;
   fromHub(object: ApiObject): ApiObject;
+  /**
+   * Custom resources: stands for the rules both follow. `fromHub` then takes objects of every version that may be in
+   * the store and returns the object it was given when nothing but its type is to change; what it said of an object
+   * holds for as long as there are the same rules.
+   */
+  readonly rules?: ConversionRules;
+}
+
+/** Only its identity counts. */
+export interface ConversionRules {
+  /** Whether nothing is served by these rules any more. */
+  retired: boolean;
 }
 
 /** Where objects keep what their `scale` subresource shows: paths as custom resource definitions write them. */
@@ -146,6 +164,12 @@ export interface ResourceDefinition {
   published?(): Readonly<Record<string, unknown>> | undefined;
   /** Warning sent with every answer of a deprecated version. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
+  /** Of custom kinds: how bodies are read. */
+  readonly custom?: CustomType;
+  /** Of custom kinds: tells when requests that last (watches) have to start anew. */
+  readonly retirement?: Retirement;
+  /** The definition of a custom kind is on its way out: nothing new may be created. */
+  readonly terminating?: boolean;
   /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */
   readonly origin: "builtin" | "custom";
 }

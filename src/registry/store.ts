@@ -330,10 +330,17 @@ export class Store {
     const result = await this.#backend.put(
       key,
       0,
-      (revision) => this.#objects.encode(definition, object, revision),
+      (revision) => this.#objects.encode(definition, object, revision, true),
       ttl === 0 ? undefined : ttl,
     );
-    return result.ok ? { object: this.object(result.entry), entry: result.entry } : undefined;
+    if (!result.ok) return undefined;
+    await this.#settle(result.entry);
+    return { object: this.object(result.entry), entry: result.entry };
+  }
+
+  /** Waits for what a kind does about a write before anybody hears that it is done. */
+  #settle({ revision }: Entry): Soon<void> {
+    return this.definition.strategy.settled?.(revision);
   }
 
   #exists(object: ApiObject): StatusError {
@@ -435,7 +442,10 @@ export class Store {
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
           this.#objects.encode(definition, next, revision),
         );
-        if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
+        if (result.ok) {
+          await this.#settle(result.entry);
+          return { object: this.object(result.entry), entry: result.entry, created: false };
+        }
         // Somebody wrote first. A version that was insisted on is refused when it is looked at again.
         entry = result.current;
         continue;
@@ -449,7 +459,11 @@ export class Store {
         (revision) => this.#objects.encode(definition, next, revision),
         ttl === 0 ? undefined : ttl,
       );
-      if (result.ok) return { object: this.object(result.entry), entry: result.entry, created: false };
+      if (result.ok) {
+        const settled = this.#settle(result.entry);
+        if (settled !== undefined) await settled;
+        return { object: this.object(result.entry), entry: result.entry, created: false };
+      }
       entry = result.current;
     }
   }
@@ -527,7 +541,10 @@ export class Store {
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
           this.#objects.encode(this.definition, last, revision),
         );
-        if (result.ok) return { object: last, entry: result.entry, removed: true };
+        if (result.ok) {
+          await this.#settle(result.entry);
+          return { object: last, entry: result.entry, removed: true };
+        }
         entry = result.current;
         continue;
       }
@@ -536,7 +553,10 @@ export class Store {
       const result = await this.#backend.put(key, entry.revision, (revision) =>
         this.#objects.encode(this.definition, next, revision),
       );
-      if (result.ok) return { object: this.object(result.entry), entry: result.entry, removed: false };
+      if (result.ok) {
+        await this.#settle(result.entry);
+        return { object: this.object(result.entry), entry: result.entry, removed: false };
+      }
       entry = result.current;
     }
   }
@@ -631,7 +651,7 @@ export class Store {
             }),
       },
     };
-    return strategy.terminate === undefined ? marked : strategy.terminate(marked);
+    return strategy.terminate === undefined ? marked : strategy.terminate(marked, old);
   }
 
   /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */

@@ -277,8 +277,7 @@ export class StoredObjects {
     const skip = this.typeLength(definition, entry);
     if (skip < 0) return Buffer.from(`${escapeHtml(JSON.stringify(this.object(definition, entry)))}\n`);
     const { servedPrefix } = layout;
-    const isSame =
-      skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
+    const isSame = skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
     return isSame ? entry.value : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
   }
 }

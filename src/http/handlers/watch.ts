@@ -57,6 +57,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     initialEventsEnd,
     timeoutMs,
     clock: parts.clock,
+    ...(definition.retirement === undefined ? {} : { retirement: definition.retirement }),
     observe: (events, bytes) => parts.observeWatch(definition, events, bytes),
   });
   return { code: 200, contentType: negotiated.mediaType, stream };

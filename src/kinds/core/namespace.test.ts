@@ -43,10 +43,8 @@ test("finalizers have names with a domain, or the standard ones", () => {
 });
 
 test("the phase follows the deletion mark", () => {
-  const ending = namespaces.definition.strategy.terminate!({
-    ...made,
-    metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
-  });
+  const marked = { ...made, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const ending = namespaces.definition.strategy.terminate!(marked, made);
   assert.deepEqual(ending["status"], { phase: "Terminating" });
   assert.deepEqual(namespaces.definition.strategy.pendingFinalizers!(ending), ["kubernetes"]);
   assert.deepEqual(namespaces.refuseUpdate({ ...made, status: { phase: "Terminating" } }, made, "status"), [

@@ -1,0 +1,40 @@
+/** Whether definitions in groups of the project itself were approved. Source of the wording: upstream's `apihelpers`. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+
+export type ApprovalState = "invalid" | "approved" | "bypassed" | "missing";
+
+export interface Approval {
+  readonly state: ApprovalState;
+  /** For people. */
+  readonly reason: string;
+}
+
+/** Whether a group belongs to the project: its domains and what is below them. */
+export function isProtectedGroup(group: string, domain: ApiDomain): boolean {
+  return ["k8s.io", "kubernetes.io"].some((name) => {
+    const own = domain.rename(name);
+    return group === own || group.endsWith(`.${own}`);
+  });
+}
+
+/** Name of the annotation, with the domain applied. */
+export const approvalAnnotation = (domain: ApiDomain): string => domain.rename("api-approved.kubernetes.io");
+
+export function approvalOf(annotations: Readonly<Record<string, string>> | undefined, domain: ApiDomain): Approval {
+  const name = approvalAnnotation(domain);
+  const value = annotations?.[name] ?? "";
+  const see = "see https://github.com/kubernetes/enhancements/pull/1111";
+  const must = `protected groups must have approval annotation ${goQuote(name)}`;
+  if (value === "") return { state: "missing", reason: `${must}, ${see}` };
+  if (value.startsWith("unapproved")) return { state: "bypassed", reason: `not approved: ${goQuote(value)}` };
+  if (hasHost(value)) return { state: "approved", reason: `approved in ${value}` };
+  return { state: "invalid", reason: `${must} with either a URL or a reason starting with "unapproved", ${see}` };
+}
+
+/** Scheme and host, as Go's parser of request URIs finds them. */
+function hasHost(text: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#\s]+/.test(text)) return false;
+  // eslint-disable-next-line no-control-regex
+  return !/[\u0000-\u0020\u007f]/.test(text) && URL.canParse(text);
+}

@@ -1,0 +1,39 @@
+/** Conditions of custom resource definitions. Source of the rules: upstream's `apihelpers`. */
+import type { CustomResourceDefinition, CustomResourceDefinitionCondition } from "./v1.ts";
+
+export type ConditionContent = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
+
+/** What keeps a definition until its objects are gone. */
+export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
+
+export function findCondition(
+  conditions: readonly CustomResourceDefinitionCondition[] | null | undefined,
+  type: string,
+): CustomResourceDefinitionCondition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+export const isConditionTrue = (definition: CustomResourceDefinition, type: string): boolean =>
+  findCondition(definition.status?.conditions, type)?.status === "True";
+
+/** The list with one condition set; its time changes with its status only. The same list when nothing changes. */
+export function withCondition(
+  conditions: readonly CustomResourceDefinitionCondition[],
+  content: ConditionContent,
+  now: string,
+): readonly CustomResourceDefinitionCondition[] {
+  const old = findCondition(conditions, content.type);
+  if (old?.status === content.status && old.reason === content.reason && old.message === content.message) {
+    return conditions;
+  }
+  const time = old?.status === content.status && old.lastTransitionTime ? old.lastTransitionTime : now;
+  const { type, status, reason, message } = content;
+  const next: CustomResourceDefinitionCondition = {
+    type,
+    status,
+    lastTransitionTime: time,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+  return old === undefined ? [...conditions, next] : conditions.map((condition) => (condition === old ? next : condition));
+}

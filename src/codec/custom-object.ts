@@ -1,0 +1,231 @@
+/**
+ * Bodies of custom resources to objects: what `object.ts` does for built-in kinds, for plain JSON values and a schema
+ * that a definition brought. Unknown members are pruned, nulls dropped, defaults filled in; metadata is read as the
+ * built-in type it is. Source of the rules and the wording: upstream's `unstructuredSchemaCoercer` and its decoders.
+ */
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { invalidField } from "#meta/field-error.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { badRequest, invalid } from "#meta/status-error.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { countKeys, plainNumbers, withRawNumbers } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+import { applyDefaults, prune, type StructuralSchema } from "#schema/structural.ts";
+import { decodeTyped, type Findings } from "#schema/typed.ts";
+import {
+  cannotHandle,
+  type DecodedObject,
+  type FieldValidation,
+  readValue,
+  saidType,
+  strictMessage,
+  unrecognized,
+  yamlProblems,
+} from "./object.ts";
+import { type PatchedObject, unfit } from "./patch-body.ts";
+import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
+
+/** What reading an object of a custom kind needs to know. */
+export interface CustomType {
+  /** Compiled when first asked for. */
+  readonly structural: StructuralSchema;
+  /** Of `metadata`, here and in embedded objects. */
+  readonly metadata: Schema;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface CustomBody {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+  readonly type: CustomType;
+  readonly gvk: GroupVersionKind;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+export function decodeCustom(body: CustomBody): DecodedObject {
+  const { gvk, fieldValidation } = body;
+  let value: unknown;
+  let problems: readonly string[] = [];
+  try {
+    const read = readValue({ ...body, schema: body.type.metadata });
+    value = read.hasRawNumbers ? plainNumbers(read.value) : read.value;
+    const said = saidType(value);
+    if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${read.text()}'`);
+    if (said.apiVersion !== "" && parseApiVersion(said.apiVersion) === undefined) {
+      throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
+    }
+    checkType(said, value as Json, gvk); // an object: it has a kind
+    if (fieldValidation !== "Ignore") {
+      const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
+      problems = hasDoubles
+        ? strictFindings(undefined, read.text()).problems
+        : yamlProblems(read.duplicates, fieldValidation);
+    }
+  } catch (error) {
+    if (error instanceof DecodeError) throw unrecognized(body, error);
+    throw error;
+  }
+  try {
+    const shaped = shape(value as Json, body.type, gvk, fieldValidation !== "Ignore");
+    problems = [...problems, ...shaped.unknown];
+    if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
+    const warnings = fieldValidation === "Warn" ? problems : [];
+    return { object: shaped.object, apiVersion: apiVersionOf(gvk), kind: gvk.kind, warnings, hasEmptyLists: false };
+  } catch (error) {
+    if (error instanceof DecodeError) throw cannotHandle(gvk, gvk, error.message, error);
+    throw error;
+  }
+}
+
+function checkType(
+  said: { readonly apiVersion: string; readonly kind: string },
+  value: Json,
+  gvk: GroupVersionKind,
+): void {
+  const expected = apiVersionOf(gvk);
+  if (said.apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${said.apiVersion}) does not match the expected API version (${expected})`,
+    );
+  }
+  if (said.kind !== gvk.kind) throw wrongType("kind", said.kind, said.kind, gvk.kind, value, gvk);
+}
+
+function wrongType(
+  field: string,
+  given: string,
+  kind: string,
+  wanted: string,
+  value: Json,
+  gvk: GroupVersionKind,
+): Error {
+  const name = (value["metadata"] as Json | null | undefined)?.["name"];
+  return invalid({ group: gvk.group, kind }, typeof name === "string" ? name : "", [
+    invalidField(field, given, `must be ${wanted}`),
+  ]);
+}
+
+export interface PatchedCustom {
+  /** What applying the patch gave; whole numbers beyond 2^53 are `bigint`. */
+  readonly value: unknown;
+  readonly type: CustomType;
+  readonly gvk: GroupVersionKind;
+  readonly fieldValidation: FieldValidation;
+  /** Problems of the patch itself. */
+  readonly problems: readonly string[];
+}
+
+/** The object a patch made. Throws `invalid` when it does not fit its type. */
+export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
+  const { gvk, fieldValidation } = patched;
+  const value = withRawNumbers(patched.value);
+  try {
+    const said = saidType(value);
+    if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${sortedJson(value)}'`);
+    const json = value as Json; // it has a kind
+    if (said.kind !== gvk.kind) throw wrongType("kind", said.kind, said.kind, gvk.kind, json, gvk);
+    const expected = apiVersionOf(gvk);
+    if (said.apiVersion !== expected) {
+      throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, gvk);
+    }
+    const shaped = shape(json, patched.type, gvk, fieldValidation !== "Ignore");
+    const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];
+    if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
+    return { object: shaped.object, warnings: problems, hasEmptyLists: false };
+  } catch (error) {
+    if (error instanceof DecodeError) throw unfit(value, error);
+    throw error;
+  }
+}
+
+interface Shaped {
+  readonly object: ApiObject;
+  /** `unknown field "spec.x"`, in upstream's order. */
+  readonly unknown: readonly string[];
+}
+
+/** A value that says the right type, as an object of its kind. `track` says whether what is dropped matters. */
+function shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: boolean): Shaped {
+  const { structural } = type;
+  const unknown: string[] = [];
+  const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
+  const pruned = prune(value, structural, { isResourceRoot: true, track });
+  if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
+  const coerced = structural.hasEmbedded
+    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? unknown : undefined, "")
+    : pruned.value;
+  const {
+    kind: _kind,
+    apiVersion: _apiVersion,
+    metadata: _metadata,
+    ...rest
+  } = applyDefaults(coerced, structural) as Json; // an object stays one
+  return { object: { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest }, unknown };
+}
+
+/** Metadata as its type has it. Throws `DecodeError` for what cannot be metadata. */
+function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: string): ObjectMeta {
+  if (value === undefined) return {};
+  const findings: Findings = { keys: 0, unknown: false };
+  const metadata = decodeTyped(schema, value ?? {}, findings) as ObjectMeta; // by the schema of metadata
+  if (findings.unknown && unknown !== undefined) {
+    for (const problem of unknownFields(schema, sortedJson(value))) unknown.push(problem.replace('"', `"${path}.`));
+  }
+  return metadata;
+}
+
+/** Embedded objects with metadata as its type has it; the same value when nothing changes. */
+function coerceEmbedded(
+  value: unknown,
+  schema: Schema | undefined,
+  metadata: Schema,
+  unknown: string[] | undefined,
+  path: string,
+): unknown {
+  if (schema === undefined || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    if (schema.items === undefined) return value;
+    const items = value.map((item, index) =>
+      coerceEmbedded(item, schema.items, metadata, unknown, `${path}[${index}]`),
+    );
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  let next = value as Json; // an object that is no list
+  for (const key of Object.keys(next)) {
+    const at = path === "" ? key : `${path}.${key}`;
+    const old = next[key];
+    let changed = coerceEmbedded(old, schema.fields?.get(key)?.schema ?? schema.items, metadata, unknown, at);
+    if (schema.embeddedResource === true) {
+      if ((key === "apiVersion" || key === "kind") && typeof old !== "string") {
+        throw new DecodeError(`${at}: Invalid value: ${sortedJson(old)}: must be a string`);
+      }
+      if (key === "metadata") changed = embeddedMetadata(old, metadata, unknown, at);
+    }
+    if (changed === old) continue;
+    next = { ...next };
+    Object.defineProperty(next, key, { value: changed, enumerable: true, configurable: true, writable: true });
+  }
+  return next;
+}
+
+function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: string): unknown {
+  try {
+    const { creationTimestamp, ...rest } = readMetadata(value, schema, unknown, path);
+    return creationTimestamp === undefined || creationTimestamp === null ? rest : { creationTimestamp, ...rest };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw new DecodeError(`${path}: Invalid value: ${sortedJson(value)}: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * A stored object of this type, which an earlier schema may have written: what the schema does not name pruned, defaults
+ * filled in. The same object when it fits already.
+ */
+export function reshape(object: ApiObject, structural: StructuralSchema, defaults: boolean): ApiObject {
+  const pruned = prune(object, structural, { isResourceRoot: true, track: false }).value;
+  const filled = defaults ? applyDefaults(pruned, structural) : pruned;
+  return filled as ApiObject; // metadata is not touched
+}

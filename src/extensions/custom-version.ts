@@ -1,0 +1,38 @@
+/**
+ * The schema of one version of a custom kind, compiled when somebody first needs it. It is kept while definitions come
+ * and go, for as long as the schema they bring is the same.
+ */
+import type { CustomType } from "#codec/custom-object.ts";
+import type { Schema } from "#schema/schema.ts";
+import { compileStructural, type JsonSchemaProps, type StructuralSchema } from "#schema/structural.ts";
+
+export class CustomVersion implements CustomType {
+  /** Of every object's metadata. */
+  readonly metadata: Schema;
+  #load: () => JsonSchemaProps | undefined;
+  #structural: StructuralSchema | undefined;
+
+  /** `load` reads the schema as its author wrote it; it is called rarely, and what it returns may be kept. */
+  constructor(metadata: Schema, load: () => JsonSchemaProps | undefined) {
+    this.metadata = metadata;
+    this.#load = load;
+  }
+
+  /** The same schema can be had from elsewhere, and need not be kept where it was. */
+  movedTo(load: () => JsonSchemaProps | undefined): void {
+    this.#load = load;
+  }
+
+  published(): JsonSchemaProps | undefined {
+    return this.#structural?.props ?? this.#load();
+  }
+
+  get structural(): StructuralSchema {
+    return (this.#structural ??= compileStructural(this.#load() ?? { type: "object" }, this.metadata));
+  }
+
+  /** Of whole objects: what the author wrote, and what every object has. */
+  get schema(): Schema {
+    return this.structural.schema;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Names of custom kinds: which a definition gets, given what others of its group have, and the conditions that say so.
+ * Source of the rules and the wording: upstream's naming and establishing controllers.
+ */
+import { type ConditionContent, findCondition } from "#api/apiextensions/conditions.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#api/apiextensions/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { goQuote } from "#meta/field-error.ts";
+
+/** Names that the definitions of a group have. */
+export interface TakenNames {
+  /** Plural, singular and short names. */
+  readonly resources: ReadonlySet<string>;
+  /** Kinds and kinds of lists. */
+  readonly kinds: ReadonlySet<string>;
+}
+
+export function takenNames(accepted: Iterable<CustomResourceDefinitionNames>): TakenNames {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const names of accepted) {
+    resources.add(names.plural).add(names.singular ?? "");
+    for (const name of names.shortNames ?? []) resources.add(name);
+    kinds.add(names.kind).add(names.listKind ?? "");
+  }
+  return { resources, kinds };
+}
+
+export interface NamesDecision {
+  readonly acceptedNames: CustomResourceDefinitionNames;
+  readonly conditions: readonly ConditionContent[];
+}
+
+/** What becomes of the names a definition asks for; `undefined` when it has them all. `taken` may hold its own. */
+export function decideNames(definition: CustomResourceDefinition, taken: TakenNames): NamesDecision | undefined {
+  const wanted = definition.spec.names;
+  const accepted: CustomResourceDefinitionNames = definition.status?.acceptedNames ?? { plural: "", kind: "" };
+  if (sameNames(wanted, accepted)) return undefined;
+  const next: Record<string, unknown> = { ...accepted };
+  let conflict: { readonly reason: string; readonly message: string } | undefined;
+  const decide = (
+    key: "plural" | "singular" | "kind" | "listKind",
+    reason: string,
+    used: ReadonlySet<string>,
+  ): void => {
+    const name = wanted[key] ?? "";
+    if (name === (accepted[key] ?? "") || !used.has(name)) next[key] = name;
+    else conflict = { reason, message: inUse(name) };
+  };
+  decide("plural", "PluralConflict", taken.resources);
+  decide("singular", "SingularConflict", taken.resources);
+  const wantedShort = wanted.shortNames ?? [];
+  const own = new Set(accepted.shortNames ?? []);
+  if (!jsonEquals(wantedShort, accepted.shortNames ?? [])) {
+    const used = wantedShort.filter((name) => !own.has(name) && taken.resources.has(name)).map(inUse);
+    const distinct = [...new Set(used)];
+    if (distinct.length === 0) next["shortNames"] = wanted.shortNames;
+    else {
+      const message = distinct.length === 1 ? distinct[0]! : `[${distinct.join(", ")}]`;
+      conflict = { reason: "ShortNamesConflict", message };
+    }
+  }
+  decide("kind", "KindConflict", taken.kinds);
+  decide("listKind", "ListKindConflict", taken.kinds);
+  next["categories"] = wanted.categories;
+  return { acceptedNames: ordered(next), conditions: conditionsOf(definition, conflict) };
+}
+
+const inUse = (name: string): string => `${goQuote(name)} is already in use`;
+
+/** Members in upstream's order, absent ones left out. */
+function ordered(names: Readonly<Record<string, unknown>>): CustomResourceDefinitionNames {
+  const out: Record<string, unknown> = {};
+  for (const key of ["plural", "singular", "shortNames", "kind", "listKind", "categories"]) {
+    const value = names[key];
+    const isEmpty = value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+    if (!isEmpty && (value !== "" || key === "plural" || key === "kind")) out[key] = value;
+  }
+  return out as unknown as CustomResourceDefinitionNames; // plural and kind are always there
+}
+
+export const sameNames = (one: CustomResourceDefinitionNames, other: CustomResourceDefinitionNames): boolean =>
+  jsonEquals(ordered({ ...one }), ordered({ ...other }));
+
+function conditionsOf(
+  definition: CustomResourceDefinition,
+  conflict: { readonly reason: string; readonly message: string } | undefined,
+): readonly ConditionContent[] {
+  const namesAccepted: ConditionContent =
+    conflict === undefined
+      ? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" }
+      : { type: "NamesAccepted", status: "False", ...conflict };
+  const old = findCondition(definition.status?.conditions, "Established");
+  let established: ConditionContent = old ?? {
+    type: "Established",
+    status: "False",
+    reason: "NotAccepted",
+    message: "not all names are accepted",
+  };
+  // Upstream says "Installing" for a moment; here what is accepted is served before anybody can ask.
+  if (established.status !== "True" && conflict === undefined) {
+    established = {
+      type: "Established",
+      status: "True",
+      reason: "InitialNamesAccepted",
+      message: "the initial names have been accepted",
+    };
+  }
+  return [namesAccepted, established];
+}

@@ -1,0 +1,115 @@
+/**
+ * CustomResourceDefinition: names filled in, the status that is nobody's to write, and the two steps of its deletion.
+ * Conditions, serving and the removal of its objects are `extensions/`'s. Source: upstream's
+ * `pkg/registry/customresourcedefinition`.
+ */
+import { cleanupFinalizer, withCondition } from "#api/apiextensions/conditions.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { someSchema } from "#schema/structural.ts";
+import { editField, objectField, textField, withField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
+
+export function customResourceDefinitions({ domain }: KindEnvironment): KindBehaviour {
+  const finalizer = domain.rename(cleanupFinalizer);
+  return {
+    statusResetsMetadata: true,
+    strategy: {
+      defaults: (object) => withStorageVersion(withSpecDefaults(object), true),
+      prepareForCreate: (object) => withStorageVersion(object, false),
+      prepareForUpdate: (object, _old, attributes) =>
+        attributes.subresource === "" ? withStorageVersion(object, false) : object,
+      validate: (object) => validateDefinition(typed(object), domain),
+      validateUpdate: (object, old, attributes) =>
+        attributes.subresource === "status"
+          ? validateDefinitionStatus(typed(object))
+          : validateDefinitionUpdate(typed(object), typed(old), domain),
+      warningsOnCreate: (object) => ruleWarnings(typed(object), undefined),
+      warningsOnUpdate: (object, old) => ruleWarnings(typed(object), typed(old)),
+      // The first delete request only marks; from then on the finalizers say what is left to do.
+      pendingFinalizers: ({ metadata }) => (metadata.deletionTimestamp === undefined ? [finalizer] : []),
+      terminate: (object, old) => terminating(object, old, finalizer),
+    },
+  };
+}
+
+/** The object as its type; its schema has decoded it. */
+const typed = (object: ApiObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition;
+
+function withSpecDefaults(object: ApiObject): ApiObject {
+  return editField(object, "spec", (spec) => {
+    const named = editField(spec, "names", (names) => {
+      const kind = textField(names, "kind");
+      let next = names;
+      if (textField(names, "singular") === "" && kind !== "") next = withField(next, "singular", kind.toLowerCase());
+      if (textField(names, "listKind") === "" && kind !== "") next = withField(next, "listKind", `${kind}List`);
+      return next;
+    });
+    if (objectField(named, "conversion") === undefined) return withField(named, "conversion", { strategy: "None" });
+    return editField(named, "conversion", (conversion) =>
+      editField(conversion, "webhook", (webhook) =>
+        editField(webhook, "clientConfig", (config) =>
+          editField(config, "service", (service) =>
+            service["port"] === undefined ? { ...service, port: 443 } : service,
+          ),
+        ),
+      ),
+    );
+  });
+}
+
+/** The object with its storage version among those that were ever stored; `ifNone`: only when none is said. */
+function withStorageVersion(object: ApiObject, ifNone: boolean): ApiObject {
+  const { spec, status } = typed(object);
+  const stored = status?.storedVersions ?? [];
+  const storage = spec?.versions?.find((version) => version.storage)?.name;
+  if (storage === undefined || stored.includes(storage) || (ifNone && stored.length > 0)) return object;
+  return { ...object, status: { ...status, storedVersions: [...stored, storage] } };
+}
+
+function terminating(object: ApiObject, old: ApiObject, finalizer: string): ApiObject {
+  const { finalizers = [], generation } = old.metadata;
+  const { status } = typed(object);
+  const time = object.metadata.deletionTimestamp ?? "";
+  const conditions = withCondition(
+    status?.conditions ?? [],
+    {
+      type: "Terminating",
+      status: "True",
+      reason: "InstanceDeletionPending",
+      message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    },
+    time,
+  );
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      ...(generation === undefined ? {} : { generation }),
+      finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
+    },
+    status: { ...status, conditions },
+  };
+}
+
+/** Says of rules that are new to the definition that nobody follows them. */
+function ruleWarnings(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): string[] {
+  return (object.spec.versions ?? [])
+    .filter((version) => hasRules(version) && !jsonEquals(version.schema, oldVersion(old, version.name)?.schema))
+    .map(
+      ({ name }) =>
+        `spec.versions[${name}].schema: x-kubernetes-validations are kept and published, but this server does not evaluate them yet`,
+    );
+}
+
+const oldVersion = (
+  old: CustomResourceDefinition | undefined,
+  name: string,
+): CustomResourceDefinitionVersion | undefined => old?.spec.versions?.find((version) => version.name === name);
+
+function hasRules({ schema }: CustomResourceDefinitionVersion): boolean {
+  const props = schema?.openAPIV3Schema;
+  return props !== undefined && someSchema(props, (inner) => inner["x-kubernetes-validations"] !== undefined);
+}

@@ -1,0 +1,125 @@
+/** How versions of a custom resource are converted, checked. Source: upstream's validation and its `util/webhook`. */
+import type { CustomResourceConversion } from "#api/apiextensions/v1.ts";
+import { type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
+import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
+
+const acceptedVersions = ["v1", "v1beta1"];
+const field = "spec.conversion";
+
+/** `old` is what is stored: versions of review it never had are not asked for. */
+export function checkConversion(
+  conversion: CustomResourceConversion,
+  old: CustomResourceConversion | undefined,
+  preserves: boolean,
+  isEstablished: boolean,
+): FieldError[] {
+  const { strategy, webhook } = conversion;
+  const errors: FieldError[] = [];
+  if (strategy !== "None" && preserves) {
+    errors.push(invalidField(`${field}.strategy`, strategy, "must be None if spec.preserveUnknownFields is true"));
+  }
+  if (strategy === "") errors.push(required(`${field}.strategy`));
+  else if (strategy !== "None" && strategy !== "Webhook") {
+    const message = `Unsupported value: ${goQuote(strategy)}: supported values: "None", "Webhook"`;
+    errors.push({ type: "FieldValueNotSupported", field: `${field}.strategy`, message });
+  }
+  const versions = webhook?.conversionReviewVersions ?? [];
+  if (strategy === "Webhook") {
+    errors.push(...checkClient(webhook?.clientConfig, old, isEstablished));
+    const before = old?.webhook?.conversionReviewVersions ?? [];
+    const mustKnow = before.length === 0 || before.some((version) => acceptedVersions.includes(version));
+    errors.push(...checkReviewVersions(versions, mustKnow));
+    return errors;
+  }
+  const unused = "should not be set when strategy is not set to Webhook";
+  if (webhook?.clientConfig !== undefined) errors.push(forbiddenField(`${field}.webhookClientConfig`, unused));
+  if (versions.length > 0) errors.push(forbiddenField(`${field}.conversionReviewVersions`, unused));
+  return errors;
+}
+
+type ClientConfig = NonNullable<CustomResourceConversion["webhook"]>["clientConfig"];
+
+function checkClient(
+  config: ClientConfig,
+  old: CustomResourceConversion | undefined,
+  isEstablished: boolean,
+): FieldError[] {
+  const at = `${field}.webhookClientConfig`;
+  if (config === undefined) return [required(at, "required when strategy is set to Webhook")];
+  const { url, service, caBundle = "" } = config;
+  const errors: FieldError[] = [];
+  if ((url === undefined) === (service === undefined)) {
+    errors.push(required(at, "exactly one of url or service is required"));
+  } else if (url !== undefined) errors.push(...checkUrl(url, `${at}.url`));
+  else if (service !== undefined) errors.push(...checkService(service, `${at}.service`));
+  // Authorities that are none were accepted once; they may stay, and a definition may start with one.
+  const before = old?.webhook?.clientConfig?.caBundle ?? "";
+  const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));
+  if (caBundle !== "" && !mayBeBroken && !hasCertificates(caBundle)) {
+    errors.push(
+      invalidField(`${at}.caBundle`, caBundle, "unable to load root certificates: unable to parse bytes as PEM block"),
+    );
+  }
+  return errors;
+}
+
+const hasCertificates = (base64: string): boolean =>
+  Buffer.from(base64, "base64").toString("latin1").includes("-----BEGIN CERTIFICATE-----");
+
+const form = "; desired format: https://host[/path]";
+
+function checkUrl(text: string, at: string): FieldError[] {
+  const match =
+    /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/(?:([^@/?#]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s.exec(text);
+  // oxlint-disable-next-line no-control-regex
+  if (match === null || /[\u0000-\u0020\u007f]/.test(text)) {
+    return [
+      required(at, `url must be a valid URL: parse ${goQuote(text)}: net/url: invalid control character in URL${form}`),
+    ];
+  }
+  const [, scheme = "", user, host = "", query = "", fragment = ""] = match;
+  const errors: FieldError[] = [];
+  if (scheme.toLowerCase() !== "https") {
+    errors.push(invalidField(at, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`));
+  }
+  if (host === "") errors.push(invalidField(at, host, `host must be specified${form}`));
+  if (user !== undefined) errors.push(invalidField(at, user, "user information is not permitted in the URL"));
+  if (fragment !== "") errors.push(invalidField(at, fragment, "fragments are not permitted in the URL"));
+  if (query !== "") errors.push(invalidField(at, query, "query parameters are not permitted in the URL"));
+  return errors;
+}
+
+function checkService(service: NonNullable<NonNullable<ClientConfig>["service"]>, at: string): FieldError[] {
+  const { name, namespace, path = "", port = 443 } = service;
+  const errors: FieldError[] = [];
+  // Upstream takes the two for each other; clients see the name first.
+  if (namespace === "") errors.push(required(`${at}.name`, "service name is required"));
+  if (name === "") errors.push(required(`${at}.namespace`, "service namespace is required"));
+  const problems = portNumber(port);
+  if (problems.length > 0) errors.push(invalidField(`${at}.port`, port, `port is not valid: ${problems.join(", ")}`));
+  if (path === "" || path === "/") return errors;
+  const wrong = (detail: string): FieldError => invalidField(`${at}.path`, path, detail);
+  if (path === "//") return [...errors, wrong("segment[0] may not be empty")];
+  if (!path.startsWith("/")) errors.push(wrong("must start with a '/'"));
+  const segments = path.slice(1).replace(/\/$/, "").split("/");
+  for (const [index, segment] of segments.entries()) {
+    if (segment === "") errors.push(wrong(`segment[${index}] may not be empty`));
+    else for (const problem of dns1123Subdomain(segment)) errors.push(wrong(`segment[${index}]: ${problem}`));
+  }
+  return errors;
+}
+
+function checkReviewVersions(versions: readonly string[], mustKnow: boolean): FieldError[] {
+  const at = `${field}.conversionReviewVersions`;
+  if (versions.length === 0) return [required(at)];
+  const errors: FieldError[] = [];
+  for (const [index, version] of versions.entries()) {
+    if (versions.indexOf(version) !== index) errors.push(invalidField(`${at}[${index}]`, version, "duplicate version"));
+    else for (const problem of dns1035Label(version)) errors.push(invalidField(`${at}[${index}]`, version, problem));
+  }
+  if (mustKnow && !versions.some((version) => acceptedVersions.includes(version))) {
+    const message = `Invalid value: []string{${versions.map(goQuote).join(", ")}}: must include at least one of ${acceptedVersions.join(", ")}`;
+    errors.push({ type: "FieldValueInvalid", field: at, message });
+  }
+  return errors;
+}

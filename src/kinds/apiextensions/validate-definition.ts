@@ -1,0 +1,377 @@
+/**
+ * What is wrong with a custom resource definition, schemas left to `schema/structural.ts`. Paths are those of upstream's
+ * unversioned form, which clients have always seen: what all versions say alike is said once, directly below `spec`.
+ * Source of the rules and their order: upstream's `pkg/apis/apiextensions/validation`.
+ */
+import { approvalAnnotation, approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
+import { isConditionTrue } from "#api/apiextensions/conditions.ts";
+import type {
+  CustomResourceColumnDefinition,
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionVersion,
+  CustomResourceSubresources,
+} from "#api/apiextensions/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
+import { checkStructural, ratchetedChecks, someSchema, type JsonSchemaProps } from "#schema/structural.ts";
+import { checkConversion } from "./validate-conversion.ts";
+import { checkSelectableFields } from "./selectable-fields.ts";
+
+/** Findings about a new definition, metadata left out. */
+export function validateDefinition(object: CustomResourceDefinition, domain: ApiDomain): FieldError[] {
+  return [
+    ...checkName(object),
+    ...checkSpec(object.spec, undefined, false),
+    ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
+    ...checkStoredVersions(object),
+    ...checkApproval(object, undefined, domain),
+    ...checkPreserving(object, undefined),
+  ];
+}
+
+/** Findings about a changed definition. */
+export function validateDefinitionUpdate(
+  object: CustomResourceDefinition,
+  old: CustomResourceDefinition,
+  domain: ApiDomain,
+): FieldError[] {
+  const isEstablished = isConditionTrue(old, "Established");
+  const { spec } = object;
+  const immutable = (field: string, next: unknown, before: unknown): FieldError[] =>
+    next === before ? [] : [invalidField(field, next, "field is immutable")];
+  return [
+    ...checkSpec(spec, old.spec, isEstablished),
+    ...(isEstablished
+      ? [
+          ...immutable("spec.scope", spec.scope, old.spec.scope),
+          ...immutable("spec.names.kind", spec.names.kind, old.spec.names.kind),
+        ]
+      : []),
+    ...immutable("spec.group", spec.group, old.spec.group),
+    ...immutable("spec.names.plural", spec.names.plural, old.spec.names.plural),
+    ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
+    ...checkStoredVersions(object),
+    ...checkApproval(object, old, domain),
+    ...checkPreserving(object, old),
+  ];
+}
+
+/** Findings about a change of the status alone. */
+export function validateDefinitionStatus(object: CustomResourceDefinition): FieldError[] {
+  return checkNames(object.status?.acceptedNames, "status.acceptedNames");
+}
+
+function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
+  const wanted = `${spec.names.plural}.${spec.group}`;
+  const errors: FieldError[] = [];
+  for (const field of ["generateName", "name"] as const) {
+    const name = metadata[field] ?? "";
+    if (name !== "" && name !== wanted) {
+      errors.push(invalidField(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group'));
+    }
+  }
+  return errors;
+}
+
+/** What upstream's unversioned form holds once for all versions; absent where the versions differ. */
+interface Shared {
+  readonly schema: CustomResourceDefinitionVersion["schema"];
+  readonly subresources: CustomResourceSubresources | undefined;
+  readonly columns: readonly CustomResourceColumnDefinition[] | undefined;
+  readonly selectableFields: CustomResourceDefinitionVersion["selectableFields"];
+}
+
+type PerVersion = "schema" | "subresources" | "additionalPrinterColumns" | "selectableFields";
+
+function sharedBy(versions: readonly CustomResourceDefinitionVersion[]): Record<PerVersion, boolean> {
+  const first = versions[0];
+  const isShared = (key: PerVersion): boolean => versions.every((version) => alike(version[key], first?.[key]));
+  return {
+    schema: isShared("schema"),
+    subresources: isShared("subresources"),
+    additionalPrinterColumns: isShared("additionalPrinterColumns"),
+    selectableFields: isShared("selectableFields"),
+  };
+}
+
+/** Upstream's equality: an empty list is as good as none. */
+function alike(one: unknown, other: unknown): boolean {
+  const plain = (value: unknown): unknown => (Array.isArray(value) && value.length === 0 ? undefined : value);
+  return jsonEquals(plain(one), plain(other));
+}
+
+function checkSpec(
+  spec: CustomResourceDefinitionSpec,
+  old: CustomResourceDefinitionSpec | undefined,
+  isEstablished: boolean,
+): FieldError[] {
+  const { names, group } = spec;
+  const versions = spec.versions ?? [];
+  const is = sharedBy(versions);
+  const first = versions[0];
+  const shared: Shared = {
+    schema: is.schema ? first?.schema : undefined,
+    subresources: is.subresources ? first?.subresources : undefined,
+    columns: is.additionalPrinterColumns ? first?.additionalPrinterColumns : undefined,
+    selectableFields: is.selectableFields ? first?.selectableFields : undefined,
+  };
+  const errors: FieldError[] = [];
+  if (group === "") errors.push(required("spec.group"));
+  else if (dns1123Subdomain(group).length > 0) {
+    errors.push(invalidField("spec.group", group, dns1123Subdomain(group).join(",")));
+  } else if (!group.includes(".")) {
+    errors.push(invalidField("spec.group", group, "should be a domain with at least one dot"));
+  }
+  errors.push(...oneOf("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
+  // What was stored without schemas may stay without them.
+  const mustHaveSchemas =
+    old === undefined || (old.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined);
+  if (shared.schema?.openAPIV3Schema === undefined) {
+    for (const [index, { schema, served }] of versions.entries()) {
+      if (!is.schema && schema?.openAPIV3Schema !== undefined) continue;
+      const field = `spec.versions[${index}].schema.openAPIV3Schema`;
+      if (mustHaveSchemas) errors.push(required(field, "schemas are required"));
+      else if (served && spec.preserveUnknownFields !== true) {
+        errors.push(required(field, "because otherwise all fields are pruned"));
+      }
+    }
+  }
+  if (spec.preserveUnknownFields === true && versions.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) {
+    errors.push(
+      invalidField("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"),
+    );
+  }
+  for (const [index, version] of versions.entries()) {
+    const field = `spec.versions[${index}]`;
+    errors.push(...label(`${field}.name`, version.name));
+    errors.push(...checkVersion(version, is, old, field));
+  }
+  if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
+    errors.push(invalidField("spec.versions", versions, "must contain unique version names"));
+  }
+  if (versions.filter(({ storage }) => storage).length !== 1) {
+    errors.push(invalidField("spec.versions", versions, "must have exactly one version marked as storage version"));
+  }
+  if (first !== undefined && first.name !== "") errors.push(...label("spec.version", first.name));
+  for (const key of ["plural", "singular", "kind", "listKind"] as const) {
+    if ((names[key] ?? "") === "") errors.push(required(`spec.names.${key}`));
+  }
+  errors.push(...checkNames(names, "spec.names"));
+  const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
+  errors.push(...checkSchema(shared.schema, hasStatus, old, "spec.validation"));
+  errors.push(...checkSubresources(shared.subresources, "spec.subresources"));
+  errors.push(...checkColumns(shared.columns, "spec.additionalPrinterColumns"));
+  if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
+    errors.push(
+      ...(shared.schema === undefined
+        ? [
+            invalidField(
+              "spec.selectableFields",
+              "",
+              "selectableFields may only be set when validations.schema is included",
+            ),
+          ]
+        : checkSelectableFields(shared.selectableFields, shared.schema.openAPIV3Schema, "spec.selectableFields")),
+    );
+  }
+  if (spec.conversion !== undefined) {
+    errors.push(
+      ...checkConversion(spec.conversion, old?.conversion, spec.preserveUnknownFields === true, isEstablished),
+    );
+  }
+  return errors;
+}
+
+/** What a version says that is not said for all of them. */
+function checkVersion(
+  version: CustomResourceDefinitionVersion,
+  is: Record<PerVersion, boolean>,
+  old: CustomResourceDefinitionSpec | undefined,
+  field: string,
+): FieldError[] {
+  const schema = is.schema ? undefined : version.schema;
+  const selectable = is.selectableFields ? undefined : version.selectableFields;
+  const errors: FieldError[] = [];
+  for (const problem of warningProblems(version)) {
+    errors.push(invalidField(`${field}.deprecationWarning`, version.deprecationWarning, problem));
+  }
+  errors.push(...checkSchema(schema, version.subresources?.status !== undefined, old, `${field}.schema`));
+  if (!is.subresources) errors.push(...checkSubresources(version.subresources, `${field}.subresources`));
+  if (!is.additionalPrinterColumns) {
+    errors.push(...checkColumns(version.additionalPrinterColumns, `${field}.additionalPrinterColumns`));
+  }
+  if (selectable !== undefined && selectable.length > 0) {
+    const at = `${field}.selectableFields`;
+    if (schema?.openAPIV3Schema === undefined) {
+      const detail = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
+      errors.push(invalidField(at, "", detail));
+    } else errors.push(...checkSelectableFields(selectable, schema.openAPIV3Schema, at));
+  }
+  return errors;
+}
+
+const warningLengthMax = 256;
+
+function warningProblems({ deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion): string[] {
+  if (text === undefined) return [];
+  if (deprecated !== true) return ["can only be set for deprecated versions"];
+  const problems: string[] = [];
+  if (Buffer.byteLength(text) > warningLengthMax) problems.push(`must be <= ${warningLengthMax} characters long`);
+  if (text === "") problems.push("must not be an empty string");
+  const found = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text);
+  if (found !== null) {
+    const at = Buffer.byteLength(text.slice(0, found.index));
+    problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`);
+  }
+  return problems;
+}
+
+function checkSchema(
+  schema: CustomResourceDefinitionVersion["schema"],
+  statusSubresource: boolean,
+  old: CustomResourceDefinitionSpec | undefined,
+  field: string,
+): FieldError[] {
+  const props = schema?.openAPIV3Schema;
+  if (props === undefined) return [];
+  const before = old?.versions?.flatMap((version) => version.schema?.openAPIV3Schema ?? []);
+  return checkStructural(props, `${field}.openAPIV3Schema`, {
+    ...(before === undefined ? {} : ratchetedChecks(before)),
+    statusSubresource,
+  });
+}
+
+function hasDefaults(props: JsonSchemaProps | undefined): boolean {
+  return props !== undefined && someSchema(props, ({ default: value }) => value !== undefined);
+}
+
+export function checkNames(names: CustomResourceDefinitionNames | undefined, field: string): FieldError[] {
+  if (names === undefined) return [];
+  const { plural = "", singular = "", kind = "", listKind = "", shortNames, categories } = names;
+  const errors: FieldError[] = [];
+  if (plural !== "") errors.push(...label(`${field}.plural`, plural));
+  if (singular !== "") errors.push(...label(`${field}.singular`, singular));
+  for (const [key, value] of Object.entries({ kind, listKind })) {
+    const problems = dns1035Label(value.toLowerCase());
+    if (value === "" || problems.length === 0) continue;
+    const detail = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
+    errors.push(invalidField(`${field}.${key}`, value, detail));
+  }
+  for (const [index, name] of (shortNames ?? []).entries())
+    errors.push(...label(`${field}.shortNames[${index}]`, name));
+  if (kind !== "" && kind === listKind) {
+    errors.push(invalidField(`${field}.listKind`, listKind, "kind and listKind may not be the same"));
+  }
+  for (const [index, name] of (categories ?? []).entries())
+    errors.push(...label(`${field}.categories[${index}]`, name));
+  return errors;
+}
+
+function label(field: string, value: string): FieldError[] {
+  const problems = dns1035Label(value);
+  return problems.length === 0 ? [] : [invalidField(field, value, problems.join(","))];
+}
+
+export function oneOf(field: string, value: string, accepted: readonly string[]): FieldError[] {
+  if (value === "") return [required(field)];
+  return accepted.includes(value) ? [] : [notSupported(field, value, accepted)];
+}
+
+function checkSubresources(subresources: CustomResourceSubresources | undefined, field: string): FieldError[] {
+  const scale = subresources?.scale;
+  if (scale === undefined) return [];
+  const below = (key: string, path: string, roots: readonly string[], detail: string): FieldError[] => {
+    const at = `${field}.scale.${key}`;
+    if (!path.startsWith(".")) return [invalidField(at, path, simplePath)];
+    return roots.some((root) => path.startsWith(root)) ? [] : [invalidField(at, path, detail)];
+  };
+  const needed = (key: string, path: string, root: string): FieldError[] =>
+    path === ""
+      ? [required(`${field}.scale.${key}`)]
+      : below(key, path, [`.${root}.`], `should be a json path under .${root}`);
+  const { labelSelectorPath = "" } = scale;
+  return [
+    ...needed("specReplicasPath", scale.specReplicasPath, "spec"),
+    ...needed("statusReplicasPath", scale.statusReplicasPath, "status"),
+    ...(labelSelectorPath === ""
+      ? []
+      : below(
+          "labelSelectorPath",
+          labelSelectorPath,
+          [".spec.", ".status."],
+          "should be a json path under either .spec or .status",
+        )),
+  ];
+}
+
+const simplePath = "must be a simple json path starting with .";
+const columnTypes = ["boolean", "date", "integer", "number", "string"];
+const columnFormats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+
+function checkColumns(columns: readonly CustomResourceColumnDefinition[] | undefined, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [index, { name, type, format = "", jsonPath }] of (columns ?? []).entries()) {
+    const at = `${field}[${index}]`;
+    if (name === "") errors.push(required(`${at}.name`));
+    const types = `must be one of ${columnTypes.join(",")}`;
+    if (type === "") errors.push(required(`${at}.type`, types));
+    else if (!columnTypes.includes(type)) errors.push(invalidField(`${at}.type`, type, types));
+    if (format !== "" && !columnFormats.includes(format)) {
+      errors.push(invalidField(`${at}.format`, format, `must be one of ${columnFormats.join(",")}`));
+    }
+    if (jsonPath === "") errors.push(required(`${at}.JSONPath`));
+    else if (!jsonPath.startsWith(".")) errors.push(invalidField(`${at}.JSONPath`, jsonPath, simplePath));
+  }
+  return errors;
+}
+
+function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldError[] {
+  const field = "status.storedVersions";
+  const stored = status?.storedVersions ?? [];
+  // Upstream prints such a list with its type.
+  const listed = (detail: string): FieldError => ({
+    type: "FieldValueInvalid",
+    field,
+    message: `Invalid value: []string{${stored.map(goQuote).join(", ")}}: ${detail}`,
+  });
+  if (stored.length === 0) {
+    const shown = status?.storedVersions === undefined || status.storedVersions === null ? "(nil)" : "{}";
+    const message = `Invalid value: []string${shown}: must have at least one stored version`;
+    return [{ type: "FieldValueInvalid", field, message }];
+  }
+  const errors: FieldError[] = [];
+  const versions = spec.versions ?? [];
+  for (const { name, storage } of versions) {
+    if (storage && !stored.includes(name)) errors.push(listed(`must have the storage version ${name}`));
+  }
+  for (const [index, name] of stored.entries()) {
+    if (stored.lastIndexOf(name) !== index || versions.some((version) => version.name === name)) continue;
+    errors.push(invalidField(`${field}[${index}]`, name, "must appear in spec.versions"));
+  }
+  return errors;
+}
+
+function checkApproval(
+  object: CustomResourceDefinition,
+  old: CustomResourceDefinition | undefined,
+  domain: ApiDomain,
+): FieldError[] {
+  if (!isProtectedGroup(object.spec.group, domain)) return [];
+  const { state, reason } = approvalOf(object.metadata.annotations, domain);
+  if (old !== undefined && approvalOf(old.metadata.annotations, domain).state === state) return [];
+  const name = approvalAnnotation(domain);
+  const field = `metadata.annotations[${name}]`;
+  if (state === "missing") return [required(field, reason)];
+  return state === "invalid" ? [invalidField(field, object.metadata.annotations?.[name], reason)] : [];
+}
+
+function checkPreserving(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  if (old?.spec.preserveUnknownFields === true || object.spec.preserveUnknownFields !== true) return [];
+  const detail =
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+  return [invalidField("spec.preserveUnknownFields", true, detail)];
+}
