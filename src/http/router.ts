@@ -1,5 +1,5 @@
 /** From a request that may proceed to the handler of its resource and verb. */
-import { methodNotAllowed, methodUnknown, resourceNotFound } from "#meta/status-error.ts";
+import { methodNotAllowed, methodUnknown, notFound, resourceNotFound, whileTerminating } from "#meta/status-error.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -18,6 +18,8 @@ import type { HandlerParts, Scope } from "./scope.ts";
 
 export interface RouterOptions {
   readonly parts: HandlerParts;
+  /** The same for custom resources: other media types. */
+  readonly customParts?: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
   /** Hears of requests to versions on their way out. */
@@ -45,7 +47,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
-  const { parts, stores } = options;
+  const { parts, customParts = parts, stores } = options;
   return (request) => {
     const { info } = request;
     if (!info.isResourceRequest) {
@@ -55,7 +57,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     const table = options.table();
     if (!table.serves(info.group, info.version)) return options.unknown(request.path);
     const definition = table.find(info.group, info.version, info.resource);
-    if (definition === undefined || info.parts.length > 3) throw resourceNotFound();
+    if (definition === undefined || info.parts.length > 3) return options.unknown(request.path);
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
     // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was
     // authorized as something else.
@@ -66,7 +68,8 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
     if (handler === undefined) throw methodUnknown();
-    checkVerb(definition, info.subresource, verb, single !== "");
+    if (definition.origin === "custom") checkCustomVerb(definition, info.subresource, verb, single);
+    else checkVerb(definition, info.subresource, verb, single !== "");
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
@@ -74,8 +77,9 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       request.warnings.push(definition.deprecation.warning);
       options.deprecated?.(info, definition.deprecation.removedRelease);
     }
+    if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope = {
-      parts,
+      parts: definition.custom === undefined ? parts : customParts,
       request,
       context: contextOf(request),
       definition,
@@ -120,6 +124,15 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
   if (!isThere && isSingle) throw resourceNotFound();
   const fits = verb === "watch" || singleVerbs.has(verb) === isSingle;
   if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
+}
+
+/** Custom resources say what is missing or not allowed in other words. */
+function checkCustomVerb(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
+  const { verbs, subresources } = definition;
+  const found = subresource === "" ? { verbs } : subresources.find((part) => part.name === subresource);
+  if (found === undefined) throw notFound(definition, name);
+  const fits = verb === "watch" || singleVerbs.has(verb) === (name !== "");
+  if (!found.verbs.includes(verb) || !fits) throw methodNotAllowed(definition, verb);
 }
 
 function contextOf(request: ApiRequest): RequestContext {

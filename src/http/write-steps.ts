@@ -1,6 +1,7 @@
 /** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { managerName, updateManagedFields } from "#apply/managed-fields.ts";
+import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
@@ -22,13 +23,12 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   const { request, parts, definition } = scope;
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
-  const decoded = decodeObject({
-    bytes,
-    mediaType,
-    schema: definition.schema,
-    gvk: definition,
-    fieldValidation: options.fieldValidation,
-  });
+  const body = { bytes, mediaType, gvk: definition, fieldValidation: options.fieldValidation };
+  const { custom } = definition;
+  const decoded =
+    custom === undefined
+      ? decodeObject({ ...body, schema: definition.schema })
+      : decodeCustom({ ...body, type: custom });
   for (const text of decoded.warnings) scope.context.warn(text);
   return { object: defaulted(scope, decoded.object), hasEmptyLists: decoded.hasEmptyLists };
 }

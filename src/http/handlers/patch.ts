@@ -6,6 +6,7 @@ import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
+import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -93,13 +94,13 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
-  const { object, warnings, hasEmptyLists } = decodePatched({
-    value,
-    schema: definition.schema,
-    gvk: definition,
-    fieldValidation: options.fieldValidation,
-    problems: patch.problems,
-  });
+  const { fieldValidation } = options;
+  const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
+  const { custom } = definition;
+  const { object, warnings, hasEmptyLists } =
+    custom === undefined
+      ? decodePatched({ ...result, schema: definition.schema })
+      : decodePatchedCustom({ ...result, type: custom });
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
   return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object))), hasEmptyLists };
