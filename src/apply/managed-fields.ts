@@ -5,8 +5,9 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { difference, emptyFieldSet, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
+import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
+import { reconcileFields } from "./reconcile-fields.ts";
 import { fold, identify, type Owner, readOwners, writeOwners } from "./owners.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
 
@@ -16,15 +17,19 @@ export const managerBytesMax = 128;
 /** An API object as far as ownership is concerned. */
 export type OwnedObject = JsonObject & { readonly metadata?: Pick<ObjectMeta, "managedFields"> };
 
-export interface FieldUpdate {
+/** The versions of an object's kind. */
+export interface ObjectVersions {
+  /** Whole type of the object in a version; `undefined` for versions that are not served. */
+  schemaFor(apiVersion: string): Schema | undefined;
+  /** The object in another served version, for entries written there. Left out: versions have the same fields. */
+  convert?(object: OwnedObject, from: string, to: string): OwnedObject;
+}
+
+export interface FieldUpdate extends ObjectVersions {
   /** The object that is replaced, in the version of the request; `undefined` for a create. */
   readonly old: OwnedObject | undefined;
   /** The new object, decoded and defaulted, with the managedFields the client sent. */
   readonly next: OwnedObject;
-  /** Whole type of the object in a version; `undefined` for versions that are not served. */
-  schemaFor(apiVersion: string): Schema | undefined;
-  /** The object in another version, for entries written there. Left out: the object as it is. */
-  convert?(object: OwnedObject, apiVersion: string): OwnedObject | undefined;
   /** Version of the request. */
   readonly apiVersion: string;
   /** Empty for the main resource. */
@@ -77,16 +82,43 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
 
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
-  const changes = changesIn(update, schema, old, next);
-  const kept = takeChanged(update, schema, changes, owners);
+  const changes = changesWithout(update.resetFields, schema, old, next);
+  const kept = takeChanged(update, schema, changes, served(update, owners));
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeOwners(fold(kept), list);
 }
 
-function changesIn(update: FieldUpdate, schema: Schema, old: OwnedObject | undefined, next: OwnedObject): FieldChanges {
+/** The owners a list names, as far as their versions are served, their sets in line with the present schemas. */
+export function servedOwners(
+  versions: ObjectVersions,
+  list: readonly ManagedFieldsEntry[] | null | undefined,
+): readonly Owner[] {
+  return list === undefined || list === null ? [] : served(versions, readOwners(list) ?? []);
+}
+
+function served(versions: ObjectVersions, owners: readonly Owner[]): readonly Owner[] {
+  const schemas = new Map<string, Schema | undefined>();
+  const found: Owner[] = [];
+  for (const owner of owners) {
+    const { apiVersion, set } = owner;
+    if (!schemas.has(apiVersion)) schemas.set(apiVersion, versions.schemaFor(apiVersion));
+    const schema = schemas.get(apiVersion);
+    if (schema === undefined) continue;
+    const reconciled = reconcileFields(schema, set);
+    found.push(reconciled === set ? owner : { ...owner, set: reconciled, entry: undefined });
+  }
+  return found;
+}
+
+/** How two objects differ, save in fields the endpoint never changes. `old` is `undefined` for a create. */
+export function changesWithout(
+  reset: FieldSet | undefined,
+  schema: Schema,
+  old: OwnedObject | undefined,
+  next: OwnedObject,
+): FieldChanges {
   const changes = compareObjects(schema, old, next);
-  const reset = update.resetFields;
   if (reset === undefined) return changes;
   return {
     added: recursiveDifference(changes.added, reset),
@@ -121,23 +153,23 @@ function takeChanged(update: FieldUpdate, schema: Schema, changes: FieldChanges,
 
 const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified, changes.added), changes.removed);
 
-/** The same changes as another version has them. Entries of versions that are no longer served stay as they are. */
+/** The same changes as another served version has them. */
 function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiVersion: string): FieldSet {
-  const other = update.schemaFor(apiVersion);
-  if (other === undefined) return emptyFieldSet;
+  const { old, next } = update;
+  const other = update.schemaFor(apiVersion) ?? schema;
   if (update.convert === undefined) {
-    return other === schema ? lost : lostBy(changesIn(update, other, update.old, update.next));
+    return other === schema ? lost : lostBy(changesWithout(update.resetFields, other, old, next));
   }
-  const old = update.old === undefined ? undefined : update.convert(update.old, apiVersion);
-  const next = update.convert(update.next, apiVersion);
-  return next === undefined ? emptyFieldSet : lostBy(changesIn(update, other, old, next));
+  const before = old === undefined ? undefined : update.convert(old, update.apiVersion, apiVersion);
+  const after = update.convert(next, update.apiVersion, apiVersion);
+  return lostBy(changesWithout(update.resetFields, other, before, after));
 }
 
 function gain(update: FieldUpdate, owners: Owner[], gained: FieldSet): void {
   const { manager, apiVersion, subresource, now } = update;
   const id = identify(manager, false, apiVersion, subresource);
   const at = owners.findIndex((owner) => owner.id === id);
-  const set = at < 0 ? gained : union(gained, owners[at]!.set);
+  const set = at < 0 ? gained : union(owners[at]!.set, gained);
   const owner = { id, manager, isApplier: false, apiVersion, subresource, time: now, set, entry: undefined };
   if (at < 0) owners.push(owner);
   else owners[at] = owner;

@@ -1,0 +1,180 @@
+/**
+ * Whether an applied configuration fits its type: no fields the type does not have, no scalar in a struct's place, no
+ * two items with one key. Source of the rules and the wording: structured-merge-diff's `typed` package.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { isRawNumber } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+import { elementText } from "./conflicts.ts";
+import { isArray, isObject, type JsonObject, member } from "./json-value.ts";
+import { itemElement, type ListRule, listRuleOf } from "./topology.ts";
+
+/** Findings told at most; upstream tells all. */
+const findingsMax = 100;
+
+/** Most of a value that a finding shows. */
+const shownLengthMax = 256;
+
+/** What is wrong, in upstream's words; `undefined` when nothing is. */
+export function checkApplied(schema: Schema, value: unknown): string | undefined {
+  const findings: string[] = [];
+  check(schema, value, undefined, findings);
+  if (findings.length < 2) return findings[0];
+  return ["errors:", ...findings.map((text) => `  ${text}`)].join("\n");
+}
+
+/** A place, as a chain, so that a path is made for findings only. */
+interface Place {
+  readonly above: Place | undefined;
+  readonly element: string;
+}
+
+function report(findings: string[], place: Place | undefined, text: string): void {
+  if (findings.length >= findingsMax) return;
+  let path = "";
+  for (let at = place; at !== undefined; at = at.above) path = elementText(at.element) + path;
+  findings.push(path === "" ? text : `${path}: ${text}`);
+}
+
+function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[]): void {
+  if (value === null || value === undefined || findings.length >= findingsMax) return;
+  if (schema.special !== undefined) return checkSpecial(schema, value, place, findings);
+  switch (schema.type) {
+    case "object":
+    case "map":
+      if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, place, findings);
+      else report(findings, place, `expected map, got ${goPointer(value)}`);
+      return;
+    case "array":
+      if (isArray(value)) checkItems(schema, value, place, findings);
+      else report(findings, place, `expected list, got ${goPointer(value)}`);
+      return;
+    case "string":
+      return checkString(value, place, findings);
+    case "integer":
+    case "number":
+      if (!isNumber(value)) report(findings, place, `expected numeric (int or float), got ${goType(value)}`);
+      return;
+    case "boolean":
+      if (typeof value !== "boolean") report(findings, place, `expected boolean, got ${goPointer(value)}`);
+      return;
+    case "any":
+  }
+}
+
+function checkSpecial(schema: Schema, value: unknown, place: Place | undefined, findings: string[]): void {
+  switch (schema.special) {
+    case "time":
+    case "microTime":
+    case "duration":
+      return checkString(value, place, findings);
+    case "quantity":
+      if (isArray(value) || (isObject(value) && !isRawNumber(value))) {
+        report(findings, place, `expected any scalar, got ${goPointer(value)}`);
+      }
+      return;
+    default:
+  }
+}
+
+function checkString(value: unknown, place: Place | undefined, findings: string[]): void {
+  if (typeof value === "string") return;
+  report(findings, place, `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
+}
+
+function checkMembers(schema: Schema, object: JsonObject, place: Place | undefined, findings: string[]): void {
+  const { fields } = schema;
+  const isOpen = schema.preserveUnknown === true || (fields === undefined && schema.type === "object");
+  for (const name of Object.keys(object)) {
+    const inner = schema.type === "map" ? schema.items : fields?.get(name)?.schema;
+    if (inner !== undefined) check(inner, object[name], { above: place, element: `f:${name}` }, findings);
+    else if (!isOpen && schema.type !== "map") {
+      // Upstream looks no further than the first one.
+      return report(findings, { above: place, element: `f:${name}` }, "field not declared in schema");
+    }
+  }
+}
+
+function checkItems(schema: Schema, list: readonly unknown[], place: Place | undefined, findings: string[]): void {
+  const rule = listRuleOf(schema);
+  const seen = new Set<string>();
+  for (let i = 0; i < list.length; i++) {
+    let element = `i:${i}`;
+    if (rule !== undefined) {
+      const own = itemElement(rule, list[i]);
+      if (own === undefined) return report(findings, place, `element ${i}: ${whyNoElement(rule, list[i])}`);
+      if (seen.has(own)) report(findings, place, `duplicate entries for key ${elementText(own)}`);
+      seen.add(own);
+      element = own;
+    }
+    if (schema.items !== undefined) check(schema.items, list[i], { above: place, element }, findings);
+  }
+}
+
+function whyNoElement(rule: ListRule, item: unknown): string {
+  if (rule.keys.length === 0) {
+    if (isArray(item)) return "not supported: associative list with lists as elements";
+    return `associative list without keys has an element that's ${item === null ? "an explicit null" : "a map type"}`;
+  }
+  if (item === null) return "associative list with keys may not have a null element";
+  if (!isObject(item) || isRawNumber(item)) return "associative list with keys may not have non-map elements";
+  const missing = rule.keys.find((key, i) => member(item, key) === undefined && rule.defaults[i] === undefined) ?? "";
+  return `associative list with keys has an element that omits key field ${goQuote(missing)} (and doesn't have default value)`;
+}
+
+const isNumber = (value: unknown): boolean =>
+  typeof value === "number" || typeof value === "bigint" || isRawNumber(value);
+
+function goType(value: unknown): string {
+  if (typeof value === "string") return "string";
+  if (typeof value === "boolean") return "bool";
+  return isArray(value) ? "[]interface {}" : "map[string]interface {}";
+}
+
+/** As Go prints a pointer to its value, `%v`. */
+const goPointer = (value: unknown): string => `&{${cut(new GoText(false), value)}}`;
+
+/** As Go writes a value in its own syntax, `%#v`. */
+const goSyntax = (value: unknown): string => cut(new GoText(true), value);
+
+function cut(writer: GoText, value: unknown): string {
+  writer.write(value);
+  const { text } = writer;
+  return text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
+}
+
+/** Writes as much of a value as is shown, however wide and deep it is. */
+class GoText {
+  text = "";
+  readonly #isSyntax: boolean;
+
+  constructor(isSyntax: boolean) {
+    this.#isSyntax = isSyntax;
+  }
+
+  write(value: unknown): void {
+    const isSyntax = this.#isSyntax;
+    if (value === null || value === undefined) this.text += isSyntax ? "interface {}(nil)" : "<nil>";
+    else if (typeof value === "string") this.text += isSyntax ? goQuote(value.slice(0, shownLengthMax)) : value;
+    else if (isRawNumber(value)) this.text += value.rawJSON;
+    else if (isArray(value)) {
+      this.#all(isSyntax ? "[]interface {}{" : "[", value, isSyntax ? "}" : "]", (item) => this.write(item));
+    } else if (isObject(value)) {
+      const names = Object.keys(value).sort();
+      this.#all(isSyntax ? "map[string]interface {}{" : "map[", names, isSyntax ? "}" : "]", (name) => {
+        this.text += `${isSyntax ? goQuote(name) : name}:`;
+        this.write(value[name]);
+      });
+    } else this.text += String(value as number | boolean | bigint); // what else JSON has
+  }
+
+  #all<T>(open: string, parts: readonly T[], close: string, write: (part: T) => void): void {
+    this.text += open;
+    for (const [i, part] of parts.entries()) {
+      if (this.text.length > shownLengthMax) return;
+      if (i > 0) this.text += this.#isSyntax ? ", " : " ";
+      write(part);
+    }
+    this.text += close;
+  }
+}

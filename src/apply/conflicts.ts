@@ -1,0 +1,80 @@
+/** Conflicts of an apply: which fields of other managers it would change, and how clients are told. */
+import { goQuote } from "#meta/field-error.ts";
+import { isRawNumber } from "#schema/raw-number.ts";
+import { childrenOf, compareText, contentOf, type FieldPath, type FieldSet, isMemberNode } from "./field-set.ts";
+import { isArray, isObject } from "./json-value.ts";
+import type { Owner } from "./owners.ts";
+
+/** Fields of one other manager that an apply would change; never empty. */
+export interface Conflict {
+  readonly owner: Owner;
+  readonly fields: FieldSet;
+}
+
+export interface ConflictCause {
+  readonly message: string;
+  /** `.spec.containers[name="main"].image` */
+  readonly field: string;
+}
+
+/** One cause a field, those of a manager together. */
+export interface ConflictReport {
+  readonly message: string;
+  readonly causes: readonly ConflictCause[];
+}
+
+/** Words for clients. Source: upstream's `NewConflictError`; the order of managers is that of their names. */
+export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport {
+  const sorted = conflicts.toSorted((a, b) => compareText(a.owner.id, b.owner.id));
+  const causes: ConflictCause[] = [];
+  const lines: string[] = [];
+  for (const { owner, fields } of sorted) {
+    const who = nameOf(owner);
+    lines.push(`conflicts with ${who}:`);
+    for (const path of membersFirst(fields, [])) {
+      const field = path.map(elementText).join("");
+      causes.push({ message: `conflict with ${who}`, field });
+      lines.push(`- ${field}`);
+    }
+  }
+  const [first] = causes;
+  const message =
+    causes.length === 1 && first !== undefined
+      ? `Apply failed with 1 conflict: ${first.message}: ${first.field}`
+      : `Apply failed with ${causes.length} conflicts: ${lines.join("\n")}`;
+  return { message, causes };
+}
+
+function nameOf({ manager, subresource, isApplier, apiVersion }: Owner): string {
+  const of = subresource === "" ? "" : ` with subresource ${goQuote(subresource)}`;
+  return `${goQuote(manager)}${of}${isApplier ? "" : ` using ${apiVersion}`}`;
+}
+
+/** Paths of a set, of every node its own members before what lies below them. */
+function* membersFirst(node: FieldSet, above: FieldPath): Generator<FieldPath> {
+  const children = childrenOf(node);
+  for (const element of children) if (isMemberNode(node[element]!)) yield [...above, element];
+  for (const element of children) yield* membersFirst(node[element]!, [...above, element]);
+}
+
+/** A path element in the words of errors: `.name`, `[name="x"]`, `[="x"]`, `[3]`. */
+export function elementText(element: string): string {
+  const kind = element[0];
+  if (kind === "f") return `.${element.slice(2)}`;
+  if (kind === "i") return `[${element.slice(2)}]`;
+  const content = contentOf(element);
+  if (kind === "v") return `[=${valueText(content)}]`;
+  const fields = Object.entries(content as object); // of keys it is an object
+  return `[${fields.map(([name, value]) => `${name}=${valueText(value)}`).join(",")}]`;
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === "string") return goQuote(value);
+  if (isRawNumber(value)) return value.rawJSON;
+  if (isArray(value)) return `[${value.map(valueText).join(",")}]`;
+  if (isObject(value)) {
+    const fields = Object.entries(value);
+    return `{${fields.map(([name, inner]) => `${name}=${valueText(inner)}`).join("; ")}}`;
+  }
+  return String(value as number | boolean | null); // what else JSON has
+}

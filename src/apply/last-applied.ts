@@ -1,0 +1,94 @@
+/**
+ * The annotation in which client-side apply of kubectl keeps what it applied last: what it says is as good as owned
+ * when kubectl moves to server-side apply, which then keeps the annotation up to date for the way back.
+ * Source: upstream's `lastAppliedManager` and `lastAppliedUpdater`.
+ */
+import type { Schema } from "#schema/schema.ts";
+import { difference, type FieldSet, unionAll } from "./field-set.ts";
+import { isObject, type JsonObject, member } from "./json-value.ts";
+import { compareTyped, fieldsOf } from "./typed-fields.ts";
+import { checkApplied } from "./check-applied.ts";
+
+/** The manager whose applies look at the annotation. */
+export const kubectlManager = "kubectl";
+
+/** Bytes all annotations of an object may have. */
+const annotationBytesMax = 256 * 1024;
+
+/**
+ * Fields the annotation has with the values they still have; `undefined` when there is no annotation that can be read,
+ * or it is of another version.
+ */
+export function lastAppliedFields(
+  schema: Schema,
+  live: JsonObject,
+  apiVersion: string,
+  annotation: string,
+): FieldSet | undefined {
+  const text = textOf(live, annotation);
+  if (text === "") return undefined;
+  let last: unknown;
+  try {
+    last = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(last) || last["apiVersion"] !== apiVersion || typeof last["kind"] !== "string") return undefined;
+  if (checkApplied(schema, last) !== undefined) return undefined;
+  const { added, modified, removed } = compareTyped(schema, last, live);
+  return difference(fieldsOf(schema, last), unionAll([added, modified, removed]));
+}
+
+/**
+ * `object` with what is applied now in its annotation, if it has the annotation. An annotation too long to be allowed
+ * is emptied.
+ */
+export function withLastApplied(object: JsonObject, applied: JsonObject, annotation: string): JsonObject {
+  const before = textOf(object, annotation);
+  if (before === "") return object;
+  const metadata = object["metadata"] as JsonObject; // an annotation was found in it
+  const annotations = metadata["annotations"] as JsonObject; // the same
+  const full = { ...annotations, [annotation]: lastAppliedText(applied, annotation) };
+  const next = byteLength(full) > annotationBytesMax ? { ...annotations, [annotation]: "" } : full;
+  if (next[annotation] === before) return object;
+  return { ...object, metadata: { ...metadata, annotations: next } };
+}
+
+function textOf(object: JsonObject, annotation: string): string {
+  const metadata = member(object, "metadata");
+  const annotations = isObject(metadata) ? member(metadata, "annotations") : undefined;
+  const text = isObject(annotations) ? member(annotations, annotation) : undefined;
+  return typeof text === "string" ? text : "";
+}
+
+function byteLength(annotations: JsonObject): number {
+  let bytes = 0;
+  for (const name of Object.keys(annotations)) {
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(String(annotations[name]));
+  }
+  return bytes;
+}
+
+/** The configuration without the annotation itself, as Go encodes it: keys sorted, a line's end. */
+function lastAppliedText(applied: JsonObject, annotation: string): string {
+  const metadata = member(applied, "metadata");
+  const annotations = isObject(metadata) ? member(metadata, "annotations") : undefined;
+  let shown = applied;
+  if (isObject(metadata) && isObject(annotations)) {
+    const { [annotation]: _last, ...others } = annotations;
+    const { annotations: _annotations, ...rest } = metadata;
+    const isBare = Object.keys(others).length === 0;
+    shown = { ...applied, metadata: isBare ? rest : { ...rest, annotations: others } };
+  }
+  return `${goJson(shown)}\n`;
+}
+
+/** Object keys sorted, HTML escaped. */
+function goJson(value: unknown): string {
+  const text = JSON.stringify(value, (_name, inner: unknown) => {
+    if (!isObject(inner) || Object.getPrototypeOf(inner) === null) return inner;
+    const names = Object.keys(inner);
+    return Object.fromEntries(names.sort().map((name) => [name, inner[name]]));
+  });
+  return text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

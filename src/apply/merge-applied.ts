@@ -1,0 +1,111 @@
+/**
+ * The object an applied configuration makes of the present one: members are merged, sets and keyed lists by item,
+ * atomic parts and scalars taken from the configuration. Nothing is removed here. Hot path: what the configuration
+ * says as it is already comes back as the same object, so that comparing costs what changed.
+ * Source: structured-merge-diff's `typed` package.
+ */
+import type { Schema } from "#schema/schema.ts";
+import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+import { isBare, itemElement, type ListRule, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+
+/** `undefined` on a side is an absent value; `applied` must have passed `checkApplied`. */
+export function mergeApplied(schema: Schema | undefined, live: unknown, applied: unknown): unknown {
+  if (applied === undefined || live === applied) return live;
+  if (live === undefined || live === null) return applied;
+  const before = shapeOf(schema, live);
+  const after = shapeOf(schema, applied);
+  if (after === "null") {
+    // Null takes the place of what has no parts of its own, and of what is empty.
+    const hasParts = before === "map" ? !isBare(live as JsonObject) : before === "list" && (live as []).length > 0;
+    return hasParts ? live : null;
+  }
+  if (before === "map" && after === "map") {
+    return mergeMembers(schema, live as JsonObject, applied as JsonObject); // the shapes say so
+  }
+  if (before === "list" && after === "list") {
+    return mergeItems(schema!, live as readonly unknown[], applied as readonly unknown[]); // a list has a schema
+  }
+  return jsonEquals(live, applied) ? live : applied;
+}
+
+function mergeMembers(schema: Schema | undefined, live: JsonObject, applied: JsonObject): JsonObject {
+  let merged: DraftObject | undefined;
+  for (const name of Object.keys(applied)) {
+    const before = member(live, name);
+    const after = mergeApplied(memberSchema(schema, name), before, applied[name]);
+    if (after === before) continue;
+    merged ??= copyOf(live);
+    setMember(merged, name, after);
+  }
+  return merged ?? live;
+}
+
+function copyOf(object: JsonObject): DraftObject {
+  // Spreading defines members, so a member `__proto__` is copied like any other.
+  return { ...object };
+}
+
+/** Items by element; one that comes twice stands for nothing that could be merged with. */
+function index(
+  rule: ListRule,
+  list: readonly unknown[],
+): { elements: (string | undefined)[]; items: Map<string, unknown> } {
+  const elements: (string | undefined)[] = [];
+  const items = new Map<string, unknown>();
+  for (const item of list) {
+    const element = itemElement(rule, item);
+    elements.push(element);
+    if (element !== undefined) items.set(element, items.has(element) ? undefined : item);
+  }
+  return { elements, items };
+}
+
+/**
+ * Items of both. Those of the configuration come in its order; those only the present list has stay behind the shared
+ * item they followed.
+ *
+ *     live    a b c d     applied  c x a     merged  b c x a d ... as far as the order of the shared items allows
+ */
+function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
+  const rule = listRuleOf(schema)!; // the shape says that it has one
+  const old = index(rule, live);
+  const own = index(rule, applied);
+  const shared = own.elements.filter((element) => element !== undefined && old.items.has(element));
+  const merged: unknown[] = [];
+  const placed = new Set<string | undefined>();
+  let nextShared = 0;
+  const take = (at: number): void => {
+    const element = own.elements[at];
+    placed.add(element);
+    const before = element === undefined ? undefined : old.items.get(element);
+    merged.push(mergeApplied(schema.items, before, applied[at]));
+    if (nextShared < shared.length && shared[nextShared] === element) nextShared++;
+  };
+  let i = 0;
+  let j = 0;
+  while (i < live.length || j < applied.length) {
+    if (i < live.length) {
+      const element = old.elements[i];
+      const isShared = element !== undefined && own.items.has(element);
+      if (j < applied.length) {
+        if (isShared && element === own.elements[j]) {
+          take(j++);
+          i++;
+          continue;
+        }
+        if (isShared && nextShared < shared.length && shared[nextShared] !== element) {
+          i++;
+          continue;
+        }
+      }
+      if (!isShared) {
+        merged.push(live[i++]);
+        continue;
+      }
+      if (placed.has(element)) i++;
+    }
+    if (j < applied.length) take(j++);
+  }
+  const isSame = merged.length === live.length && merged.every((item, at) => item === live[at]);
+  return isSame ? live : merged;
+}

@@ -1,0 +1,87 @@
+/**
+ * A value without the fields of a set, and sets with the structs they reach into as members: what taking away the
+ * fields that nobody applies any more is made of. Source: structured-merge-diff's `typed` package.
+ */
+import type { Schema } from "#schema/schema.ts";
+import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";
+import { type DraftObject, type JsonObject, setMember } from "./json-value.ts";
+import { itemElement, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+
+/**
+ * The value without the set's fields; itself when it has none of them. A struct or list of which nothing is left is
+ * null, as is an atomic value of which the set names parts.
+ */
+export function removeFields(schema: Schema | undefined, value: unknown, set: FieldSet): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const shape = shapeOf(schema, value);
+  if (shape === "map") return removeMembers(schema, value as JsonObject, set); // the shape says so
+  return shape === "list" ? removeItems(schema!, value as readonly unknown[], set) : null; // a list has a schema
+}
+
+function removeMembers(schema: Schema | undefined, object: JsonObject, set: FieldSet): JsonObject | null {
+  const kept: DraftObject = {};
+  let isChanged = false;
+  let isEmpty = true;
+  for (const name of Object.keys(object)) {
+    const node = set[`f:${name}`];
+    let value = object[name];
+    if (node !== undefined) {
+      if (isMemberNode(node)) {
+        isChanged = true;
+        continue;
+      }
+      value = removeFields(memberSchema(schema, name), value, node);
+      if (value !== object[name]) isChanged = true;
+    }
+    setMember(kept, name, value);
+    isEmpty = false;
+  }
+  if (isEmpty) return null;
+  return isChanged ? kept : object;
+}
+
+function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): readonly unknown[] | null {
+  const rule = listRuleOf(schema)!; // the shape says that it has one
+  const kept: unknown[] = [];
+  let isChanged = false;
+  for (const item of list) {
+    const element = itemElement(rule, item);
+    const node = element === undefined ? undefined : set[element];
+    if (node === undefined) {
+      kept.push(item);
+      continue;
+    }
+    if (isMemberNode(node)) {
+      isChanged = true;
+      continue;
+    }
+    const rest = removeFields(schema.items, item, node);
+    if (rest !== item) isChanged = true;
+    kept.push(rest);
+  }
+  if (kept.length === 0) return null;
+  return isChanged ? kept : list;
+}
+
+/** The set with every struct member that it reaches into as a member of its own. */
+export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet {
+  return withStructsNode(schema, set, false);
+}
+
+function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: boolean): FieldSet {
+  const elements = childrenOf(node);
+  let isSame = isMember === isMemberNode(node) || elements.length === 0;
+  const nodes = elements.map((element) => {
+    const child = node[element]!;
+    const name = element.startsWith("f:") ? element.slice(2) : undefined;
+    const isField = name !== undefined && schema?.fields?.has(name) === true;
+    const below = name === undefined ? keyedItems(schema, element) : memberSchema(schema, name);
+    const made = withStructsNode(below, child, isField || isMemberNode(child));
+    if (made !== child) isSame = false;
+    return made;
+  });
+  return isSame ? node : (makeNode(isMember, elements, nodes) ?? node);
+}
+
+const keyedItems = (schema: Schema | undefined, element: string): Schema | undefined =>
+  element.startsWith("k:") ? schema?.items : undefined;

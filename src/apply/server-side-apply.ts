@@ -1,0 +1,289 @@
+/**
+ * Server-side apply: merges a configuration into the present object, takes away what its manager no longer applies and
+ * nobody else owns, and says who owns which fields then, or with whom it conflicts. Pure functions on JSON values; the
+ * caller decodes and defaults the result. Hot path: an apply that says nothing new costs one walk of the configuration.
+ * Source: structured-merge-diff's `merge.Updater` and upstream's `util/managedfields`.
+ */
+import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
+import {
+  difference,
+  emptyFieldSet,
+  equalSets,
+  type FieldSet,
+  fieldSetOf,
+  intersection,
+  isEmptySet,
+  recursiveDifference,
+  union,
+  unionAll,
+} from "./field-set.ts";
+import { type JsonObject, jsonEquals } from "./json-value.ts";
+import { kubectlManager, lastAppliedFields, withLastApplied } from "./last-applied.ts";
+import {
+  changesWithout,
+  type ObjectVersions,
+  type OwnedObject,
+  servedOwners,
+  updateManagedFields,
+} from "./managed-fields.ts";
+import { mergeApplied } from "./merge-applied.ts";
+import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
+import { markReconciled } from "./reconcile-fields.ts";
+import { removeFields, withStructs } from "./remove-fields.ts";
+import { type FieldChanges, fieldsOf, zeroOf } from "./typed-fields.ts";
+
+export interface FieldApply extends ObjectVersions {
+  /** The present object in the version of the request; `undefined` to create one. */
+  readonly live: OwnedObject | undefined;
+  /** What is applied; it passed `checkApplied` and has no managedFields. */
+  readonly applied: JsonObject;
+  /** Version of the request, which is that of `applied`. */
+  readonly apiVersion: string;
+  /** Empty for the main resource. */
+  readonly subresource: string;
+  readonly manager: string;
+  /** Takes fields away from other managers instead of conflicting. */
+  readonly force: boolean;
+  /** RFC 3339 in UTC and whole seconds. */
+  readonly now: string;
+  /** Fields this endpoint never changes, with all below them. */
+  readonly resetFields?: FieldSet;
+  /** Where kubectl keeps what it applied on the client's side. */
+  readonly lastAppliedAnnotation: string;
+}
+
+export type AppliedResult =
+  | { readonly ok: false; readonly conflicts: ConflictReport }
+  | {
+      readonly ok: true;
+      /**
+       * The merged object, its managedFields included: as JSON values of both sides, neither decoded nor defaulted.
+       * `live` itself when nothing changed at all.
+       */
+      readonly object: OwnedObject;
+      /** Whether more than ownership may have changed. */
+      readonly changed: boolean;
+    };
+
+/** What owns the fields of an object that nobody owned before its first apply. */
+const earlierManager = "before-first-apply";
+
+/** What the server alone says about an object, which no applier owns. */
+const neverOwned: FieldSet = fieldSetOf([
+  ["f:apiVersion"],
+  ["f:kind"],
+  ["f:metadata"],
+  ...[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+  ].map((name) => ["f:metadata", `f:${name}`]),
+]);
+
+/** Applies; conflicts are an answer, not an error. */
+export function applyFields(apply: FieldApply): AppliedResult {
+  const schema = apply.schemaFor(apply.apiVersion);
+  if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
+  const { live, lastAppliedAnnotation: annotation } = apply;
+  const present: OwnedObject = live ?? zeroOf(schema);
+  const owners = ownersBefore(apply, present);
+  let outcome = merge(apply, schema, present, owners, apply.force);
+  if (!outcome.ok && apply.manager === kubectlManager) {
+    const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
+    if (allowed !== undefined) {
+      const left = conflictsOutside(outcome.conflicts, allowed);
+      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, owners, true);
+    }
+  }
+  if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
+  let { object } = outcome;
+  const changed = object !== present || live === undefined;
+  if (apply.manager === kubectlManager) object = withLastApplied(object, apply.applied, annotation);
+  const list = present.metadata?.managedFields;
+  return { ok: true, changed, object: withManagedFields(object, writeOwners(outcome.owners, list), list) };
+}
+
+function withManagedFields(
+  object: OwnedObject,
+  next: readonly ManagedFieldsEntry[] | undefined,
+  list: readonly ManagedFieldsEntry[] | undefined,
+): OwnedObject {
+  if (next === list) return object;
+  const { managedFields: _old, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata: next === undefined ? metadata : { ...metadata, managedFields: next } };
+}
+
+/** Owners before the apply. Of an object that has none, one who owns all of it is made up. */
+function ownersBefore(apply: FieldApply, present: OwnedObject): readonly Owner[] {
+  const owners = servedOwners(apply, present.metadata?.managedFields);
+  if (owners.length > 0 || apply.live === undefined) return owners;
+  const { metadata, ...rest } = present;
+  const { managedFields: _none, ...bare } = metadata ?? {};
+  const list = updateManagedFields({
+    ...apply,
+    old: undefined,
+    next: { ...rest, metadata: bare },
+    manager: earlierManager,
+  });
+  return list === undefined ? [] : (readOwners(list) ?? []);
+}
+
+type Outcome =
+  | { readonly ok: false; readonly conflicts: readonly Conflict[] }
+  | { readonly ok: true; readonly object: OwnedObject; readonly owners: Owner[] };
+
+function merge(
+  apply: FieldApply,
+  schema: Schema,
+  present: OwnedObject,
+  before: readonly Owner[],
+  force: boolean,
+): Outcome {
+  const { applied, apiVersion, subresource, manager } = apply;
+  const id = identify(manager, true, apiVersion, subresource);
+  const last = before.find((owner) => owner.id === id);
+  const set = ownedByApplier(apply, schema);
+  const others = before.filter((owner) => owner !== last);
+  const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
+  const object = prune(apply, schema, merged, set, last, others);
+  const isSame = object === present || jsonEquals(object, present);
+  const owners: Owner[] = [];
+  if (isSame) owners.push(...others);
+  else {
+    const conflicts = takeOver(apply, schema, present, object, others, owners);
+    if (conflicts.length > 0 && !force) return { ok: false, conflicts };
+  }
+  if (!isEmptySet(set)) {
+    const isKept = isSame && last !== undefined && last.apiVersion === apiVersion && equalSets(last.set, set);
+    const time = isSame ? (last?.time ?? "") : apply.now;
+    owners.push(isKept ? last : { id, manager, isApplier: true, apiVersion, subresource, time, set, entry: undefined });
+  }
+  return { ok: true, object: isSame ? present : object, owners };
+}
+
+function ownedByApplier(apply: FieldApply, schema: Schema): FieldSet {
+  const all = fieldsOf(schema, apply.applied);
+  const set = apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);
+  return markReconciled(schema, difference(set, neverOwned));
+}
+
+/** What the other owners keep goes into `kept`; the answer is what they would lose by force. */
+function takeOver(
+  apply: FieldApply,
+  schema: Schema,
+  present: OwnedObject,
+  object: OwnedObject,
+  others: readonly Owner[],
+  kept: Owner[],
+): Conflict[] {
+  const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
+  const conflicts: Conflict[] = [];
+  for (const owner of others) {
+    let changes = byVersion.get(owner.apiVersion);
+    if (changes === undefined) {
+      const { added, modified, removed } = changesFor(apply, schema, present, object, owner.apiVersion);
+      changes = { taken: union(modified, added), removed };
+      byVersion.set(owner.apiVersion, changes);
+    }
+    const fields = intersection(owner.set, changes.taken);
+    if (!isEmptySet(fields)) conflicts.push({ owner, fields });
+    const set = difference(difference(owner.set, fields), changes.removed);
+    if (set === owner.set) kept.push(owner);
+    else if (!isEmptySet(set)) kept.push({ ...owner, set, entry: undefined });
+  }
+  return conflicts;
+}
+
+function changesFor(
+  apply: FieldApply,
+  schema: Schema,
+  present: OwnedObject,
+  object: OwnedObject,
+  apiVersion: string,
+): FieldChanges {
+  const from = inVersion(apply, schema, present, apiVersion);
+  const to = inVersion(apply, schema, object, apiVersion);
+  return changesWithout(apply.resetFields, from.schema, from.object, to.object);
+}
+
+interface Versioned {
+  readonly schema: Schema;
+  readonly object: OwnedObject;
+}
+
+/** The object as `apiVersion` has it; that version is served. */
+function inVersion(apply: FieldApply, schema: Schema, object: OwnedObject, apiVersion: string): Versioned {
+  if (apiVersion === apply.apiVersion) return { schema, object };
+  const other = apply.schemaFor(apiVersion) ?? schema;
+  return { schema: other, object: convert(apply, object, apply.apiVersion, apiVersion) };
+}
+
+const convert = (apply: FieldApply, object: OwnedObject, from: string, to: string): OwnedObject =>
+  from === to || apply.convert === undefined ? object : apply.convert(object, from, to);
+
+/**
+ * Without what the applier owned last time, does not apply now, and nobody else owns. Structs go with the last of their
+ * fields, items of lists with their keys.
+ */
+function prune(
+  apply: FieldApply,
+  schema: Schema,
+  merged: OwnedObject,
+  set: FieldSet,
+  last: Owner | undefined,
+  others: readonly Owner[],
+): OwnedObject {
+  if (last === undefined) return merged;
+  // Whoever still applies all of it takes nothing away; what lies above is applied with it.
+  if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
+
+  const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
+  const own = (apiVersion: string, fields: FieldSet): void => {
+    const same = owned.get(apiVersion);
+    if (same === undefined) owned.set(apiVersion, [fields]);
+    else same.push(fields);
+  };
+  own(apply.apiVersion, set);
+  for (const other of others) own(other.apiVersion, other.set);
+
+  const start = inVersion(apply, schema, merged, last.apiVersion);
+  const lastFields = withStructs(start.schema, last.set);
+  let pruned = without(start.schema, start.object, lastFields);
+  let whole = start.object;
+  let at = last.apiVersion;
+  for (const [apiVersion, sets] of owned) {
+    const here = apply.schemaFor(apiVersion) ?? schema;
+    whole = convert(apply, whole, at, apiVersion);
+    pruned = convert(apply, pruned, at, apiVersion);
+    at = apiVersion;
+    const kept = union(fieldsWithStructs(here, pruned), withStructs(here, unionAll(sets)));
+    pruned = without(here, whole, difference(fieldsWithStructs(here, whole), kept));
+  }
+  pruned = convert(apply, pruned, at, last.apiVersion);
+  const gone = difference(fieldsWithStructs(start.schema, start.object), fieldsWithStructs(start.schema, pruned));
+  const result = without(start.schema, start.object, intersection(gone, lastFields));
+  return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
+}
+
+const fieldsWithStructs = (schema: Schema, object: OwnedObject): FieldSet =>
+  withStructs(schema, fieldsOf(schema, object));
+
+const without = (schema: Schema, object: OwnedObject, fields: FieldSet): OwnedObject =>
+  isEmptySet(fields) ? object : ((removeFields(schema, object, fields) ?? {}) as OwnedObject); // an object stays one
+
+function conflictsOutside(conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] {
+  const left: Conflict[] = [];
+  for (const { owner, fields } of conflicts) {
+    const outside = difference(fields, allowed);
+    if (outside !== emptyFieldSet && !isEmptySet(outside)) left.push({ owner, fields: outside });
+  }
+  return left;
+}
