@@ -17,7 +17,15 @@ import { compileNode, type SchemaNode } from "./structural/node.ts";
 import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
 import { isValid, TooCostly } from "./structural/valid.ts";
 
-export { type CheckOptions, checkStructural, isStructural, ratchetedChecks } from "./structural/check.ts";
+export {
+  type CheckOptions,
+  checkStructural,
+  needsStructure,
+  type RatchetedChecks,
+  ratchetedChecks,
+  structuralProblems,
+} from "./structural/check.ts";
+export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
 
 export type { Pruned, PruneOptions } from "./structural/prune.ts";
@@ -109,5 +117,5 @@ export function checkListTypes(value: unknown, schema: StructuralSchema, old?: u
 
 /** Findings about apiVersion, kind and metadata of embedded objects, whose metadata must be of its type. */
 export function checkEmbedded(value: unknown, schema: StructuralSchema): FieldError[] {
-  return schema.hasEmbedded ? embeddedFindings(schema.node, value, "", {}) : [];
+  return schema.hasEmbedded ? embeddedFindings(schema.node, value, "", { isRead: true }) : [];
 }

@@ -1,14 +1,22 @@
-/** Which schemas a definition may have. */
-import type { FieldError } from "#meta/field-error.ts";
+/**
+ * Which schemas a definition may have: all findings about one, with upstream's paths, wording and order; where upstream
+ * leaves order to chance, properties go by name. Beyond upstream's rules there are bounds on depth and on patterns,
+ * where it would use minutes or its whole stack. Source: upstream's `apiextensions-apiserver`.
+ */
+import { type FieldError, forbiddenField, invalidField, tooMany } from "#meta/field-error.ts";
+import { isRawNumber } from "../raw-number.ts";
 import type { Schema } from "../schema.ts";
-import type { JsonSchemaProps } from "./json-schema.ts";
+import { defaultFindings } from "./check-defaults.ts";
+import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
+import { structureFindings, unreadable } from "./check-structure.ts";
+import { hasDefault, type JsonSchemaProps, someSchema, subSchemas } from "./json-schema.ts";
+import { showValue } from "./json-value.ts";
+import { compileNode, type SchemaNode } from "./node.ts";
+import { expandedSize, patternsSizeMax } from "./pattern.ts";
+import { pruneNode } from "./prune.ts";
 
-export interface CheckOptions {
-  /** The version has a status subresource. */
-  readonly statusSubresource?: boolean;
-  /** Of built-in kinds, for defaults inside of metadata. */
-  readonly metadata?: Schema;
-  /** What an update need not keep because the stored definition did not: see `ratchetedChecks`. On unless false. */
+/** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
+export interface RatchetedChecks {
   readonly structural?: boolean;
   readonly prunedDefaults?: boolean;
   readonly validTypes?: boolean;
@@ -16,14 +24,166 @@ export interface CheckOptions {
   readonly mapKeys?: boolean;
 }
 
-export function checkStructural(_props: JsonSchemaProps, _path: string, _options: CheckOptions = {}): FieldError[] {
-  return [];
+export interface CheckOptions extends RatchetedChecks {
+  /** The version has a status subresource. */
+  readonly statusSubresource?: boolean;
+  /** Schema of metadata of built-in kinds, for defaults of and in embedded objects. */
+  readonly metadata?: Schema;
 }
 
-export function isStructural(_props: JsonSchemaProps): boolean {
-  return true;
+/** Schemas inside schemas, at most. */
+export const depthMax = 1000;
+/** As many findings are listed. */
+const findingsMax = 1000;
+
+/** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */
+export function checkStructural(props: JsonSchemaProps, path: string, options: CheckOptions = {}): FieldError[] {
+  const bound = beyondBounds(props, path);
+  if (bound !== undefined) return [bound];
+  const findings: FieldError[] = [];
+  if (options.statusSubresource === true) findings.push(...rootFindings(props, path));
+  if (props.nullable === true) findings.push(forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"));
+  let problem: string | undefined;
+  if (options.structural !== false) {
+    problem = unreadable(props);
+    if (problem === undefined) findings.push(...structureOrDefaults(props, path, options));
+  }
+  findings.push(
+    ...keywordFindings(props, path, {
+      validTypes: options.validTypes !== false,
+      atomicSets: options.atomicSets !== false,
+      mapKeys: options.mapKeys !== false,
+    }),
+  );
+  if (findings.length === 0 && problem !== undefined) findings.push(invalidField(path, "", problem));
+  if (findings.length <= findingsMax) return findings;
+  return [...findings.slice(0, findingsMax), tooMany(path, findings.length, findingsMax)];
 }
 
-export function ratchetedChecks(_old: readonly JsonSchemaProps[]): CheckOptions {
-  return {};
+function structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): FieldError[] {
+  const findings = structureFindings(props, path);
+  if (findings.length > 0 || !someSchema(props, hasDefault)) return findings;
+  return defaultFindings(props, path, { metadata: options.metadata, pruned: options.prunedDefaults !== false });
+}
+
+/** The one finding about a schema too large to look at closely. Costs no stack. */
+function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefined {
+  const patterns = new Set<string>();
+  let size = 0;
+  let level: JsonSchemaProps[] = [props];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > depthMax) return forbiddenField(path, `schemas must not be nested deeper than ${depthMax} levels`);
+    const next: JsonSchemaProps[] = [];
+    for (const schema of level) {
+      const { pattern } = schema;
+      if (pattern !== undefined && !patterns.has(pattern)) {
+        patterns.add(pattern);
+        size += Math.max(pattern.length, expandedSize(pattern));
+      }
+      for (const inner of subSchemas(schema)) next.push(inner);
+    }
+    level = next;
+  }
+  if (size <= patternsSizeMax || patterns.size < 2) return undefined;
+  return forbiddenField(path, `patterns must not have more than ${patternsSizeMax} instructions together`);
+}
+
+/** Keywords in the order of upstream's type, up to `type` and after it, that a root with a status may not have. */
+const beforeType = ["id", "$schema", "$ref"];
+const afterType = [
+  "nullable",
+  "default",
+  "enum",
+  "maxProperties",
+  "minProperties",
+  "allOf",
+  "oneOf",
+  "anyOf",
+  "not",
+  "additionalProperties",
+  "patternProperties",
+  "dependencies",
+  "additionalItems",
+  "definitions",
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-int-or-string",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-list-type",
+  "x-kubernetes-map-type",
+];
+
+const allowedAtRoot =
+  "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
+
+/** Status is checked by its own part of the schema, so nothing of it may be said elsewhere. */
+function rootFindings(props: JsonSchemaProps, path: string): FieldError[] {
+  const has = (keyword: string): boolean => isSet((props as Readonly<Record<string, unknown>>)[keyword]);
+  if (!beforeType.some(has)) {
+    if (isSet(props.type) && props.type !== "object") {
+      const detail =
+        'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
+      return [invalidField(`${path}.type`, props.type, detail)];
+    }
+    if (!afterType.some(has)) return [];
+  }
+  const detail = `only [${allowedAtRoot}] fields are allowed at the root of the schema if the status subresource is enabled`;
+  return [{ ...invalidField(path, "", ""), message: `Invalid value: ${showValue(props)}: ${detail}` }];
+}
+
+const isSet = (value: unknown): boolean =>
+  value !== undefined &&
+  value !== null &&
+  value !== "" &&
+  !(value === false) &&
+  !(Array.isArray(value) && value.length === 0);
+
+/** Whether nothing is wrong with a schema's structure: the condition `NonStructuralSchema` is about this. */
+export function structuralProblems(props: JsonSchemaProps, path: string): FieldError[] {
+  const bound = beyondBounds(props, path);
+  if (bound !== undefined) return [bound];
+  const problem = unreadable(props);
+  return problem === undefined ? structureFindings(props, path) : [invalidField(path, "", problem)];
+}
+
+/** Whether a schema uses what only structural schemas may: defaults and most of the `x-kubernetes-` keywords. */
+export const needsStructure = (props: JsonSchemaProps): boolean =>
+  someSchema(
+    props,
+    (schema) =>
+      hasDefault(schema) ||
+      schema["x-kubernetes-embedded-resource"] === true ||
+      schema["x-kubernetes-preserve-unknown-fields"] !== undefined ||
+      schema["x-kubernetes-int-or-string"] === true ||
+      schema["x-kubernetes-list-type"] !== undefined ||
+      (schema["x-kubernetes-list-map-keys"]?.length ?? 0) > 0 ||
+      (schema["x-kubernetes-validations"]?.length ?? 0) > 0,
+  );
+
+/**
+ * The rules an update has to keep, given all schemas of the stored definition. A definition that uses what only
+ * structural schemas may (`needsStructure`) must be structural all the same.
+ */
+export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedChecks {
+  const none = (holds: (props: JsonSchemaProps) => boolean): boolean => !old.some((props) => someSchema(props, holds));
+  return {
+    structural: old.every((props) => structuralProblems(props, "").length === 0),
+    prunedDefaults: !old.some(hasUnprunedDefault),
+    validTypes: none((schema) => !hasValidType(schema)),
+    atomicSets: none((schema) => !hasAtomicItems(schema)),
+    mapKeys: none((schema) => mapKeyFindings(schema, "").length > 0),
+  };
+}
+
+function hasUnprunedDefault(props: JsonSchemaProps): boolean {
+  if (!someSchema(props, hasDefault) || structuralProblems(props, "").length > 0) return false;
+  const waiting: SchemaNode[] = [compileNode(props, "defaults")];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    const value = node.default;
+    if (typeof value === "object" && value !== null && !isRawNumber(value)) {
+      if (pruneNode(value, node, { isResourceRoot: node.embedded }).value !== value) return true;
+    }
+    if (node.items !== undefined) waiting.push(node.items);
+    waiting.push(...(node.properties?.values() ?? []));
+  }
+  return false;
 }

@@ -15,8 +15,10 @@ import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */
 export interface EmbeddedOptions {
-  /** Without it, metadata is taken to be of its type. */
+  /** Without it, metadata is not looked at. */
   readonly metadata?: Schema | undefined;
+  /** Metadata was read as its type already. */
+  readonly isRead?: boolean;
   /** The value itself is a whole object, whatever its schema says. */
   readonly isWhole?: boolean;
 }
@@ -48,7 +50,7 @@ function walk(
   }
   if (kindOf(value) !== "object") return;
   const object = value as Json;
-  if (node.embedded || isWhole) checkWhole(object, field, options.metadata, findings);
+  if (node.embedded || isWhole) checkWhole(object, field, options, findings);
   for (const name of Object.keys(object).sort()) {
     const property = node.properties?.get(name);
     if (property !== undefined) walk(property, object[name], child(field, name), options, false, findings);
@@ -66,7 +68,7 @@ const show = (field: string, value: unknown, detail: string): FieldError => ({
   message: `Invalid value: ${showValue(value)}: ${detail}`,
 });
 
-function checkWhole(object: Json, field: string, metadata: Schema | undefined, findings: FieldError[]): void {
+function checkWhole(object: Json, field: string, options: EmbeddedOptions, findings: FieldError[]): void {
   for (const name of ["apiVersion", "kind"]) {
     if (!Object.hasOwn(object, name)) findings.push(required(child(field, name), "must not be empty"));
   }
@@ -80,7 +82,8 @@ function checkWhole(object: Json, field: string, metadata: Schema | undefined, f
   }
   if (!Object.hasOwn(object, "metadata")) return;
   const path = child(field, "metadata");
-  const meta = readMetadata(object["metadata"], metadata);
+  const meta =
+    options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // as promised
   if (typeof meta === "string") findings.push(show(path, object["metadata"], meta));
   else findings.push(...checkMetadata(meta, path));
 }
@@ -103,14 +106,53 @@ function checkMetadata(meta: ObjectMeta, field: string): FieldError[] {
   return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field });
 }
 
-/** The metadata, or what is wrong with its types, in Go's words. */
-export function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
-  if (value === null) return {};
-  if (schema === undefined) return value as ObjectMeta; // by the promise of the caller
+/** The metadata, or what is wrong with its types, in Go's words; without a schema, empty metadata. */
+function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
+  if (value === null || schema === undefined) return {};
   try {
     return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta; // by its schema
   } catch (error) {
     if (error instanceof DecodeError) return error.message;
     throw error;
   }
+}
+
+/** The first part of an embedded object whose type is not what it must be, before anything else is checked. */
+export function coerceFinding(
+  node: SchemaNode | undefined,
+  value: unknown,
+  field: string,
+  options: EmbeddedOptions,
+): FieldError | undefined {
+  const isWhole = options.isWhole === true;
+  if (node === undefined || (!node.hasEmbedded && !isWhole)) return undefined;
+  const inner = { ...options, isWhole: false };
+  if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) {
+      const finding = coerceFinding(node.items, item, `${field}[${at}]`, inner);
+      if (finding !== undefined) return finding;
+    }
+    return undefined;
+  }
+  if (kindOf(value) !== "object") return undefined;
+  const object = value as Json;
+  for (const name of Object.keys(object).sort()) {
+    const member = object[name];
+    const path = child(field, name);
+    if (node.embedded || isWhole) {
+      if ((name === "apiVersion" || name === "kind") && typeof member !== "string") {
+        return show(path, member, "must be a string");
+      }
+      const meta = name === "metadata" ? readMetadata(member, options.metadata) : undefined;
+      if (typeof meta === "string") return show(path, member, meta);
+    }
+    const property = node.properties?.get(name);
+    const additional = typeof node.additional === "object" ? node.additional : undefined;
+    const finding =
+      property !== undefined
+        ? coerceFinding(property, member, path, inner)
+        : coerceFinding(additional, member, `${field}[${name}]`, inner);
+    if (finding !== undefined) return finding;
+  }
+  return undefined;
 }

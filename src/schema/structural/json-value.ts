@@ -110,7 +110,7 @@ const shownDepthMax = 100;
 function show(value: unknown, isTop: boolean, add: (text: string) => void, isFull: () => boolean, depth: number): void {
   const kind = kindOf(value);
   if (kind === "string") add(goQuote(value as string));
-  else if (kind === "null") add(isTop ? "null" : "interface {}(nil)");
+  else if (kind === "null") add(isTop ? '"null"' : "interface {}(nil)");
   else if (kind === "boolean") add(String(value));
   else if (kind === "integer" || kind === "number") add(goNumber(value));
   else if (depth > shownDepthMax || isFull()) add("...");

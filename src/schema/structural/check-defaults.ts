@@ -1,0 +1,130 @@
+/**
+ * Defaults must fit their own schema and hold nothing it does not name; those inside of an embedded object's metadata
+ * must give valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
+ */
+import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import type { Schema } from "../schema.ts";
+import { copyOf, type MutableJson, setMember } from "./copy.ts";
+import { coerceFinding, embeddedFindings } from "./embedded.ts";
+import { explain } from "./explain.ts";
+import type { JsonSchemaProps } from "./json-schema.ts";
+import { showValue } from "./json-value.ts";
+import { compileNode, type SchemaNode } from "./node.ts";
+import { pruneNode } from "./prune.ts";
+import { isValid, TooCostly } from "./valid.ts";
+
+export interface DefaultChecks {
+  readonly metadata: Schema | undefined;
+  /** Whether unknown members are refused. */
+  readonly pruned: boolean;
+}
+
+export function defaultFindings(props: JsonSchemaProps, path: string, checks: DefaultChecks): FieldError[] {
+  const walk = new Walk(checks);
+  const root = compileNode(props, "defaults");
+  walk.node(root, path, { root, steps: [], isMeta: false, isWhole: true });
+  return walk.findings;
+}
+
+interface Place {
+  /** Of the object around, and the way from it: a name, or `undefined` for an item. */
+  readonly root: SchemaNode;
+  readonly steps: readonly (string | undefined)[];
+  /** Inside of that object's apiVersion, kind or metadata. */
+  readonly isMeta: boolean;
+  readonly isWhole: boolean;
+}
+
+const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
+
+const show = (field: string, value: unknown, detail: string): FieldError => ({
+  type: "FieldValueInvalid",
+  field,
+  message: `Invalid value: ${showValue(value)}: ${detail}`,
+});
+
+class Walk {
+  readonly findings: FieldError[] = [];
+  readonly #checks: DefaultChecks;
+
+  constructor(checks: DefaultChecks) {
+    this.#checks = checks;
+  }
+
+  node(node: SchemaNode, path: string, outer: Place): void {
+    const isWhole = node.embedded || outer.isWhole;
+    const place = isWhole ? { root: node, steps: [], isMeta: false, isWhole } : outer;
+    if (node.default !== undefined) {
+      if (place.isMeta) this.#metaDefault(node, `${path}.default`, place);
+      else this.#default(node, `${path}.default`, isWhole);
+    }
+    // Not those of map values, which upstream leaves unchecked.
+    if (node.items !== undefined) {
+      this.node(node.items, `${path}.items`, { ...place, steps: [...place.steps, undefined], isWhole: false });
+    }
+    for (const [name, property] of node.properties ?? []) {
+      const isMeta = place.isMeta || (isWhole && isMetaName(name));
+      this.node(property, `${path}.properties[${name}]`, {
+        ...place,
+        steps: [...place.steps, name],
+        isMeta,
+        isWhole: false,
+      });
+    }
+  }
+
+  #default(node: SchemaNode, field: string, isWhole: boolean): void {
+    const value = node.default;
+    if (this.#checks.pruned && pruneNode(value, node, { isResourceRoot: isWhole }).value !== value) {
+      this.findings.push(show(field, value, "must not have unknown fields"));
+    }
+    const options = { metadata: this.#checks.metadata, isWhole };
+    const coercion = coerceFinding(node, value, field, options);
+    if (coercion !== undefined) {
+      this.findings.push(coercion);
+      return;
+    }
+    const embedded = embeddedFindings(node, value, field, options);
+    this.findings.push(...(embedded.length > 0 ? embedded : valueFindings(node, value, field)));
+  }
+
+  #metaDefault(node: SchemaNode, field: string, place: Place): void {
+    const value = node.default;
+    const object = around(value, place.steps);
+    const options = { metadata: this.#checks.metadata, isWhole: true };
+    const coercion = coerceFinding(place.root, object, "", options);
+    const found = coercion === undefined ? embeddedFindings(place.root, object, "", options) : [coercion];
+    if (found.length === 0) this.findings.push(...valueFindings(node, value, field));
+    else {
+      const texts = [...new Set(found.map(printFieldError))];
+      const text = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
+      this.findings.push(show(field, value, `must result in valid metadata: ${text}`));
+    }
+  }
+}
+
+function valueFindings(node: SchemaNode, value: unknown, field: string): readonly FieldError[] {
+  try {
+    return isValid(node, value) ? [] : explain(node, value, field, undefined);
+  } catch (error) {
+    if (error instanceof TooCostly) return [{ ...error.finding, field }];
+    throw error;
+  }
+}
+
+/** An object that has nothing but `value` at the end of `steps`, and a type. */
+function around(value: unknown, steps: readonly (string | undefined)[]): unknown {
+  let inner = value;
+  for (const name of steps.toReversed()) {
+    if (name === undefined) inner = [inner];
+    else {
+      const object: MutableJson = {};
+      setMember(object, name, inner);
+      inner = object;
+    }
+  }
+  const object = copyOf(inner as MutableJson); // a way into metadata begins with a name
+  object["kind"] ??= "Validation";
+  object["apiVersion"] ??= "validation/v1";
+  return object;
+}

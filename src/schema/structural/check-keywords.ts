@@ -1,0 +1,299 @@
+/**
+ * Which keywords a schema may have, and in which company. In upstream's order, properties by name. Source: upstream's
+ * `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+ */
+import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { readFieldPath } from "./field-path.ts";
+import {
+  additionalOf,
+  hasDefault,
+  itemsOf,
+  type JsonSchemaProps,
+  namesOf,
+  type ValidationRule,
+} from "./json-schema.ts";
+import { showTexts, showValue } from "./json-value.ts";
+
+export interface KeywordChecks {
+  readonly validTypes: boolean;
+  readonly atomicSets: boolean;
+  readonly mapKeys: boolean;
+}
+
+const types: ReadonlySet<string> = new Set(["array", "boolean", "integer", "number", "object", "string"]);
+
+export const hasValidType = (props: JsonSchemaProps): boolean =>
+  props.type === undefined || props.type === "" || types.has(props.type);
+
+export function keywordFindings(props: JsonSchemaProps, path: string, checks: KeywordChecks): FieldError[] {
+  const walk = new Walk(checks);
+  walk.schema(props, path, { isRoot: true, isMeta: false, noDefaults: undefined });
+  return walk.findings;
+}
+
+interface Place {
+  readonly isRoot: boolean;
+  /** Inside apiVersion, kind or metadata of an object. */
+  readonly isMeta: boolean;
+  /** Why there may be no defaults. */
+  readonly noDefaults: string | undefined;
+}
+
+const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
+
+class Walk {
+  readonly findings: FieldError[] = [];
+  readonly #checks: KeywordChecks;
+
+  constructor(checks: KeywordChecks) {
+    this.#checks = checks;
+  }
+
+  schema(props: JsonSchemaProps, path: string, outer: Place): void {
+    const place = { ...outer, isRoot: false };
+    this.#single(props, path, place);
+    this.#maps(props, path, outer, place);
+    if (props.not !== undefined) this.schema(props.not, `${path}.not`, place);
+    for (const keyword of ["allOf", "oneOf", "anyOf"] as const) {
+      for (const [at, inner] of (props[keyword] ?? []).entries())
+        this.schema(inner, `${path}.${keyword}[${at}]`, place);
+    }
+    for (const name of namesOf(props.definitions)) {
+      this.schema(props.definitions![name]!, `${path}.definitions[${name}]`, place);
+    }
+    const items = itemsOf(props);
+    if (items !== undefined) this.schema(items, `${path}.items`, place);
+    else if (Array.isArray(props.items)) {
+      for (const [at, inner] of props.items.entries())
+        this.schema(inner as JsonSchemaProps, `${path}.items[${at}]`, place);
+    }
+    for (const name of Object.keys(props.dependencies ?? {}).sort()) {
+      const inner = props.dependencies![name]!;
+      if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, `${path}.dependencies[${name}]`, place); // no list
+    }
+    this.#extensions(props, path);
+    if (this.#checks.mapKeys) this.findings.push(...mapKeyFindings(props, path));
+    for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
+      this.#rule(rule, props, `${path}.x-kubernetes-validations[${at}]`);
+    }
+  }
+
+  #forbid(field: string, detail: string): void {
+    this.findings.push(forbiddenField(field, detail));
+  }
+
+  /** Keywords that are wrong whatever else there is. */
+  #single(props: JsonSchemaProps, path: string, place: Place): void {
+    if (this.#checks.validTypes && !hasValidType(props)) {
+      this.findings.push(notSupported(`${path}.type`, props.type, [...types]));
+    }
+    if (hasDefault(props) && place.noDefaults !== undefined) {
+      this.#forbid(`${path}.default`, `must not be set ${place.noDefaults}`);
+    }
+    const has = (value: unknown): boolean =>
+      typeof value === "object" && value !== null && Object.keys(value).length > 0;
+    if ((props.id ?? "") !== "") this.#unsupported(path, "id");
+    if (props.additionalItems !== undefined) this.#unsupported(path, "additionalItems");
+    if (has(props.patternProperties)) this.#unsupported(path, "patternProperties");
+    if (has(props.definitions)) this.#unsupported(path, "definitions");
+    if (props.dependencies !== undefined) this.#unsupported(path, "dependencies");
+    if (props.$ref !== undefined) this.#unsupported(path, "$ref");
+    if (props.type === "null") {
+      this.#forbid(`${path}.type`, "type cannot be set to null, use nullable as an alternative");
+    }
+    if (Array.isArray(props.items) && props.items.length > 0) {
+      this.#forbid(`${path}.items`, "items must be a schema object and not an array");
+    }
+    if (place.isMeta && props["x-kubernetes-embedded-resource"] === true) {
+      this.#forbid(`${path}.x-kubernetes-embedded-resource`, "must not be used inside of resource meta");
+    }
+    if (props.uniqueItems === true) {
+      const detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+      this.#forbid(`${path}.uniqueItems`, detail);
+    }
+  }
+
+  #unsupported(path: string, keyword: string): void {
+    this.#forbid(`${path}.${keyword}`, `${keyword} is not supported`);
+  }
+
+  #maps(props: JsonSchemaProps, path: string, outer: Place, place: Place): void {
+    const names = namesOf(props.properties);
+    const additional = additionalOf(props);
+    const field = `${path}.additionalProperties`;
+    if (names.length > 0 && (additional !== undefined || props.additionalProperties === false)) {
+      this.#forbid(field, "additionalProperties and properties are mutual exclusive");
+    }
+    if (additional !== undefined) {
+      const noDefaults = "inside additionalProperties applying to object metadata";
+      this.schema(additional, field, place.isMeta ? { ...place, noDefaults } : place);
+    }
+    const isWhole = outer.isRoot || props["x-kubernetes-embedded-resource"] === true;
+    for (const name of names) {
+      const isMeta = isWhole && isMetaName(name);
+      const inner = {
+        ...place,
+        isMeta: place.isMeta || isMeta,
+        noDefaults: isMeta && outer.isRoot ? `in top-level ${name}` : place.noDefaults,
+      };
+      this.schema(props.properties![name]!, `${path}.properties[${name}]`, inner);
+    }
+  }
+
+  #extensions(props: JsonSchemaProps, path: string): void {
+    if (props["x-kubernetes-preserve-unknown-fields"] === false) {
+      const field = `${path}.x-kubernetes-preserve-unknown-fields`;
+      this.findings.push(invalidField(field, false, "must be true or undefined"));
+    }
+    const mapType = props["x-kubernetes-map-type"];
+    if (mapType !== undefined) {
+      this.#mustBe("object", props, path, "x-kubernetes-map-type");
+      if (mapType !== "atomic" && mapType !== "granular") {
+        this.findings.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"]));
+      }
+    }
+    const listType = props["x-kubernetes-list-type"];
+    if (listType !== undefined) this.#listType(listType, props, path);
+    const keys = props["x-kubernetes-list-map-keys"] ?? [];
+    if (keys.length > 0 && listType !== "map") {
+      const field = `${path}.x-kubernetes-list-type`;
+      const detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+      this.findings.push(listType === undefined ? required(field, detail) : invalidField(field, listType, detail));
+    }
+    if (listType === "map") this.#mapList(props, keys, path);
+  }
+
+  #mustBe(type: string, props: JsonSchemaProps, path: string, keyword: string): boolean {
+    if (props.type === type) return true;
+    const detail = `must be ${type} if ${keyword} is specified`;
+    const field = `${path}.type`;
+    const isNone = props.type === undefined || props.type === "";
+    this.findings.push(isNone ? required(field, detail) : invalidField(field, props.type, detail));
+    return false;
+  }
+
+  #listType(listType: string, props: JsonSchemaProps, path: string): void {
+    const isList = this.#mustBe("array", props, path, "x-kubernetes-list-type");
+    if (isList && this.#checks.atomicSets && !hasAtomicItems(props)) {
+      const items = itemsOf(props)!;
+      const keyword = items.type === "array" ? "x-kubernetes-list-type" : "x-kubernetes-map-type";
+      const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
+      // Upstream: the list type is shown in either case.
+      const shown = showValue(items["x-kubernetes-list-type"]);
+      this.findings.push({
+        type: "FieldValueInvalid",
+        field: `${path}.items.${keyword}`,
+        message: `Invalid value: ${shown}: ${detail}`,
+      });
+    }
+    if (listType !== "atomic" && listType !== "set" && listType !== "map") {
+      this.findings.push(notSupported(`${path}.x-kubernetes-list-type`, listType, ["atomic", "set", "map"]));
+    }
+  }
+
+  #mapList(props: JsonSchemaProps, keys: readonly string[], path: string): void {
+    const field = `${path}.x-kubernetes-list-map-keys`;
+    if (keys.length === 0) {
+      this.findings.push(required(field, "must not be empty if x-kubernetes-list-type is map"));
+    }
+    const items = itemsOf(props);
+    if (props.items === undefined) {
+      this.findings.push(required(`${path}.items`, "must have a schema if x-kubernetes-list-type is map"));
+    } else if (items === undefined) {
+      const detail = "must only have a single schema if x-kubernetes-list-type is map";
+      this.findings.push({
+        ...invalidField(`${path}.items`, "", ""),
+        message: `Invalid value: ${showValue(props.items)}: ${detail}`,
+      });
+    } else if (items.type !== "object") {
+      const detail = "must be object if parent array's x-kubernetes-list-type is map";
+      this.findings.push(invalidField(`${path}.items.type`, items.type ?? "", detail));
+    } else this.#mapListKeys(items, keys, path, field);
+  }
+
+  #mapListKeys(items: JsonSchemaProps, keys: readonly string[], path: string, field: string): void {
+    const seen = new Set<string>();
+    const shown = showTexts(keys);
+    const add = (detail: string): void => {
+      this.findings.push({ type: "FieldValueInvalid", field, message: `Invalid value: ${shown}: ${detail}` });
+    };
+    for (const key of keys) {
+      const type =
+        items.properties !== undefined && Object.hasOwn(items.properties, key) ? items.properties[key] : undefined;
+      if (type === undefined) add("entries must all be names of item properties");
+      else if (type.type === "array" || type.type === "object") {
+        const detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+        // Upstream: the type of the item is shown.
+        this.findings.push(invalidField(`${path}.items.properties[${key}].type`, items.type, detail));
+      }
+      if (seen.has(key)) add("must not contain duplicate entries");
+      seen.add(key);
+    }
+  }
+
+  /** What can be seen of a CEL rule without reading its expressions. */
+  #rule(rule: ValidationRule, props: JsonSchemaProps, path: string): void {
+    const { message = "", messageExpression = "", fieldPath = "", reason } = rule;
+    const text = (rule.rule ?? "").trim();
+    const said = message.trim();
+    const hasBreaks = (value: string): boolean => /[\n\r]/.test(value);
+    const bad = (name: string, value: string, detail: string): void => {
+      this.findings.push(invalidField(`${path}.${name}`, value, detail));
+    };
+    if (text === "") this.findings.push(required(`${path}.rule`, "rule is not specified"));
+    else if (message !== "" && said === "") bad("message", message, "message must be non-empty if specified");
+    else if (hasBreaks(said)) bad("message", message, "message must not contain line breaks");
+    else if (hasBreaks(text) && said === "") {
+      this.findings.push(required(`${path}.message`, "message must be specified if rule contains line breaks"));
+    }
+    if (messageExpression !== "" && messageExpression.trim() === "") {
+      this.findings.push(required(`${path}.messageExpression`, "messageExpression must be non-empty if specified"));
+    }
+    if (reason !== undefined && !reasons.includes(reason)) {
+      this.findings.push(notSupported(`${path}.reason`, reason, reasons));
+    }
+    if (fieldPath === "") return;
+    if (fieldPath.trim() === "") bad("fieldPath", fieldPath, "fieldPath must be non-empty if specified");
+    if (hasBreaks(fieldPath)) bad("fieldPath", fieldPath, "fieldPath must not contain line breaks");
+    if (typeof readFieldPath(fieldPath, props) === "string")
+      bad("fieldPath", fieldPath, "fieldPath must be a valid path");
+  }
+}
+
+const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+
+/** Whether items of a set are compared as a whole. True of all other lists. */
+export function hasAtomicItems(props: JsonSchemaProps): boolean {
+  const items = itemsOf(props);
+  if (props["x-kubernetes-list-type"] !== "set" || items === undefined) return true;
+  if (items.type === "array") return (items["x-kubernetes-list-type"] ?? "atomic") === "atomic";
+  return items.type !== "object" || items["x-kubernetes-map-type"] === "atomic";
+}
+
+/** Keys of list items are always there, and neither items nor keys null. */
+export function mapKeyFindings(props: JsonSchemaProps, path: string): FieldError[] {
+  const listType = props["x-kubernetes-list-type"];
+  const items = itemsOf(props);
+  if (items === undefined || (listType !== "set" && listType !== "map")) return [];
+  const findings: FieldError[] = [];
+  if (items.nullable === true) {
+    const detail = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
+    findings.push(forbiddenField(`${path}.items.nullable`, detail));
+  }
+  if (listType === "set") return findings;
+  for (const key of props["x-kubernetes-list-map-keys"] ?? []) {
+    if (items.properties === undefined || !Object.hasOwn(items.properties, key)) continue;
+    const inner = items.properties[key]!;
+    const field = `${path}.items.properties[${key}]`;
+    if (items.required?.includes(key) !== true && !hasDefault(inner)) {
+      const detail =
+        "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+      findings.push(required(`${field}.default`, detail));
+    }
+    if (inner.nullable === true) {
+      const detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+      findings.push(forbiddenField(`${field}.nullable`, detail));
+    }
+  }
+  return findings;
+}

@@ -1,0 +1,271 @@
+/**
+ * Whether a schema is structural: every value has one schema that gives its type, and combinations only restrict it
+ * further. Source of rules and wording: KEP on structural schemas and upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema`, files `validation.go` and `complete.go`.
+ */
+import { type FieldError, forbiddenField, invalidField, printFieldError, required } from "#meta/field-error.ts";
+import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";
+import { patternError } from "./pattern.ts";
+
+type Level = "root" | "item" | "field";
+
+/** Findings, sorted by their text. */
+export function structureFindings(props: JsonSchemaProps, path: string): FieldError[] {
+  const findings: FieldError[] = [];
+  checkNode(props, "root", path, findings);
+  checkHasStructure(props, props, path, path, findings);
+  const texts = new Map(findings.map((finding) => [finding, printFieldError(finding)]));
+  return findings.sort((a, b) => (texts.get(a)! < texts.get(b)! ? -1 : texts.get(a)! > texts.get(b)! ? 1 : 0));
+}
+
+/** What a schema has that no structural schema can be made of; upstream says so only when it says nothing else. */
+export function unreadable(props: JsonSchemaProps): string | undefined {
+  const forbidden = (
+    ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] as const
+  ).find((keyword) => {
+    const value = keyword === "schema" ? props.$schema : props[keyword];
+    if (value === undefined || value === "") return false;
+    return keyword === "additionalItems" || typeof value !== "object" || Object.keys(value).length > 0;
+  });
+  if (forbidden !== undefined) return `OpenAPIV3Schema '${forbidden}' is not supported`;
+  const combined = [props.not, ...(props.allOf ?? []), ...(props.anyOf ?? []), ...(props.oneOf ?? [])];
+  for (const inner of combined) {
+    const problem = inner === undefined ? undefined : unreadable(inner);
+    if (problem !== undefined) return problem;
+  }
+  if (props["x-kubernetes-preserve-unknown-fields"] === false) {
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
+  }
+  if (Array.isArray(props.items) && props.items.length > 0) {
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+  }
+  const structure = [
+    itemsOf(props),
+    ...namesOf(props.properties).map((name) => props.properties![name]!),
+    additionalOf(props),
+  ];
+  for (const inner of structure) {
+    const problem = inner === undefined ? undefined : unreadable(inner);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+const property = (path: string, name: string): string => `${path}.properties[${name}]`;
+
+const emptyType: Readonly<Record<Level, string>> = {
+  root: "must not be empty at the root",
+  item: "must not be empty for specified array items",
+  field: "must not be empty for specified object fields",
+};
+
+function checkNode(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+  const items = itemsOf(props);
+  if (props.type === "array" && items === undefined) findings.push(required(`${path}.items`, "must be specified"));
+  if (items !== undefined) checkNode(items, "item", `${path}.items`, findings);
+  for (const name of namesOf(props.properties)) {
+    checkNode(props.properties![name]!, "field", property(path, name), findings);
+  }
+  if (props.additionalProperties !== undefined) {
+    const field = `${path}.additionalProperties`;
+    if (level === "root") findings.push(forbiddenField(field, "must not be used at the root"));
+    const additional = additionalOf(props);
+    if (additional !== undefined) checkNode(additional, "field", field, findings);
+  }
+  checkExtensions(props, path, findings);
+  const rules = { skipsAnyOf: isEither(props.anyOf), skipsFirstAllOf: isEither(props.allOf?.[0]?.anyOf) };
+  checkRules(props, rules, path, findings);
+  checkType(props, level, path, findings);
+  checkMeta(props, level, path, findings);
+}
+
+function checkExtensions(props: JsonSchemaProps, path: string, findings: FieldError[]): void {
+  if (props["x-kubernetes-int-or-string"] !== true) return;
+  for (const name of ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] as const) {
+    if (props[name] !== true) continue;
+    findings.push(invalidField(`${path}.${name}`, true, "must be false if x-kubernetes-int-or-string is true"));
+  }
+}
+
+const typeOf = (props: JsonSchemaProps): string => props.type ?? "";
+
+function checkType(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+  const type = typeOf(props);
+  const field = `${path}.type`;
+  const isEmbedded = props["x-kubernetes-embedded-resource"] === true;
+  const preserves = props["x-kubernetes-preserve-unknown-fields"] === true;
+  if (isEmbedded && type !== "object") {
+    const detail = "must be object if x-kubernetes-embedded-resource is true";
+    findings.push(type === "" ? required(field, detail) : invalidField(field, type, detail));
+  } else if (type === "" && props["x-kubernetes-int-or-string"] !== true && !preserves) {
+    findings.push(required(field, emptyType[level]));
+  }
+  if (isEmbedded && props.additionalProperties !== undefined) {
+    const detail = "must not be used if x-kubernetes-embedded-resource is set";
+    findings.push(forbiddenField(`${path}.additionalProperties`, detail));
+  }
+  if (level === "root" && type !== "" && type !== "object") {
+    findings.push(invalidField(field, type, "must be object at the root"));
+  }
+  if (isEmbedded && !preserves && namesOf(props.properties).length === 0) {
+    const detail =
+      "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+    findings.push(required(`${path}.properties`, detail));
+  }
+}
+
+/** What a schema may say of apiVersion, kind and metadata, which are what they are. */
+function checkMeta(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
+  const { properties } = props;
+  if (properties === undefined) return;
+  const isWhole = level === "root" || props["x-kubernetes-embedded-resource"] === true;
+  for (const name of ["kind", "apiVersion"]) {
+    if (!isWhole || !Object.hasOwn(properties, name) || typeOf(properties[name]!) === "string") continue;
+    findings.push(invalidField(`${property(path, name)}.type`, typeOf(properties[name]!), "must be string"));
+  }
+  if (!Object.hasOwn(properties, "metadata")) return;
+  const metadata = properties["metadata"]!;
+  const field = property(path, "metadata");
+  if (isWhole && typeOf(metadata) !== "object") {
+    findings.push(invalidField(`${field}.type`, typeOf(metadata), "must be object"));
+  }
+  if (level === "root" && !restrictsNamesOnly(metadata)) {
+    const detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+    findings.push(forbiddenField(field, detail));
+  }
+}
+
+const allowedOfMetadata: ReadonlySet<string> = new Set(["type", "default", "example", "externalDocs", "properties"]);
+
+function restrictsNamesOnly(metadata: JsonSchemaProps): boolean {
+  for (const [keyword, value] of Object.entries(metadata)) {
+    const isUnset = value === undefined || value === null || value === false || value === "";
+    if (!isUnset && !allowedOfMetadata.has(keyword)) return false;
+  }
+  return namesOf(metadata.properties).every((name) => name === "name" || name === "generateName");
+}
+
+/** `[{type: integer}, {type: string}]`, which int-or-string may repeat. */
+function isEither(schemas: readonly JsonSchemaProps[] | undefined): boolean {
+  if (schemas?.length !== 2) return false;
+  return isOnlyType(schemas[0]!, "integer") && isOnlyType(schemas[1]!, "string");
+}
+
+function isOnlyType(props: JsonSchemaProps, type: string): boolean {
+  if (props.type !== type) return false;
+  return Object.entries(props).every(
+    ([keyword, value]) =>
+      keyword === "type" ||
+      keyword === "example" ||
+      keyword === "externalDocs" ||
+      value === undefined ||
+      value === false ||
+      value === "",
+  );
+}
+
+interface Skips {
+  readonly skipsAnyOf: boolean;
+  readonly skipsFirstAllOf: boolean;
+}
+
+const noSkips: Skips = { skipsAnyOf: false, skipsFirstAllOf: false };
+
+function checkRules(props: JsonSchemaProps, skips: Skips, path: string, findings: FieldError[]): void {
+  if (!skips.skipsAnyOf) {
+    for (const [at, inner] of (props.anyOf ?? []).entries())
+      checkInner(inner, noSkips, `${path}.anyOf[${at}]`, findings);
+  }
+  for (const [at, inner] of (props.allOf ?? []).entries()) {
+    const innerSkips = { skipsAnyOf: skips.skipsFirstAllOf && at === 0, skipsFirstAllOf: false };
+    checkInner(inner, innerSkips, `${path}.allOf[${at}]`, findings);
+  }
+  for (const [at, inner] of (props.oneOf ?? []).entries()) checkInner(inner, noSkips, `${path}.oneOf[${at}]`, findings);
+  if (props.not !== undefined) checkInner(props.not, noSkips, `${path}.not`, findings);
+  if (props.pattern !== undefined && props.pattern !== "") {
+    const problem = patternError(props.pattern);
+    if (problem !== undefined) {
+      const detail = `must be a valid regular expression, but isn't: ${problem}`;
+      findings.push(invalidField(`${path}.pattern`, props.pattern, detail));
+    }
+  }
+}
+
+/** A schema inside a combination: it must not say anything about structure. */
+function checkInner(props: JsonSchemaProps, skips: Skips, path: string, findings: FieldError[]): void {
+  checkRules(props, skips, path, findings);
+  const items = itemsOf(props);
+  if (items !== undefined) checkInner(items, noSkips, `${path}.items`, findings);
+  for (const name of namesOf(props.properties)) {
+    checkInner(props.properties![name]!, noSkips, property(path, name), findings);
+  }
+  const forbid = (keyword: string, state: string): void => {
+    findings.push(forbiddenField(`${path}.${keyword}`, `must be ${state} to be structural`));
+  };
+  if (typeOf(props) !== "") forbid("type", "empty");
+  if (typeof props.additionalProperties === "object" || props.additionalProperties === true) {
+    forbid("additionalProperties", "undefined");
+  }
+  if (hasDefault(props)) forbid("default", "undefined");
+  for (const keyword of ["title", "description"] as const) {
+    if ((props[keyword] ?? "") !== "") forbid(keyword, "empty");
+  }
+  for (const keyword of falseInside) if (props[keyword] === true) forbid(keyword, "false");
+  if ((props["x-kubernetes-list-map-keys"]?.length ?? 0) > 0) forbid("x-kubernetes-list-map-keys", "empty");
+  if (props["x-kubernetes-list-type"] !== undefined) forbid("x-kubernetes-list-type", "undefined");
+  if (props["x-kubernetes-map-type"] !== undefined) forbid("x-kubernetes-map-type", "undefined");
+  if ((props["x-kubernetes-validations"]?.length ?? 0) > 0) forbid("x-kubernetes-validations", "empty");
+  if (props.properties !== undefined && Object.hasOwn(props.properties, "metadata")) {
+    findings.push(forbiddenField(property(path, "metadata"), "must not be specified in a nested context"));
+  }
+}
+
+const falseInside = [
+  "nullable",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-int-or-string",
+] as const;
+
+/**
+ * Whether what combinations at the root speak of is there outside of them, too. `rulePath` is where they speak of it.
+ * Upstream does not look at combinations further inside.
+ */
+function checkHasStructure(
+  rules: JsonSchemaProps,
+  structure: JsonSchemaProps | undefined,
+  path: string,
+  rulePath: string,
+  findings: FieldError[],
+): void {
+  if (rules.not !== undefined) checkInnerHasStructure(rules.not, structure, path, `${rulePath}.not`, findings);
+  for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {
+    for (const [at, inner] of (rules[keyword] ?? []).entries()) {
+      checkInnerHasStructure(inner, structure, path, `${rulePath}.${keyword}[${at}]`, findings);
+    }
+  }
+}
+
+function checkInnerHasStructure(
+  rules: JsonSchemaProps,
+  structure: JsonSchemaProps | undefined,
+  path: string,
+  rulePath: string,
+  findings: FieldError[],
+): void {
+  if (structure === undefined) {
+    findings.push(required(path, `because it is defined in ${rulePath}`));
+    return;
+  }
+  checkHasStructure(rules, structure, path, rulePath, findings);
+  const items = itemsOf(rules);
+  if (items !== undefined) {
+    checkInnerHasStructure(items, itemsOf(structure), `${path}.items`, `${rulePath}.items`, findings);
+  }
+  for (const name of namesOf(rules.properties)) {
+    const known = structure.properties !== undefined && Object.hasOwn(structure.properties, name);
+    const inner = known ? structure.properties[name] : undefined;
+    const [at, ruleAt] = [property(path, name), property(rulePath, name)];
+    checkInnerHasStructure(rules.properties![name]!, inner, at, ruleAt, findings);
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Paths to fields of a schema, as CEL rules and selectable fields name them: `.spec.size`, `['a.b']`. Source: upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`.
+ */
+import { additionalOf, type JsonSchemaProps } from "./json-schema.ts";
+
+export interface FieldPathTarget {
+  /** Names from the root. */
+  readonly names: readonly string[];
+  /** As findings print it: `spec.size`, `spec.map[key]`. */
+  readonly path: string;
+  /** What the path leads to; `undefined` for a value of a map without a schema. */
+  readonly schema: JsonSchemaProps | undefined;
+}
+
+/** The field a path leads to, or what is wrong with it, in upstream's words. `brackets: false` refuses `['x']`. */
+export function readFieldPath(
+  text: string,
+  root: JsonSchemaProps,
+  options: { readonly brackets?: boolean } = {},
+): FieldPathTarget | string {
+  const tokens = tokensOf(text);
+  const names: string[] = [];
+  let path = "";
+  let schema: JsonSchemaProps | undefined = root;
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    if (token !== "." && token !== "[") return `expected [ or . but got: ${token}`;
+    const isBracket = token === "[";
+    if (isBracket && options.brackets === false) return "array notation is not allowed";
+    const given = tokens[++at];
+    if (given === undefined) return "unexpected end of JSON path";
+    let name: string | undefined = given;
+    if (isBracket) {
+      if (given.length < 2 || !given.startsWith("'") || !given.endsWith("'")) {
+        return `expected single quoted string but got ${given}`;
+      }
+      name = unquoted(given.slice(1, -1));
+      if (name === undefined) return "invalid string literal: invalid syntax";
+    }
+    const next: Step | undefined = step(schema, name);
+    if (next === undefined) return "does not refer to a valid field";
+    schema = next.schema;
+    path = next.isNamed ? (path === "" ? name : `${path}.${name}`) : `${path}[${name}]`;
+    names.push(name);
+    if (!isBracket) continue;
+    const end = tokens[++at];
+    if (end === undefined) return "unexpected end of JSON path";
+    if (end !== "]") return `expected ] but got ${end}`;
+  }
+  return { names, path, schema };
+}
+
+interface Step {
+  readonly schema: JsonSchemaProps | undefined;
+  readonly isNamed: boolean;
+}
+
+function step(schema: JsonSchemaProps | undefined, name: string): Step | undefined {
+  if (schema === undefined) return undefined;
+  const { properties } = schema;
+  if (properties !== undefined && Object.keys(properties).length > 0) {
+    return Object.hasOwn(properties, name) ? { schema: properties[name]!, isNamed: true } : undefined;
+  }
+  if (schema.additionalProperties === undefined) return undefined;
+  return { schema: additionalOf(schema), isNamed: false };
+}
+
+/** Dots and brackets, and what is between them; a text in single quotes is one token. */
+function tokensOf(text: string): readonly string[] {
+  return text.match(/'(?:[^'\\]|\\[^])*(?:'|$)|[.[\]]|[^.[\]']+[^.[\]]*/g) ?? [];
+}
+
+function unquoted(text: string): string | undefined {
+  if (/\\(?!['"\\abfnrtv])/.test(text)) return undefined;
+  const escapes: Readonly<Record<string, string>> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+  return text.replace(/\\(.)/g, (_, char: string) => escapes[char] ?? char);
+}
