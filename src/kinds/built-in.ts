@@ -61,6 +61,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
     stored: facts.stored,
     nameRule: facts.nameRule,
+    ...(behaviour.anyFinalizers === undefined ? {} : { anyFinalizers: behaviour.anyFinalizers }),
     generation: facts.generation,
     gracefulDeletion: facts.gracefulDeletion,
     defaultPropagation: facts.defaultPropagation,

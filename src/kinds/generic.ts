@@ -29,6 +29,8 @@ export interface KindBehaviour {
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
+  /** Finalizers may have any name. */
+  readonly anyFinalizers?: boolean;
   /** Nobody owns metadata by writing the status. */
   readonly statusResetsMetadata?: boolean;
   /** Objects may be made with a status. */

@@ -137,6 +137,8 @@ export interface ResourceDefinition {
   readonly computed?: () => readonly ApiObject[];
   /** Name of a check in `meta/names.ts`. */
   readonly nameRule: string;
+  /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
+  readonly anyFinalizers?: boolean;
   /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
   readonly generation: boolean;
   /** Deletion may be graceful (pods only). */

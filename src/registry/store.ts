@@ -301,7 +301,7 @@ export class Store {
           namespaced: definition.namespaced,
           nameRule: definition.nameRule,
           field: "metadata",
-          standardFinalizers: definition.origin === "builtin",
+          standardFinalizers: definition.anyFinalizers !== true,
         }),
         ...(strategy.validate?.(candidate, attributes) ?? []),
       ]);
@@ -431,7 +431,7 @@ export class Store {
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {
-          standardFinalizers: definition.origin === "builtin",
+          standardFinalizers: definition.anyFinalizers !== true,
         }),
         ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
       ]);

@@ -20,6 +20,7 @@ import {
 import { createPublisher } from "#http/publisher.ts";
 import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
+import type { HandlerParts } from "#http/scope.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { ApiTables } from "#api/definitions.ts";
@@ -35,6 +36,7 @@ import { serverAdmission, type Lookups } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { serverAuthenticator } from "./authenticators.ts";
 import { serverAuthorizer } from "./authorizers.ts";
+import { customResources } from "./custom-resources.ts";
 import { startControllers } from "./controllers.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 
@@ -45,46 +47,62 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
   const { tables, gates } = config.plan;
   const withStatuses = withComponentStatuses(() => backend.failure?.message);
-  const table = new ResourceTable(config.plan.table.definitions.map(withStatuses), 1);
+  const builtIn = new ResourceTable(config.plan.table.definitions.map(withStatuses), 1);
   for (const warning of gates.warnings) log.warn({}, warning);
 
   const objects = new StoredObjects();
   const stores = new Stores({ backend, objects, clock, random });
+  const custom = customResources({
+    tables,
+    builtIn: builtIn.definitions,
+    domain,
+    backend,
+    objects,
+    clock,
+    random,
+    log,
+  });
+  const table = (): ResourceTable => custom?.table ?? builtIn;
   const admission = serverAdmission({
     domain,
-    lookups: lookups(table, stores, domain.rename),
+    lookups: lookups(builtIn, stores, domain.rename),
     gate: gates.isOn,
     disabled: options.disableAdmissionPlugins,
   });
   const deleteOptionsSchema = requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" });
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
     const gv = parseApiVersion(apiVersion);
-    return gv === undefined ? undefined : table.findKind(gv.group, gv.version, of.kind);
+    return gv === undefined ? undefined : table().findKind(gv.group, gv.version, of.kind);
   };
 
   const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
-  const publisher = createPublisher({ domain, tables, definitions: () => table.definitions });
+  const authorizer = serverAuthorizer(domain);
+  const publisher = createPublisher({ domain, tables, definitions: () => table().definitions });
+  const parts: HandlerParts = {
+    domain,
+    clock,
+    random,
+    backend,
+    objects,
+    admission,
+    authorizer,
+    negotiator: negotiation,
+    transforms: resourceTransforms(domain),
+    deleteOptionsSchema,
+    schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
+    definitionOfVersion: otherVersion,
+    scaleSchema: () => requiredSchema(tables, { group: "autoscaling", version: "v1", kind: "Scale" }),
+    forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
+    bodyLimitBytes,
+    minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
+    observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
+  };
   const route = createRouter({
-    parts: {
-      domain,
-      clock,
-      random,
-      backend,
-      objects,
-      admission,
-      negotiator: negotiation,
-      transforms: resourceTransforms(domain),
-      deleteOptionsSchema,
-      schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
-      definitionOfVersion: otherVersion,
-      scaleSchema: () => requiredSchema(tables, { group: "autoscaling", version: "v1", kind: "Scale" }),
-      forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
-      bodyLimitBytes,
-      minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
-      observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
-    },
+    parts,
+    // Upstream: custom resources have no protobuf form.
+    customParts: { ...parts, negotiator: negotiator([jsonType, yamlType], true) },
     stores,
-    table: () => table,
+    table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
     other: (request) => config.endpoints(request) ?? publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
@@ -99,7 +117,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     negotiator: negotiation,
     encodeStatus,
     authenticator: serverAuthenticator({ ...config, loopbackToken }),
-    authorizer: serverAuthorizer(domain),
+    authorizer,
     requestTimeoutMs: options.requestTimeoutMs,
     requestsInFlightMax: options.maxRequestsInflight,
     mutatingRequestsInFlightMax: options.maxMutatingRequestsInflight,
@@ -120,7 +138,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       type: "gauge",
       labels: ["resource"],
     },
-    () => storedObjects(table.definitions, stores),
+    () => storedObjects(table().definitions, stores),
   );
 
   const transport = inProcessTransport({
@@ -130,8 +148,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     now: () => clock.now(),
   });
   const client = new RestClient(transport);
+  await custom?.start();
   await ensureSystemNamespaces(client, domain);
-  const attributesClasses = table.definitions.find(({ resource }) => resource === "volumeattributesclasses");
+  const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
   const stopControllers = startControllers({
     client,
     clock,
@@ -142,8 +161,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   return {
     handle,
-    serves: (info) => isServed(table, info),
-    close: stopControllers,
+    serves: (info) => isServed(table(), info),
+    async close() {
+      custom?.close();
+      await stopControllers();
+    },
   };
 }
 
@@ -205,7 +227,7 @@ function lookups(table: ResourceTable, stores: Stores, rename: (text: string) =>
 function watchObserver(
   metricsOf: (group: string, version: string, kind: string) => WatchMetrics,
 ): (definition: ResourceDefinition, events: number, bytes: number) => void {
-  const known = new Map<ResourceDefinition, WatchMetrics>();
+  const known = new WeakMap<ResourceDefinition, WatchMetrics>();
   return (definition, events, bytes) => {
     if (events === 0) return;
     let metrics = known.get(definition);

@@ -1,6 +1,7 @@
 /** Aggregated discovery: all groups, versions and resources in one document. Source: upstream's `apidiscovery` types. */
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { compareTexts, type ServedGroup, type ServedVersion } from "./groups.ts";
+import { compareTexts } from "#meta/version-order.ts";
+import type { ServedGroup, ServedVersion } from "./groups.ts";
 
 export interface DiscoveryKind {
   readonly group: string;

@@ -3,6 +3,7 @@
  * user named none. Source: upstream's priorities of API services, and its order of version names.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { compareTexts, compareVersions } from "#meta/version-order.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
 export interface ServedVersion {
@@ -76,35 +77,3 @@ const groupOrder: readonly (readonly string[])[] = [
   ["resource.k8s.io"],
   ["storagemigration.k8s.io"],
 ];
-
-/** Order of texts by code unit, as Go compares ASCII. */
-export function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/**
- * Stable versions, then beta, then alpha, the higher number first: v10, v2, v1, v11beta2, v1beta1, v1alpha10. Names
- * of another form come last, by name. Source: upstream's `util/version`, `CompareKubeAwareVersionStrings`.
- */
-export function compareVersions(a: string, b: string): number {
-  if (a === b) return 0;
-  const x = parseVersion(a);
-  const y = parseVersion(b);
-  if (x === undefined || y === undefined) {
-    return x === undefined && y === undefined ? compareTexts(a, b) : x === undefined ? 1 : -1;
-  }
-  return y.stability - x.stability || y.major - x.major || y.minor - x.minor;
-}
-
-interface ParsedVersion {
-  readonly stability: number;
-  readonly major: number;
-  readonly minor: number;
-}
-
-function parseVersion(text: string): ParsedVersion | undefined {
-  const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(text);
-  if (match === null) return undefined;
-  const stability = match[2] === undefined ? 2 : match[2] === "beta" ? 1 : 0;
-  return { stability, major: Number(match[1]), minor: Number(match[3] ?? 0) };
-}

@@ -1,6 +1,7 @@
 /** Discovery documents one at a time: versions of the core group, groups, one group, resources of one version. */
 import { apiVersionOf } from "#meta/group-version.ts";
-import { compareTexts, type ServedGroup, type ServedVersion } from "./groups.ts";
+import { compareTexts } from "#meta/version-order.ts";
+import type { ServedGroup, ServedVersion } from "./groups.ts";
 
 export interface ApiVersions {
   readonly kind: "APIVersions";

@@ -15,6 +15,7 @@ import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate 
 export function customResourceDefinitions({ domain }: KindEnvironment): KindBehaviour {
   const finalizer = domain.rename(cleanupFinalizer);
   return {
+    anyFinalizers: true,
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => withStorageVersion(withSpecDefaults(object), true),

@@ -1,0 +1,104 @@
+/**
+ * Applied configurations to values, and merged values to objects. A configuration is YAML; JSON, which is most of it
+ * in practice, is read by the JSON decoder. Source of the wording: upstream's `applyPatcher`.
+ */
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest } from "#meta/status-error.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { countKeys, plainNumbers } from "#schema/raw-number.ts";
+import type { Schema } from "#schema/schema.ts";
+import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { type CustomType, decodePatchedCustom } from "./custom-object.ts";
+import { decodeJson } from "./json.ts";
+import { type FieldValidation, kindOf, withType } from "./object.ts";
+import { decodeYaml } from "./yaml.ts";
+
+export interface AppliedBody {
+  /** An object; numbers beyond what JavaScript holds are raw ones if they are whole. */
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Double keys, for clients that want to be warned. */
+  readonly warnings: readonly string[];
+  /** What a client that wants no double keys is told; it is told after everything else that is wrong. */
+  readonly problem: string | undefined;
+}
+
+const openBrace = 0x7b;
+
+/** Decodes a configuration. Throws `badRequest`. */
+export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody {
+  try {
+    const { value, duplicates } = readText(bytes, fieldValidation !== "Ignore");
+    if (value !== null && kindOf(value) !== "object") {
+      throw new DecodeError(
+        `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`,
+      );
+    }
+    const object = (value ?? {}) as AppliedBody["value"]; // checked above
+    const found = fieldValidation === "Ignore" ? [] : duplicates;
+    const lines = found.map((text) => `\n  ${text}`).join("");
+    const problem = `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`;
+    return { value: object, warnings: found, problem: found.length === 0 ? undefined : problem };
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`, error);
+    throw error;
+  }
+}
+
+function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown; duplicates: readonly string[] } {
+  const json = bytes[0] === openBrace ? readJson(bytes, wantsDuplicates) : undefined;
+  if (json !== undefined) return { value: json.value, duplicates: [] };
+  try {
+    const { value, duplicates } = decodeYaml(bytes);
+    return { value: plainNumbers(value), duplicates };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw new DecodeError(error.message.replace(/^(?=yaml: )/, "error converting YAML to JSON: "), { cause: error });
+  }
+}
+
+/** `undefined` for what is no JSON or has double keys, of which the YAML decoder knows the lines. */
+function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value: unknown } | undefined {
+  try {
+    const { value, keys } = decodeJson(bytes);
+    if (wantsDuplicates && keys !== countKeys(value)) return undefined;
+    return { value: plainNumbers(value) };
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined;
+    throw error;
+  }
+}
+
+export interface MergedValue {
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly gvk: GroupVersionKind;
+  /** Of a built-in kind. */
+  readonly schema?: Schema;
+  /** Of a custom kind. */
+  readonly custom?: CustomType;
+  /** The sentence around what is wrong. */
+  failure(message: string): string;
+}
+
+/** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
+export function decodeMerged(merged: MergedValue): { readonly object: ApiObject; readonly hasEmptyLists: boolean } {
+  const { value, gvk, schema, custom } = merged;
+  if (custom !== undefined) {
+    const { object } = decodePatchedCustom({ value, type: custom, gvk, fieldValidation: "Ignore", problems: [] });
+    return { object, hasEmptyLists: false };
+  }
+  if (schema === undefined) throw new Error("a merged value needs a schema");
+  const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+  try {
+    const object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
+    return {
+      object: withType(object, apiVersionOf(gvk), gvk.kind),
+      hasEmptyLists: findings.hasEmptyLists === true,
+    };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const type = `${gvk.group}/${gvk.version}, Kind=${gvk.kind}`;
+    throw badRequest(merged.failure(`unable to convert unstructured object to ${type}: ${error.message}`), error);
+  }
+}

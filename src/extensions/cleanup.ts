@@ -1,0 +1,149 @@
+/**
+ * The end of a custom resource definition: its objects are deleted, one waits for their finalizers, then its own
+ * finalizer goes and with it the definition. Source of steps and wording: upstream's `crd_finalizer`.
+ */
+import {
+  cleanupFinalizer,
+  type ConditionContent,
+  isConditionTrue,
+  withCondition,
+} from "#api/apiextensions/conditions.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "#api/apiextensions/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { CustomKind } from "./custom-kind.ts";
+
+export interface CleanupOptions extends Omit<StoreOptions, "definition"> {
+  readonly domain: ApiDomain;
+  readonly log: Log;
+  /** Of the definitions. */
+  readonly definitions: Store;
+  /** Whether built-in objects lie at the same place: those do not go with the definition. */
+  isOverlapping(group: string, resource: string): boolean;
+  kindOf(name: string): CustomKind | undefined;
+  /** Writes the status of a definition; `finish` changes the rest of it. */
+  setStatus(
+    name: string,
+    change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
+    finish?: (object: ApiObject) => ApiObject,
+  ): Promise<boolean>;
+}
+
+/** Between looks whether the objects are gone. */
+const lookMs = 100;
+/** After this long the condition says that something is in the way. */
+const patienceMs = 60_000;
+const retryMs = 5_000;
+
+export class Cleanup {
+  readonly #options: CleanupOptions;
+  readonly #running = new Set<string>();
+  #closed = false;
+
+  constructor(options: CleanupOptions) {
+    this.#options = options;
+  }
+
+  /** Starts on a definition that is marked for deletion; does nothing when that is under way. */
+  begin(name: string): void {
+    if (this.#closed || this.#running.has(name)) return;
+    this.#running.add(name);
+    void this.#end(name);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #end(name: string): Promise<void> {
+    const { log, clock } = this.#options;
+    try {
+      await this.#empty(name);
+      this.#running.delete(name);
+    } catch (error) {
+      if (this.#closed) return;
+      log.warn({ name, error: String(error) }, "objects of a deleted definition are still there");
+      clock.after(retryMs, () => {
+        this.#running.delete(name);
+        this.begin(name);
+      });
+    }
+  }
+
+  async #empty(name: string): Promise<void> {
+    const { definitions } = this.#options;
+    const entry = definitions.peek("", name);
+    if (entry === undefined) return;
+    const definition = definitions.object(entry) as unknown as CustomResourceDefinition; // by its schema
+    const { group, names } = definition.spec;
+    await this.#say(name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
+    const kind = this.#options.kindOf(name);
+    if (this.#options.isOverlapping(group, names.plural)) {
+      const message = "instances overlap with built-in resources in storage";
+      return this.#finish(name, "OverlappingBuiltInResource", message);
+    }
+    if (kind === undefined || !isConditionTrue(definition, "Established")) {
+      return this.#finish(name, "NeverEstablished", "resource was never established");
+    }
+    await this.#deleteAll(name, new Store({ ...this.#options, definition: kind.stored }));
+    if (!this.#closed) await this.#finish(name, "InstanceDeletionCompleted", "removed all instances");
+  }
+
+  /** Deletes the objects and waits until they are gone. */
+  async #deleteAll(name: string, store: Store): Promise<void> {
+    const { clock } = this.#options;
+    const all = {
+      namespace: "",
+      limit: 0,
+      continue: "",
+      resourceVersion: "",
+      resourceVersionMatch: "",
+      filter: undefined,
+    };
+    try {
+      await store.deleteCollection(all, ({ metadata }) =>
+        store.delete(metadata.namespace ?? "", metadata.name ?? "", { dryRun: false }),
+      );
+    } catch (error) {
+      const message = `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`;
+      await this.#say(name, "True", "InstanceDeletionFailed", message);
+      throw error;
+    }
+    const started = clock.now();
+    let isLate = false;
+    while (store.count() > 0 && !this.#closed) {
+      await pause(clock, lookMs);
+      if (isLate || clock.now() - started < patienceMs) continue;
+      isLate = true;
+      const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
+      await this.#say(name, "True", "InstanceDeletionCheck", message);
+    }
+  }
+
+  async #say(name: string, status: "True" | "False", reason: string, message: string): Promise<void> {
+    await this.#options.setStatus(name, this.#withTerminating({ type: "Terminating", status, reason, message }));
+  }
+
+  /** The definition goes, unless others have finalizers on it. */
+  async #finish(name: string, reason: string, message: string): Promise<void> {
+    const finalizer = this.#options.domain.rename(cleanupFinalizer);
+    const content: ConditionContent = { type: "Terminating", status: "False", reason, message };
+    await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
+      const { finalizers = [], ...metadata } = object.metadata;
+      const left = finalizers.filter((other) => other !== finalizer);
+      return { ...object, metadata: left.length === 0 ? metadata : { ...metadata, finalizers: left } };
+    });
+  }
+
+  #withTerminating(content: ConditionContent) {
+    return (status: CustomResourceDefinitionStatus): CustomResourceDefinitionStatus => ({
+      ...status,
+      conditions: withCondition(status.conditions ?? [], content, timestamp(this.#options.clock.now())),
+    });
+  }
+}
+
+const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));

@@ -1,0 +1,210 @@
+/**
+ * One custom resource definition as it is served: a `ResourceDefinition` for each of its versions. Only what every
+ * request needs is kept decoded; schemas are read from the stored bytes when somebody asks for one, since most
+ * definitions of a cluster are never used by it.
+ */
+import { createHash } from "node:crypto";
+import { isConditionTrue } from "#api/apiextensions/conditions.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionVersion,
+} from "#api/apiextensions/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { reshape } from "#codec/custom-object.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { internalError } from "#meta/status-error.ts";
+import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import { Retirement } from "#registry/retirement.ts";
+import type { Schema } from "#schema/schema.ts";
+import { customStrategy } from "./custom-strategy.ts";
+import { CustomVersion } from "./custom-version.ts";
+import { defaultDeprecationWarning } from "./deprecation.ts";
+import { printerColumns } from "./printer-columns.ts";
+
+export interface CustomKindEnvironment {
+  readonly domain: ApiDomain;
+  /** Of every object's metadata. */
+  readonly metadata: Schema;
+}
+
+const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/** What is offered while the definition is on its way out. */
+const lastVerbs = ["delete", "deletecollection", "get", "list", "watch"];
+const partVerbs = ["get", "patch", "update"];
+
+/** Reads the definition again from where it is stored. */
+export type ReadDefinition = () => CustomResourceDefinition;
+
+export class CustomKind {
+  /** Of the versions that are served, in the definition's order. */
+  readonly definitions: readonly ResourceDefinition[];
+  /** The stored version, served or not. */
+  readonly stored: ResourceDefinition;
+  readonly #versions: ReadonlyMap<string, CustomVersion>;
+  readonly #retirement: Retirement;
+  readonly #rules: Conversion[];
+
+  /** `old` is what was served of the same definition before: what did not change is taken over from it. */
+  constructor(
+    definition: CustomResourceDefinition,
+    read: ReadDefinition,
+    environment: CustomKindEnvironment,
+    old?: { readonly kind: CustomKind; readonly definition: CustomResourceDefinition },
+  ) {
+    const isSame = old !== undefined && servesTheSame(old.definition, definition);
+    const versions = definition.spec.versions ?? [];
+    this.#versions = new Map(
+      versions.map((version) => {
+        const load = () => schemaOf(read(), version.name);
+        const before = old === undefined ? undefined : old.kind.#versions.get(version.name);
+        const kept =
+          before !== undefined && (isSame || jsonEquals(version.schema, schemaPart(old?.definition, version.name)));
+        if (kept) before.movedTo(load);
+        return [version.name, kept ? before : new CustomVersion(environment.metadata, load)];
+      }),
+    );
+    const storage = versions.find((version) => version.storage) ?? versions[0];
+    if (storage === undefined) throw new Error("a definition without versions was stored");
+    this.#retirement = isSame ? old.kind.#retirement : new Retirement();
+    this.#rules = isSame ? old.kind.#rules : [];
+    const all = versions.map((version, index) => {
+      const conversion = (this.#rules[index] ??= this.#conversion(definition, version.name, storage.name));
+      return this.#define(definition, version, storage, conversion, environment);
+    });
+    this.definitions = all.filter((_definition, index) => versions[index]!.served);
+    this.stored = all[versions.indexOf(storage)]!;
+    if (old !== undefined && !isSame) old.kind.retire();
+  }
+
+  /** Ends what lasts: this is served no longer, or in another way. */
+  retire(): void {
+    for (const { rules } of this.#rules) if (rules !== undefined) rules.retired = true;
+    this.#retirement.end();
+  }
+
+  #conversion(definition: CustomResourceDefinition, version: string, storage: string): Conversion {
+    const own = this.#versions.get(version)!;
+    const hub = this.#versions.get(storage)!;
+    const { group } = definition.spec;
+    const known = new Map([...this.#versions].map(([name, other]) => [apiVersionOf({ group, version: name }), other]));
+    const served = apiVersionOf({ group, version });
+    return {
+      rules: { retired: false },
+      // Upstream prunes what it stores by the stored version, and fills in nothing then.
+      toHub: (object) => (own === hub ? object : reshape(object, hub.structural, false)),
+      fromHub(object) {
+        const from = known.get(object.apiVersion ?? "");
+        if (from === undefined) throw unknownVersion(object);
+        const shaped = reshape(object, from.structural, true);
+        return object.apiVersion === served ? shaped : reshape(shaped, own.structural, false);
+      },
+    };
+  }
+
+  #define(
+    definition: CustomResourceDefinition,
+    version: CustomResourceDefinitionVersion,
+    storage: CustomResourceDefinitionVersion,
+    conversion: Conversion,
+    { domain }: CustomKindEnvironment,
+  ): ResourceDefinition {
+    const { group, scope } = definition.spec;
+    const names = namesOf(definition);
+    const { kind, plural: resource } = names;
+    const own = this.#versions.get(version.name)!;
+    const terminating = isConditionTrue(definition, "Terminating");
+    const { subresources, selectableFields = [] } = version;
+    const selectable = selectableFields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
+    const gvk = { group, version: version.name, kind };
+    const parts: SubresourceDefinition[] = [];
+    if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
+    if (subresources?.scale !== undefined) {
+      parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs });
+    }
+    return {
+      ...gvk,
+      resource,
+      singular: names.singular ?? "",
+      listKind: names.listKind ?? "",
+      namespaced: scope === "Namespaced",
+      verbs: terminating ? lastVerbs : allVerbs,
+      shortNames: names.shortNames ?? [],
+      categories: names.categories ?? [],
+      subresources: parts,
+      get schema() {
+        return own.schema;
+      },
+      storage: { group, version: storage.name, kind, resource },
+      storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
+      conversion,
+      stored: true,
+      nameRule: "dns1123subdomain",
+      anyFinalizers: true,
+      generation: true,
+      gracefulDeletion: false,
+      defaultPropagation: "Background",
+      returnDeletedObject: false,
+      createOnUpdate: false,
+      unconditionalUpdate: false,
+      selectableFields: selectable,
+      fieldAliases: {},
+      columns: printerColumns(version.additionalPrinterColumns, domain),
+      strategy: customStrategy({
+        group,
+        resource,
+        version: own,
+        hasStatus: subresources?.status !== undefined,
+        scale: subresources?.scale,
+        selectable,
+        terminating,
+      }),
+      ...(subresources?.scale === undefined ? {} : { scale: subresources.scale }),
+      published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
+      ...(version.deprecated === true ? { deprecation: deprecationOf(definition, version) } : {}),
+      custom: own,
+      retirement: this.#retirement,
+      terminating,
+      origin: "custom",
+    };
+  }
+}
+
+/** The names a definition has: those it was given, or asks for while it never had any. */
+function namesOf({ spec, status }: CustomResourceDefinition): CustomResourceDefinitionNames {
+  const accepted = status?.acceptedNames;
+  return accepted === undefined || accepted.plural === "" ? spec.names : accepted;
+}
+
+const servesTheSame = (one: CustomResourceDefinition, other: CustomResourceDefinition): boolean =>
+  jsonEquals(one.spec, other.spec) && jsonEquals(namesOf(one), namesOf(other));
+
+const schemaPart = (
+  definition: CustomResourceDefinition | undefined,
+  name: string,
+): CustomResourceDefinitionVersion["schema"] =>
+  definition?.spec.versions?.find((version) => version.name === name)?.schema;
+
+const schemaOf = (definition: CustomResourceDefinition, name: string) => schemaPart(definition, name)?.openAPIV3Schema;
+
+function versionHash(group: string, version: string, kind: string): string {
+  return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
+}
+
+function deprecationOf(
+  definition: CustomResourceDefinition,
+  version: CustomResourceDefinitionVersion,
+): NonNullable<ResourceDefinition["deprecation"]> {
+  const warning =
+    version.deprecationWarning ?? defaultDeprecationWarning(definition.spec, namesOf(definition).kind, version.name);
+  return { warning, removedRelease: "" };
+}
+
+/** A stored object of a version that its definition no longer has. Upstream's words. */
+function unknownVersion(object: ApiObject): Error {
+  const gv = parseApiVersion(object.apiVersion ?? "");
+  const shown = gv === undefined ? (object.apiVersion ?? "") : apiVersionOf(gv);
+  return internalError(`request to convert CR from an invalid group/version: ${shown}`);
+}

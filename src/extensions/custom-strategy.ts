@@ -1,0 +1,177 @@
+/**
+ * What writing a custom resource does: who may write the status, what counts as a new generation, and what is checked
+ * by the schema its definition brought. Source: upstream's `pkg/registry/customresource`.
+ */
+import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
+import { fieldSetOf } from "#apply/field-set.ts";
+import { isObject, jsonEquals, member } from "#apply/json-value.ts";
+import { type FieldError, invalidField, printValue } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { whileTerminating } from "#meta/status-error.ts";
+import { finalizerWarnings } from "#meta/validate-object-meta.ts";
+import type { Strategy } from "#registry/resource-definition.ts";
+import { isRawNumber } from "#schema/raw-number.ts";
+import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
+import type { CustomVersion } from "./custom-version.ts";
+
+export interface CustomStrategyOptions {
+  readonly group: string;
+  readonly resource: string;
+  readonly version: CustomVersion;
+  readonly hasStatus: boolean;
+  readonly scale: CustomResourceSubresourceScale | undefined;
+  /** Names of fields for selectors: paths without the first dot. */
+  readonly selectable: readonly string[];
+  /** Nothing new may be created. */
+  readonly terminating: boolean;
+}
+
+const mainResets = fieldSetOf([["f:status"]]);
+const statusResets = fieldSetOf([["f:spec"]]);
+
+export function customStrategy(options: CustomStrategyOptions): Strategy {
+  const { version, hasStatus, scale, selectable } = options;
+  return {
+    prepareForCreate(object) {
+      if (options.terminating) throw whileTerminating(options, "create");
+      return hasStatus ? withStatus(object, undefined) : object;
+    },
+    prepareForUpdate(object, old, { subresource }) {
+      if (subresource === "status") return onlyStatus(object, old);
+      const next = hasStatus ? withStatus(object, old["status"]) : object;
+      const { generation = 0 } = old.metadata;
+      if (sameContent(next, old)) return next;
+      return { ...next, metadata: { ...next.metadata, generation: generation + 1 } };
+    },
+    validate(object) {
+      const { structural } = version;
+      return [
+        ...validateValue(object, structural),
+        ...checkScale(object, scale, true),
+        ...checkEmbedded(object, structural),
+        ...checkListTypes(object, structural),
+      ];
+    },
+    validateUpdate(object, old, { subresource }) {
+      const { structural } = version;
+      if (subresource === "status") {
+        const status = structural.property("status");
+        const isChecked = status !== undefined && Object.hasOwn(object, "status");
+        return [
+          ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
+          ...checkScale(object, scale, false),
+          ...checkListTypes(object, structural, old),
+        ];
+      }
+      return [
+        ...validateValue(object, structural, old),
+        ...checkScale(object, scale, true),
+        ...checkEmbedded(object, structural),
+        ...checkListTypes(object, structural, old),
+      ];
+    },
+    resetFields: (subresource) =>
+      subresource === "status" ? statusResets : hasStatus && subresource === "" ? mainResets : undefined,
+    warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
+    warningsOnUpdate: (object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
+    ...(selectable.length === 0 ? {} : { fields: (object) => selectedFields(object, selectable) }),
+  };
+}
+
+function withStatus(object: ApiObject, status: unknown): ApiObject {
+  if (object["status"] === status) return object;
+  if (status !== undefined) return { ...object, status };
+  const { status: _status, ...rest } = object;
+  return rest;
+}
+
+/** The old object with the new status, and the record of who owns what. */
+function onlyStatus(object: ApiObject, old: ApiObject): ApiObject {
+  const { managedFields } = object.metadata;
+  const { managedFields: _old, ...metadata } = old.metadata;
+  const next = { ...old, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
+  return withStatus(next, object["status"]);
+}
+
+/** Whether two objects are the same apart from metadata. Without the subresource, status is a field like any other. */
+function sameContent(next: ApiObject, old: ApiObject): boolean {
+  for (const key of Object.keys(next)) if (key !== "metadata" && !jsonEquals(next[key], old[key])) return false;
+  for (const key of Object.keys(old)) if (key !== "metadata" && next[key] === undefined) return false;
+  return true;
+}
+
+const int32Max = 2 ** 31 - 1;
+
+/** Findings about the fields that the scale subresource shows. A write of the status leaves the wanted number alone. */
+function checkScale(
+  object: ApiObject,
+  scale: CustomResourceSubresourceScale | undefined,
+  withSpec: boolean,
+): FieldError[] {
+  if (scale === undefined) return [];
+  const errors: FieldError[] = [];
+  if (withSpec) errors.push(...checkReplicas(object, scale.specReplicasPath));
+  errors.push(...checkReplicas(object, scale.statusReplicasPath));
+  const { labelSelectorPath = "" } = scale;
+  if (labelSelectorPath === "") return errors;
+  const found = follow(object, labelSelectorPath);
+  if (found.problem !== undefined) errors.push(invalidField(labelSelectorPath, "", found.problem));
+  else if (found.value !== undefined && typeof found.value !== "string") {
+    errors.push(invalidField(labelSelectorPath, "", accessorError(labelSelectorPath, found.value, "string")));
+  }
+  return errors;
+}
+
+function checkReplicas(object: ApiObject, path: string): FieldError[] {
+  const { value, problem } = follow(object, path);
+  if (problem !== undefined) return [invalidField(path, 0, problem)];
+  if (value === undefined) return [];
+  if (typeof value !== "number" || !Number.isInteger(value)) {
+    return [invalidField(path, 0, accessorError(path, value, "int64"))];
+  }
+  if (value < 0) return [invalidField(path, value, "should be a non-negative integer")];
+  if (value > int32Max) return [invalidField(path, value, `should be less than or equal to ${int32Max}`)];
+  return [];
+}
+
+/** The value at `.spec.a.b`; a problem when something on the way is no object. */
+function follow(object: ApiObject, path: string): { readonly value?: unknown; readonly problem?: string } {
+  let value: unknown = object;
+  const names = path.replace(/^\./, "").split(".");
+  for (const [index, name] of names.entries()) {
+    if (value === null || value === undefined) return {};
+    if (!isObject(value) || isRawNumber(value)) {
+      const at = `.${names.slice(0, index).join(".")}`;
+      return { problem: accessorError(at, value, "map[string]interface {}") };
+    }
+    value = member(value, name);
+  }
+  return { value };
+}
+
+function accessorError(path: string, value: unknown, wanted: string): string {
+  return `${path.startsWith(".") ? path : `.${path}`} accessor error: ${printValue(value)} is of the type ${goType(value)}, expected ${wanted}`;
+}
+
+function goType(value: unknown): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return "[]interface {}";
+  if (typeof value === "object") return isRawNumber(value) ? "int64" : "map[string]interface {}";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : "string";
+}
+
+/** Fields as selectors compare them: texts; empty where there is none. */
+function selectedFields(object: ApiObject, names: readonly string[]): Readonly<Record<string, string>> {
+  const fields: Record<string, string> = {};
+  for (const name of names) {
+    const { value } = follow(object, name);
+    fields[name] =
+      value === undefined || value === null
+        ? ""
+        : isRawNumber(value)
+          ? value.rawJSON
+          : String(value as string | number | boolean); // the schema says that it is one
+  }
+  return fields;
+}

@@ -1,0 +1,353 @@
+/**
+ * Turns the custom resource definitions in the store into served resources, and says in their conditions what became of
+ * them. It follows the store, so that it does not matter who wrote; writers wait in `settled` until what they wrote is
+ * in force. Source of the conditions: upstream's controllers in `apiextensions-apiserver/pkg/controller`.
+ */
+import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
+import {
+  cleanupFinalizer,
+  type ConditionContent,
+  isConditionTrue,
+  withCondition,
+} from "#api/apiextensions/conditions.ts";
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionStatus,
+} from "#api/apiextensions/v1.ts";
+import { updateManagedFields } from "#apply/managed-fields.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
+import type { StoredObjects } from "#registry/stored-object.ts";
+import type { Schema } from "#schema/schema.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import type { Soon } from "#std/soon.ts";
+import { Cleanup } from "./cleanup.ts";
+import { CustomKind } from "./custom-kind.ts";
+import { decideNames, type NamesDecision, takenNames } from "./names.ts";
+
+export interface RegistrarOptions {
+  /** Of custom resource definitions; its strategy need not wait for this registrar. */
+  readonly definition: ResourceDefinition;
+  /** Always served. They have precedence over custom ones of the same name. */
+  readonly builtIn: readonly ResourceDefinition[];
+  /** Of every object's metadata. */
+  readonly metadata: Schema;
+  readonly domain: ApiDomain;
+  readonly backend: Backend;
+  readonly objects: StoredObjects;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+type Backend = StoreOptions["backend"];
+type Entry = NonNullable<ReturnType<Backend["get"]>>;
+type StoreEvent = Parameters<Parameters<Backend["watch"]>[0]["deliver"]>[0][number];
+
+/** What is known of a definition. */
+interface Known {
+  readonly entry: Entry;
+  readonly group: string;
+  readonly accepted: CustomResourceDefinitionNames | undefined;
+  /** Absent while it is not served. */
+  readonly kind: CustomKind | undefined;
+  /** Whether its objects are to go, and then it. */
+  readonly isEnding: boolean;
+}
+
+const retryMs = 1000;
+
+export class Registrar {
+  readonly #options: RegistrarOptions;
+  readonly #store: Store;
+  readonly #cleanup: Cleanup;
+  readonly #known = new Map<string, Known>();
+  readonly #waiters: { readonly revision: number; readonly done: () => void }[] = [];
+  #queue: StoreEvent[] = [];
+  #table: ResourceTable;
+  #running = false;
+  /** Everything up to here is in force. */
+  #settled = 0;
+  #watch: { close(): void } | undefined;
+  #closed = false;
+
+  constructor(options: RegistrarOptions) {
+    this.#options = options;
+    this.#store = new Store({ ...options });
+    this.#table = new ResourceTable(options.builtIn, 1);
+    this.#cleanup = new Cleanup({
+      ...options,
+      definitions: this.#store,
+      isOverlapping: (group, resource) =>
+        options.builtIn.some((definition) => definition.group === group && definition.resource === resource),
+      kindOf: (name) => this.#known.get(name)?.kind,
+      setStatus: (name, change, finish) => this.#writeStatus(name, undefined, change, finish),
+    });
+  }
+
+  /** What is served now. */
+  get table(): ResourceTable {
+    return this.#table;
+  }
+
+  /** Serves what the store holds, and follows it from there. Resolves when all of it is in force. */
+  async start(): Promise<void> {
+    const { backend } = this.#options;
+    await backend.fresh();
+    const { entries, revision } = backend.range(this.#store.prefix);
+    const names = new Set(entries.map((entry) => this.#nameOf(entry)));
+    for (const [name, known] of this.#known) {
+      if (names.has(name)) continue;
+      known.kind?.retire();
+      this.#known.delete(name);
+    }
+    for (const entry of entries) this.#learn(entry);
+    this.#publish();
+    const watch = await backend.watch({
+      prefix: this.#store.prefix,
+      after: revision,
+      deliver: (events) => {
+        this.#queue.push(...events);
+        void this.#run();
+        return true;
+      },
+      ended: (reason) => this.#ended(reason),
+    });
+    if ("compacted" in watch) return this.start();
+    this.#watch = watch;
+    watch.resume();
+    await this.#decide(names);
+    this.#settle(revision);
+  }
+
+  /** Resolves when everything that was written to definitions up to `revision` is in force. */
+  settled(revision: number): Soon<void> {
+    if (this.#closed || revision <= this.#settled) return undefined;
+    return new Promise((done) => this.#waiters.push({ revision, done }));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watch?.close();
+    this.#cleanup.close();
+    this.#settle(Number.POSITIVE_INFINITY);
+  }
+
+  #ended(reason: string): void {
+    if (this.#closed || reason === "closed") return this.close();
+    // Events were missed: what there is now says the same.
+    void this.start();
+  }
+
+  #settle(revision: number): void {
+    this.#settled = Math.max(this.#settled, revision);
+    const waiting = this.#waiters.splice(0);
+    for (const waiter of waiting) {
+      if (waiter.revision <= this.#settled) waiter.done();
+      else this.#waiters.push(waiter);
+    }
+  }
+
+  async #run(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#queue.length > 0 && !this.#closed) {
+      const events = this.#queue;
+      this.#queue = [];
+      const changed = new Set<string>();
+      for (const { type, entry } of events) {
+        const name = this.#nameOf(entry);
+        if (type === "DELETED") this.#forget(name, entry, changed);
+        else if (this.#learn(entry)) changed.add(name);
+      }
+      this.#publish();
+      await this.#decide(changed);
+      this.#settle(events.at(-1)!.revision);
+    }
+    this.#running = false;
+  }
+
+  #nameOf(entry: Entry): string {
+    return entry.key.slice(this.#store.prefix.length);
+  }
+
+  /** Takes note of a definition. Answers whether it is news. */
+  #learn(entry: Entry): boolean {
+    const name = this.#nameOf(entry);
+    const old = this.#known.get(name);
+    if (old !== undefined && old.entry.revision >= entry.revision) return false;
+    const definition = read(entry);
+    const { spec, status, metadata } = definition;
+    const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");
+    let kind: CustomKind | undefined;
+    if (isServed) {
+      const before = old?.kind === undefined ? undefined : { kind: old.kind, definition: read(old.entry) };
+      kind = new CustomKind(definition, () => read(entry), this.#options, before);
+    } else old?.kind?.retire();
+    const isEnding =
+      metadata.deletionTimestamp !== undefined &&
+      (metadata.finalizers ?? []).includes(this.#options.domain.rename(cleanupFinalizer));
+    this.#known.set(name, { entry, group: spec.group, accepted: status?.acceptedNames, kind, isEnding });
+    return true;
+  }
+
+  #forget(name: string, entry: Entry, changed: Set<string>): void {
+    const known = this.#known.get(name);
+    if (known === undefined || known.entry.revision > entry.revision) return;
+    known.kind?.retire();
+    this.#known.delete(name);
+    // Its names are free for others of its group.
+    for (const [other, { group }] of this.#known) if (group === known.group) changed.add(other);
+  }
+
+  /** Everybody sees the same list from now on. */
+  #publish(): void {
+    const { builtIn } = this.#options;
+    const custom: ResourceDefinition[] = [];
+    const taken = new Set(builtIn.map(({ group, version, resource }) => `${group}/${version}/${resource}`));
+    for (const { kind } of this.#known.values()) {
+      for (const definition of kind?.definitions ?? []) {
+        const { group, version, resource } = definition;
+        if (!taken.has(`${group}/${version}/${resource}`)) custom.push(definition);
+      }
+    }
+    this.#table = new ResourceTable([...builtIn, ...custom], this.#table.generation + 1);
+  }
+
+  /** Decides about names of the definitions in `changed` and whomever that concerns, and writes what was decided. */
+  async #decide(changed: Iterable<string>): Promise<void> {
+    const waiting = new Set(changed);
+    for (const name of waiting) {
+      waiting.delete(name);
+      const known = this.#known.get(name);
+      if (known === undefined || this.#closed) continue;
+      try {
+        const released = await this.#decideOne(name, known);
+        if (!released) continue;
+        this.#publish();
+        for (const [other, { group }] of this.#known) if (group === known.group && other !== name) waiting.add(other);
+      } catch (error) {
+        if (!this.#closed) this.#retry(name, error);
+      }
+    }
+  }
+
+  /** Answers whether anything was written. */
+  async #decideOne(name: string, known: Known): Promise<boolean> {
+    if (known.isEnding) {
+      this.#cleanup.begin(name);
+      return false;
+    }
+    const definition = read(known.entry);
+    const decision = decideNames(definition, takenNames(this.#acceptedIn(known.group)));
+    const conditions = [...(decision?.conditions ?? []), ...this.#approval(definition)];
+    if (decision === undefined && conditions.length === 0) return false;
+    return this.#writeStatus(name, known.entry.revision, (status) => ({
+      ...withDecision(status, decision),
+      conditions: conditions.reduce<NonNullable<CustomResourceDefinitionStatus["conditions"]>>(
+        (list, condition) => withCondition(list, condition, timestamp(this.#options.clock.now())),
+        status.conditions ?? [],
+      ),
+    }));
+  }
+
+  *#acceptedIn(group: string): Iterable<CustomResourceDefinitionNames> {
+    for (const known of this.#known.values()) if (known.group === group && known.accepted) yield known.accepted;
+  }
+
+  #approval({ spec, metadata }: CustomResourceDefinition): readonly ConditionContent[] {
+    const { domain } = this.#options;
+    if (!isProtectedGroup(spec.group, domain)) return [];
+    const { state, reason: message } = approvalOf(metadata.annotations, domain);
+    const type = "KubernetesAPIApprovalPolicyConformant";
+    const reasons = { invalid: "Invalid", missing: "Missing", approved: "Approved", bypassed: "Unapproved" } as const;
+    return [{ type, status: state === "approved" ? "True" : "False", reason: `${reasons[state]}Annotation`, message }];
+  }
+
+  /**
+   * Writes the status of a definition, if it is still at `revision` (`undefined`: whatever it is now), and takes note of
+   * what was written. Answers whether anything was; nobody waits for itself here.
+   */
+  async #writeStatus(
+    name: string,
+    revision: number | undefined,
+    change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
+    finish?: (object: ApiObject) => ApiObject,
+  ): Promise<boolean> {
+    const { definition, domain, clock } = this.#options;
+    const apiVersion = apiVersionOf(definition);
+    let before: number | undefined;
+    try {
+      const written = await this.#store.update("", name, statusWrite, {
+        allowCreate: false,
+        uidIsPrecondition: false,
+        transform: (current) => {
+          const old = current!; // updates that do not create always have one
+          before = Number(old.metadata.resourceVersion);
+          if (revision !== undefined && before !== revision) return old;
+          const { status } = old as unknown as CustomResourceDefinition; // by its schema
+          const changed: ApiObject = { ...old, status: change(status ?? { acceptedNames: { plural: "", kind: "" } }) };
+          const next = finish === undefined ? changed : finish(changed);
+          const managedFields = updateManagedFields({
+            old,
+            next,
+            apiVersion,
+            subresource: "status",
+            schemaFor: () => definition.schema,
+            manager: `${domain.prefix}-apiserver`,
+            now: timestamp(clock.now()),
+          });
+          return managedFields === undefined ? next : { ...next, metadata: { ...next.metadata, managedFields } };
+        },
+      });
+      const { entry } = written;
+      if (entry === undefined || entry.revision === before) return false;
+      const isGone = this.#store.peek("", name)?.revision !== entry.revision;
+      if (!isGone) this.#learn(entry);
+      return true;
+    } catch (error) {
+      if (error instanceof StatusError && (error.status.code === 404 || error.status.code === 409)) return false;
+      throw error;
+    }
+  }
+
+  #retry(name: string, error: unknown): void {
+    this.#options.log.warn({ name, error: String(error) }, "the status of a definition was not written");
+    this.#options.clock.after(retryMs, () => {
+      if (!this.#closed) void this.#decide([name]);
+    });
+  }
+}
+
+/** The definition an entry holds. Not kept: decoded definitions are large, and few are looked at twice. */
+function read(entry: Entry): CustomResourceDefinition {
+  return JSON.parse(entry.value.toString()) as CustomResourceDefinition; // our own encoding of a valid object
+}
+
+function withDecision(
+  status: CustomResourceDefinitionStatus,
+  decision: NamesDecision | undefined,
+): CustomResourceDefinitionStatus {
+  return decision === undefined ? status : { ...status, acceptedNames: decision.acceptedNames };
+}
+
+/** The server itself, writing. */
+const serverContext: RequestContext = {
+  user: { name: "system:apiserver", groups: ["system:masters"] },
+  userAgent: "",
+  signal: undefined,
+  deadlineMs: 0,
+  warn() {},
+  annotate() {},
+};
+
+const statusWrite: WriteAttributes = { context: serverContext, subresource: "status", dryRun: false };

@@ -1,0 +1,38 @@
+/** What is served beyond the built-in kinds: the registrar of custom resources, wired to their definitions' kind. */
+import type { ApiTables } from "#api/definitions.ts";
+import { Registrar, type RegistrarOptions } from "#extensions/registrar.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Schema } from "#schema/schema.ts";
+
+export interface CustomResourcesOptions extends Omit<RegistrarOptions, "definition" | "builtIn" | "metadata"> {
+  readonly tables: ApiTables;
+  readonly builtIn: readonly ResourceDefinition[];
+}
+
+/** Not started yet: until then only built-in kinds are served. `undefined` where definitions are not served. */
+export function customResources(options: CustomResourcesOptions): Registrar | undefined {
+  const { domain, tables, builtIn } = options;
+  const group = domain.rename("apiextensions.k8s.io");
+  const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
+  if (definition === undefined) return undefined;
+  const settled = (revision: number): ReturnType<Registrar["settled"]> => registrar.settled(revision);
+  const waiting = withMembers(definition, { strategy: { ...definition.strategy, settled } });
+  const registrar: Registrar = new Registrar({
+    ...options,
+    definition,
+    builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
+    get metadata(): Schema {
+      const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+      const schema = tables.schema(name);
+      if (schema === undefined) throw new Error(`the tables have no ${name}`);
+      return schema;
+    },
+  });
+  return registrar;
+}
+
+/** A definition with other members; its schema is still made when first asked for. */
+function withMembers(definition: ResourceDefinition, members: Partial<ResourceDefinition>): ResourceDefinition {
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(definition));
+  return Object.assign(copy, members) as ResourceDefinition; // the same members, some replaced
+}
