@@ -1,6 +1,7 @@
 /** From a request that may proceed to the handler of its resource and verb. */
 import { methodNotAllowed, methodUnknown, notFound, resourceNotFound, whileTerminating } from "#meta/status-error.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -81,7 +82,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     const scope = {
       parts: definition.custom === undefined ? parts : customParts,
       request,
-      context: contextOf(request),
+      context: new Context(request),
       definition,
       store: stores.of(definition),
       namespace: definition.namespaced ? info.namespace : "",
@@ -135,17 +136,31 @@ function checkCustomVerb(definition: ResourceDefinition, subresource: string, ve
   if (!found.verbs.includes(verb) || !fits) throw methodNotAllowed(definition, verb);
 }
 
-function contextOf(request: ApiRequest): RequestContext {
-  return {
-    user: request.user,
-    userAgent: request.headers["user-agent"] ?? "",
-    get signal() {
-      return request.signal;
-    },
-    deadlineMs: request.deadlineMs,
-    warn(text) {
-      if (!request.warnings.includes(text)) request.warnings.push(text);
-    },
-    annotate() {},
-  };
+/**
+ * A class, since an object literal with a getter gets a hidden class of its own each time, which lives, with all it
+ * can reach, until the next full collection.
+ */
+class Context implements RequestContext {
+  readonly user: UserInfo;
+  readonly userAgent: string;
+  readonly deadlineMs: number;
+  readonly #request: ApiRequest;
+
+  constructor(request: ApiRequest) {
+    this.user = request.user;
+    this.userAgent = request.headers["user-agent"] ?? "";
+    this.deadlineMs = request.deadlineMs;
+    this.#request = request;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  warn(text: string): void {
+    const { warnings } = this.#request;
+    if (!warnings.includes(text)) warnings.push(text);
+  }
+
+  annotate(): void {}
 }

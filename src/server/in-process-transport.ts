@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { ClientRequest, Transport } from "#client/transport.ts";
-import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
+import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { Soon } from "#std/soon.ts";
 import { unknownInfo, unknownUser } from "#http/incoming-request.ts";
 
@@ -21,19 +21,19 @@ const newline = 0x0a;
 export function inProcessTransport(options: InProcessOptions): Transport {
   return {
     async request(request) {
-      const reply = await options.handle(apiRequest(request, options));
+      const own = new InProcessRequest(request, options);
+      const reply = await options.handle(own);
+      own.close();
       reply.done?.();
       return { code: reply.code, body: bodyOf(reply) };
     },
     async stream(request, onLine) {
-      const reply = await options.handle(apiRequest(request, options));
-      if (reply.stream === undefined) {
-        reply.done?.();
-        return { code: reply.code, body: bodyOf(reply) };
-      }
-      await drain(reply, request.signal, onLine);
+      const own = new InProcessRequest(request, options);
+      const reply = await options.handle(own);
+      if (reply.stream !== undefined) await drain(reply, request.signal, onLine);
+      own.close();
       reply.done?.();
-      return { code: reply.code, body: Buffer.alloc(0) };
+      return { code: reply.code, body: reply.stream === undefined ? bodyOf(reply) : Buffer.alloc(0) };
     },
   };
 }
@@ -77,39 +77,69 @@ function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buf
   });
 }
 
-function apiRequest(request: ClientRequest, options: InProcessOptions): ApiRequest {
-  const question = request.path.indexOf("?");
-  const path = decodeURIComponent(question < 0 ? request.path : request.path.slice(0, question));
-  const now = options.now();
-  const controller = new AbortController();
-  request.signal?.addEventListener("abort", () => controller.abort(request.signal?.reason), { once: true });
-  return {
-    method: request.method,
-    url: request.path,
-    path,
-    query: new URLSearchParams(question < 0 ? "" : request.path.slice(question + 1)),
-    headers: {
+/** A class, for the reason `http/router.ts` gives. */
+class InProcessRequest implements ApiRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly remoteAddress = "";
+  readonly protocol = "HTTP/1.1";
+  readonly clientCertificate = undefined;
+  readonly clientCertificateProblem = "";
+  readonly receivedMs: number;
+  readonly warnings: string[] = [];
+  readonly auditId = randomUUID();
+  info = unknownInfo;
+  user = unknownUser;
+  deadlineMs: number;
+  readonly #body: Buffer | undefined;
+  readonly #outer: AbortSignal | undefined;
+  readonly #controller = new AbortController();
+  readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
+
+  constructor(request: ClientRequest, options: InProcessOptions) {
+    const question = request.path.indexOf("?");
+    this.method = request.method;
+    this.url = request.path;
+    this.path = decodeURIComponent(question < 0 ? request.path : request.path.slice(0, question));
+    this.query = new URLSearchParams(question < 0 ? "" : request.path.slice(question + 1));
+    this.headers = {
       accept: "application/json",
       authorization: `Bearer ${options.token}`,
       "user-agent": options.userAgent,
       ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
-    },
-    headerValues: () => [],
-    remoteAddress: "",
-    protocol: "HTTP/1.1",
-    clientCertificate: undefined,
-    clientCertificateProblem: "",
-    signal: controller.signal,
-    get aborted() {
-      return controller.signal.aborted;
-    },
-    abort: (reason) => controller.abort(reason),
-    body: () => Promise.resolve(request.body ?? Buffer.alloc(0)),
-    info: unknownInfo,
-    user: unknownUser,
-    receivedMs: now,
-    deadlineMs: now + 60_000,
-    warnings: [],
-    auditId: randomUUID(),
-  };
+    };
+    this.receivedMs = options.now();
+    this.deadlineMs = this.receivedMs + 60_000;
+    this.#body = request.body;
+    this.#outer = request.signal;
+    this.#outer?.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  headerValues(): readonly string[] {
+    return [];
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#controller.signal.aborted;
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  body(): Promise<Buffer> {
+    return Promise.resolve(this.#body ?? Buffer.alloc(0));
+  }
+
+  /** The request is answered: whoever asked may go on using the same signal for others. */
+  close(): void {
+    this.#outer?.removeEventListener("abort", this.#abort);
+  }
 }
