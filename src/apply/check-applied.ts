@@ -50,7 +50,9 @@ function check(schema: Schema, value: unknown, place: Place | undefined, finding
       else report(findings, place, `expected list, got ${goPointer(value)}`);
       return;
     case "string":
-      return checkString(value, place, findings);
+      // Upstream: apply takes any scalar for a text with a format.
+      if (schema.format === undefined || schema.format === "byte") return checkString(value, place, findings);
+      return checkScalar(value, place, findings);
     case "integer":
     case "number":
       if (!isNumber(value)) report(findings, place, `expected numeric (int or float), got ${goType(value)}`);
@@ -66,14 +68,17 @@ function checkSpecial(schema: Schema, value: unknown, place: Place | undefined, 
   switch (schema.special) {
     case "time":
     case "microTime":
+    case "quantity":
+      return checkScalar(value, place, findings);
     case "duration":
       return checkString(value, place, findings);
-    case "quantity":
-      if (isArray(value) || (isObject(value) && !isRawNumber(value))) {
-        report(findings, place, `expected any scalar, got ${goPointer(value)}`);
-      }
-      return;
     default:
+  }
+}
+
+function checkScalar(value: unknown, place: Place | undefined, findings: string[]): void {
+  if (typeof value === "object" && !isRawNumber(value)) {
+    report(findings, place, `expected any scalar, got ${goPointer(value)}`);
   }
 }
 

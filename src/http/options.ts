@@ -145,12 +145,20 @@ function watchErrors(options: ListOptions): FieldError[] {
 const levels: readonly string[] = ["", "Ignore", "Strict", "Warn"];
 const managerLengthMax = 128;
 
-/** Options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`. */
-export function writeOptions(query: URLSearchParams, kind: string, domain: ApiDomain): WriteOptions {
+/**
+ * Options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`. `earlier` are
+ * findings to be told first.
+ */
+export function writeOptions(
+  query: URLSearchParams,
+  kind: string,
+  domain: ApiDomain,
+  earlier: readonly FieldError[] = [],
+): WriteOptions {
   const fieldManager = query.get("fieldManager") ?? "";
   const fieldValidation = query.get("fieldValidation") ?? "";
   const dryRun = dryRunOf(query.getAll("dryRun"));
-  const errors: FieldError[] = [];
+  const errors: FieldError[] = [...earlier];
   if (!dryRun.ok) errors.push(dryRun.error);
   errors.push(...managerErrors(fieldManager));
   if (!levels.includes(fieldValidation)) errors.push(notSupported("fieldValidation", fieldValidation, levels));
@@ -162,6 +170,17 @@ export function writeOptions(query: URLSearchParams, kind: string, domain: ApiDo
     force: flag(query, "force"),
   };
 }
+
+/** Options of an apply, which must say who applies. */
+export function applyOptions(query: URLSearchParams, domain: ApiDomain): WriteOptions {
+  return writeOptions(query, "PatchOptions", domain, (query.get("fieldManager") ?? "") === "" ? [noManager] : []);
+}
+
+const noManager: FieldError = {
+  type: "FieldValueRequired",
+  field: "fieldManager",
+  message: "Required value: is required for apply patch",
+};
 
 function managerErrors(manager: string): FieldError[] {
   const errors: FieldError[] = [];

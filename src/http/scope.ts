@@ -1,5 +1,6 @@
 /** What every handler of a resource request gets: the server's parts, the resource, and the request's meaning. */
 import type { AdmissionChain } from "#admission/chain.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -20,6 +21,8 @@ export interface HandlerParts {
   readonly backend: Backend;
   readonly objects: StoredObjects;
   readonly admission: AdmissionChain;
+  /** Asked again by writes that turn out to be creates. */
+  readonly authorizer: Authorizer;
   readonly negotiator: Negotiator;
   /** The views of objects that resources offer. */
   readonly transforms: Allows;

@@ -1,13 +1,15 @@
 /** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
-import { managerName, updateManagedFields } from "#apply/managed-fields.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { managerName, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
-import type { WriteAttributes } from "#registry/resource-definition.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { decodeTyped } from "#schema/typed.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
@@ -16,6 +18,8 @@ export interface Written {
   readonly object: ApiObject;
   /** Whether `settleLists` has something to do once ownership is recorded. */
   readonly hasEmptyLists: boolean;
+  /** Whether ownership is recorded already. */
+  readonly isOwned?: boolean;
 }
 
 /** The body as an object of the definition, defaults filled in; findings about fields became warnings or an error. */
@@ -103,20 +107,19 @@ export function withOwnership(
   written: Written,
   options: WriteOptions,
 ): ApiObject {
-  const owned = owner(scope, old, written.object, options);
+  const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options);
   return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
 }
 
 function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
   const { definition, context, parts, subresource } = scope;
-  const apiVersion = apiVersionOf(definition);
   const resetFields = definition.strategy.resetFields?.(subresource);
   const managedFields = updateManagedFields({
+    ...objectVersions(scope),
     old,
     next,
-    apiVersion,
+    apiVersion: apiVersionOf(definition),
     subresource,
-    schemaFor: (other) => (other === apiVersion ? definition.schema : parts.schemaOfVersion(definition, other)),
     manager: managerName(options.fieldManager, context.userAgent),
     now: timestamp(parts.clock.now()),
     ...(resetFields === undefined ? {} : { resetFields }),
@@ -124,6 +127,47 @@ function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, option
   if (managedFields === next.metadata.managedFields) return next;
   const { managedFields: _given, ...metadata } = next.metadata;
   return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
+}
+
+/** The versions of the scope's kind, for owners who wrote in others than that of the request. */
+export function objectVersions({ definition, parts }: Scope): ObjectVersions {
+  const own = apiVersionOf(definition);
+  const of = (apiVersion: string): ResourceDefinition | undefined =>
+    apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);
+  return {
+    schemaFor: (apiVersion) => of(apiVersion)?.schema,
+    convert(object, from, to) {
+      const source = of(from);
+      const target = of(to);
+      // Versions of custom kinds differ in their name only.
+      if (source === undefined || target === undefined || target.origin === "custom") return object;
+      if (source.conversion === undefined && target.conversion === undefined) return object;
+      const typed = decodeTyped(source.schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // by its schema
+      const hub = source.conversion?.toHub(typed) ?? typed;
+      return target.conversion?.fromHub(hub) ?? hub;
+    },
+  };
+}
+
+/** Whether two objects are the same but for the times of their owners. */
+export function sameButTimes(a: ApiObject, b: ApiObject): boolean {
+  if (a === b) return true;
+  const { managedFields: left = [], ...leftMeta } = a.metadata;
+  const { managedFields: right = [], ...rightMeta } = b.metadata;
+  if (left.length !== right.length || !jsonEquals(leftMeta, rightMeta)) return false;
+  const { metadata: _a, ...restOfA } = a;
+  const { metadata: _b, ...restOfB } = b;
+  if (!jsonEquals(restOfA, restOfB)) return false;
+  const unordered = new Set(right);
+  return left.every((entry) => {
+    const { time: _time, ...rest } = entry;
+    for (const other of unordered) {
+      if (other.manager !== entry.manager || other.operation !== entry.operation) continue;
+      const { time: _otherTime, ...otherRest } = other;
+      if (other === entry || jsonEquals(rest, otherRest)) return unordered.delete(other);
+    }
+    return false;
+  });
 }
 
 /** What admission is told of a write. */

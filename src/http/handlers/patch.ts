@@ -1,6 +1,6 @@
 /**
- * PATCH of an object or its status: JSON Patch, merge patch, strategic merge patch. The patched object goes the way a
- * PUT body goes: decoded by its schema, defaulted, owned, admitted, compared and swapped.
+ * PATCH of an object or its status: JSON Patch, merge patch, strategic merge patch; apply has a file of its own. The
+ * patched object goes the way a PUT body goes: decoded by its schema, defaulted, owned, admitted, compared and swapped.
  */
 import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
@@ -25,13 +25,15 @@ import { objectReply } from "../object-reply.ts";
 import { writeOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes, type Written } from "../write-steps.ts";
+import { applyObject } from "./apply.ts";
 import { replaceObject } from "./replace.ts";
 
 export const jsonPatchType = "application/json-patch+json";
 export const mergePatchType = "application/merge-patch+json";
 export const strategicPatchType = "application/strategic-merge-patch+json";
+export const applyPatchType = "application/apply-patch+yaml";
 
-const patchTypes = [jsonPatchType, mergePatchType, strategicPatchType];
+const patchTypes = [jsonPatchType, mergePatchType, strategicPatchType, applyPatchType];
 
 export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
@@ -39,8 +41,9 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
   const type = contentType!.split(";", 1)[0]!.trim();
   if (type === strategicPatchType && (scope.parent ?? definition).origin === "custom") {
-    throw unsupportedMediaType([jsonPatchType, mergePatchType]);
+    throw unsupportedMediaType([jsonPatchType, mergePatchType, applyPatchType]);
   }
+  if (type === applyPatchType) return applyObject(scope);
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
     throw invalid({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [

@@ -6,6 +6,9 @@ import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
+import { forbiddenError } from "#authz/forbidden.ts";
+import { andThen, type Soon } from "#std/soon.ts";
+import { attributesOf } from "../filters/authorize.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes, withOwnership, type Written } from "../write-steps.ts";
@@ -39,6 +42,17 @@ export async function replaceObject(
       if (admitted instanceof Promise) return admitted.then((object) => object ?? next);
       return admitted ?? next;
     },
-    validate: (object, old) => parts.admission.validate(about(object, old)),
+    validate: (object, old) =>
+      old === undefined
+        ? andThen(checkCreateAllowed(scope), () => parts.admission.validate(about(object, old)))
+        : parts.admission.validate(about(object, old)),
+  });
+}
+
+/** Who creates by another verb must be allowed to create. */
+function checkCreateAllowed({ parts, request }: Scope): Soon<void> {
+  const attributes = { ...attributesOf(request), verb: "create" };
+  return andThen(parts.authorizer.authorize(attributes), ({ decision, reason }) => {
+    if (decision !== "allow") throw forbiddenError(attributes, reason);
   });
 }

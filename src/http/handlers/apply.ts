@@ -1,0 +1,132 @@
+/**
+ * PATCH with an applied configuration: merged into the object by its schema, conflicts with other managers told, an
+ * object that is not there created. What comes out goes the way of every other patched object.
+ */
+import { checkApplied } from "#apply/check-applied.ts";
+import { applyFields } from "#apply/server-side-apply.ts";
+import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
+import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
+import { timestamp } from "#registry/store.ts";
+import type { Reply } from "../api-request.ts";
+import { objectReply } from "../object-reply.ts";
+import { applyOptions, type WriteOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import {
+  checkName,
+  dedupedOwners,
+  defaulted,
+  inNamespace,
+  objectVersions,
+  sameButTimes,
+  writeAttributes,
+  type Written,
+} from "../write-steps.ts";
+import { replaceObject } from "./replace.ts";
+
+export async function applyObject(scope: Scope): Promise<Reply> {
+  const { request, parts } = scope;
+  const options = applyOptions(request.query, parts.domain);
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const bytes = await request.body(parts.bodyLimitBytes);
+  let body: AppliedBody | undefined;
+  const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
+    allowCreate: scope.subresource === "",
+    uidIsPrecondition: false,
+    next(current) {
+      // Read late: what is missing is the first thing a client hears of.
+      body ??= readConfiguration(scope, bytes, options);
+      return apply(scope, options, current, body);
+    },
+  });
+  return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
+}
+
+/** The configuration, which fits its type. Throws `badRequest`. */
+function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): AppliedBody {
+  const { definition } = scope;
+  const body = decodeApplied(bytes, options.fieldValidation);
+  const { value } = body;
+  const { apiVersion, kind, metadata } = value;
+  const isText = typeof kind === "string" && typeof apiVersion === "string";
+  if (!isText || kind !== definition.kind || apiVersion !== apiVersionOf(definition)) {
+    throw badRequest(`invalid object type: ${typeText(apiVersion, kind)}`);
+  }
+  if (Array.isArray((metadata as { readonly managedFields?: unknown } | null | undefined)?.managedFields)) {
+    throw badRequest("metadata.managedFields must be nil");
+  }
+  const problem = checkApplied(definition.schema, value);
+  if (problem !== undefined) {
+    throw badRequest(`failed to create typed patch object (${placeText(value)}; ${typeOf(scope)}): ${problem}`);
+  }
+  return body;
+}
+
+function typeText(apiVersion: unknown, kind: unknown): string {
+  const gv = typeof apiVersion === "string" ? parseApiVersion(apiVersion) : undefined;
+  return `${gv?.group ?? ""}/${gv?.version ?? ""}, Kind=${typeof kind === "string" ? kind : ""}`;
+}
+
+function typeOf({ definition: { group, version, kind } }: Scope): string {
+  return `${group}/${version}, Kind=${kind}`;
+}
+
+function placeText(value: Readonly<Record<string, unknown>>): string {
+  const metadata = value["metadata"] as { readonly namespace?: unknown; readonly name?: unknown } | null | undefined;
+  const text = (part: unknown): string => (typeof part === "string" ? part : "");
+  return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
+}
+
+function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefined, body: AppliedBody): Written {
+  const { definition, subresource, parts } = scope;
+  const resetFields = definition.strategy.resetFields?.(subresource);
+  const result = applyFields({
+    ...objectVersions(scope),
+    live: current,
+    applied: body.value,
+    apiVersion: apiVersionOf(definition),
+    subresource,
+    manager: options.fieldManager,
+    force: options.force === true,
+    now: timestamp(parts.clock.now()),
+    lastAppliedAnnotation: parts.domain.rename("kubectl.kubernetes.io/last-applied-configuration"),
+    ...(resetFields === undefined ? {} : { resetFields }),
+  });
+  if (!result.ok) {
+    const { message, causes } = result.conflicts;
+    throw applyConflict(
+      message,
+      causes.map((cause) => ({ reason: "FieldManagerConflict", ...cause })),
+    );
+  }
+  const written =
+    result.changed || current === undefined
+      ? decoded(scope, result.object)
+      : { object: result.object as ApiObject, hasEmptyLists: false }; // the present object, with other metadata
+  if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
+  for (const text of body.warnings) scope.context.warn(text);
+  const { uid = "" } = written.object.metadata;
+  if (current === undefined && uid !== "") {
+    const reason = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(definition, scope.name, reason);
+  }
+  const named = inNamespace(scope, written.object);
+  checkName(scope, named);
+  const object = dedupedOwners(scope, named);
+  const isSame = current !== undefined && sameButTimes(object, current);
+  return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
+}
+
+/** The merged object as one of its kind, defaults filled in. */
+function decoded(scope: Scope, merged: Readonly<Record<string, unknown>>): Written {
+  const { definition } = scope;
+  const { object, hasEmptyLists } = decodeMerged({
+    value: merged,
+    gvk: definition,
+    ...(definition.custom === undefined ? { schema: definition.schema } : { custom: definition.custom }),
+    failure: (message) =>
+      `failed to convert new object (${placeText(merged)}; ${typeOf(scope)}) to proper version: ${message}`,
+  });
+  return { object: defaulted(scope, object), hasEmptyLists };
+}
