@@ -20,7 +20,7 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   email: isEmail,
   hostname: isHostname,
   ipv4: (text) => text.includes(".") && (isDottedQuad(text) || (text.includes(":") && parseIp(text) !== undefined)),
-  ipv6: (text) => text.includes(":") && parseIp(text) !== undefined,
+  ipv6: (text) => text.includes(":") && parseIp(text) !== undefined && !/[:.]0[0-9]+(?:\.|$)/.test(dottedTail(text)),
   cidr: isCidr,
   mac: isMac,
   uuid: (text) => isUuid(text, "[0-9a-f]", "[0-9a-f]"),
@@ -31,7 +31,7 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   isbn10: isIsbn10,
   isbn13: isIsbn13,
   creditcard: isCreditCard,
-  ssn: (text) => /^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$/.test(text),
+  ssn: (text) => text.length === 11 && /^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$/.test(text),
   hexcolor: (text) => /^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/.test(text),
   rgbcolor: isRgbColor,
   byte: (text) => text !== "" && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text),
@@ -40,6 +40,9 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   duration: isDuration,
   datetime: isDateTime,
 };
+
+/** What follows the last colon, if it is an IPv4 address. */
+const dottedTail = (text: string): string => (text.includes(".") ? text.slice(text.lastIndexOf(":")) : "");
 
 function isUuid(text: string, version: string, variant: string): boolean {
   if (text.length > 36) return false;
@@ -221,38 +224,38 @@ const hasHostChars = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is restricted
   !/[\x00-\x7f]/.test(text.replace(/[-A-Za-z0-9._~!$&'()*+,;=:[\]<>"]|%[89A-Fa-f][0-9A-Fa-f]/g, ""));
 
-/** One mailbox, as Go's `mail.ParseAddress` takes it: `a@b`, `Name <a@b>`, with comments; no groups. */
+/** One mailbox, as Go's `mail.ParseAddress` takes it: `a@b`, `Name <a@b>`, `group: a@b;`, comments after it. */
 function isEmail(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: not even in comments
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return false;
-  const plain = withoutComments(text)?.trim();
-  if (plain === undefined) return false;
-  const open = unquotedIndex(plain, "<");
-  if (open < 0) return isAddress(plain);
-  if (!plain.endsWith(">")) return false;
-  const name = plain.slice(0, open).trim();
-  return isPhrase(name) && isAddress(plain.slice(open + 1, -1).trim());
+  const comment = unquotedIndex(text, "(");
+  if (comment >= 0 && !areComments(text.slice(comment))) return false;
+  const plain = (comment < 0 ? text : text.slice(0, comment)).trim();
+  const colon = unquotedIndex(plain, ":");
+  if (colon > 0 && plain.endsWith(";"))
+    return isPhrase(plain.slice(0, colon).trim()) && isMailbox(plain.slice(colon + 1, -1).trim());
+  return isMailbox(plain);
 }
 
-/** The text without parts in parentheses outside quotes; `undefined` when one is not closed. */
-function withoutComments(text: string): string | undefined {
-  if (!text.includes("(")) return text;
-  let out = "";
+function isMailbox(text: string): boolean {
+  const open = unquotedIndex(text, "<");
+  if (open < 0) return isAddress(text);
+  const name = text.slice(0, open).trim();
+  return text.endsWith(">") && isPhrase(name) && isAddress(text.slice(open + 1, -1).trim());
+}
+
+/** Nothing but texts in parentheses, which may nest. */
+function areComments(text: string): boolean {
   let depth = 0;
-  let isQuoted = false;
   for (let at = 0; at < text.length; at++) {
     const char = text[at]!;
-    if (char === "\\" && (isQuoted || depth > 0)) {
-      if (depth === 0) out += char + (text[at + 1] ?? "");
-      at++;
-    } else if (depth === 0 && char === '"') {
-      isQuoted = !isQuoted;
-      out += char;
-    } else if (!isQuoted && char === "(") depth++;
-    else if (depth > 0 && char === ")") depth--;
-    else if (depth === 0) out += char;
+    if (char === "\\" && depth > 0) at++;
+    else if (char === "(") depth++;
+    else if (char === ")") depth--;
+    else if (depth === 0 && char !== " " && char !== "\t") return false;
+    if (depth < 0) return false;
   }
-  return depth === 0 ? out : undefined;
+  return depth === 0;
 }
 
 function unquotedIndex(text: string, wanted: string): number {
@@ -277,7 +280,7 @@ function isAddress(text: string): boolean {
   return atoms.test(domain) || (domain.startsWith("[") && domain.endsWith("]") && isLiteral(domain.slice(1, -1)));
 }
 
-const isLiteral = (text: string): boolean => parseIp(text.replace(/^IPv6:/, "")) !== undefined;
+const isLiteral = (text: string): boolean => parseIp(text) !== undefined;
 
 function isPhrase(text: string): boolean {
   if (text === "") return true;
