@@ -172,9 +172,9 @@ test("the document follows the table", async () => {
   let groups = servedGroups(builtins, kubernetesDomain);
   const of = new OpenApiV2({ tables: kubernetesTables, groups: () => groups });
   const before = await get(of);
-  const color = { schema: { type: "string", nullable: true, enum: ["red"] } } as const;
-  const schema = { type: "object", fields: new Map([["color", color]]) } as const;
-  groups = servedGroups([...builtins, customDefinition("api.example.com", "v1", "Cog", { schema })], kubernetesDomain);
+  const props = { type: "object", properties: { color: { type: "string", nullable: true, enum: ["red"] } } };
+  const kind = customDefinition("api.example.com", "v1", "Cog", { published: () => props });
+  groups = servedGroups([...builtins, kind], kubernetesDomain);
   const after = await get(of, { "if-none-match": String(before.headers?.["etag"]) });
   assert.equal(after.code, 200);
   const found = JSON.parse(String(after.bytes)) as unknown;

@@ -74,7 +74,7 @@ export class OpenApiV2 {
         await nextTurn();
       }
     }
-    return fileOf(document.finish(), builtMs);
+    return fileOf(await document.finish(nextTurn), builtMs);
   }
 }
 

@@ -59,6 +59,7 @@ export class OpenApiV3 {
   /** By path below the prefix; the one used last comes last. */
   readonly #documents = new Map<string, Document>();
   #keptBytes = 0;
+  readonly #building = new Map<Source, Promise<Buffer>>();
   /** Of the present sources. */
   #index: Promise<Buffer> | undefined;
 
@@ -83,8 +84,8 @@ export class OpenApiV3 {
     return this.#documentReply(request, name, source, type !== json);
   }
 
-  #documentReply(request: OpenApiRequest, name: string, source: Source, asProtobuf: boolean): Reply {
-    const document = this.#document(name, source, request.receivedMs);
+  async #documentReply(request: OpenApiRequest, name: string, source: Source, asProtobuf: boolean): Promise<Reply> {
+    const document = await this.#document(name, source, request.receivedMs);
     const tag = asProtobuf ? `"${document.hash}.pb"` : `"${document.hash}"`;
     const headers: Record<string, string> = { etag: tag, vary: "Accept" };
     const asked = request.query.get("hash");
@@ -96,7 +97,7 @@ export class OpenApiV3 {
     }
     if (matchesTag(request.headers["if-none-match"], tag)) return { code: 304, headers };
     headers["last-modified"] = httpDate(document.builtMs);
-    const bytes = this.#bytes(name, source, document);
+    const bytes = await this.#bytes(name, source, document);
     if (!asProtobuf) return { code: 200, headers, bytes, contentType: json };
     return { code: 200, headers, bytes: encodeProtobufV3(JSON.parse(bytes.toString())), contentType: protobuf };
   }
@@ -109,28 +110,53 @@ export class OpenApiV3 {
   async #buildIndex(sources: ReadonlyMap<string, Source>, nowMs: number): Promise<Buffer> {
     const paths: Record<string, { readonly serverRelativeURL: string }> = {};
     for (const name of [...sources.keys()].sort()) {
-      const { hash } = this.#document(name, sources.get(name)!, nowMs); // a key of the map
+      const source = sources.get(name)!; // a key of the map
+      const isKnown = this.#known(name, source) !== undefined;
+      const { hash } = await this.#document(name, source, nowMs);
       paths[name] = { serverRelativeURL: address(name, hash) };
-      await nextTurn();
+      if (!isKnown) await nextTurn();
     }
     return Buffer.from(JSON.stringify({ paths }));
   }
 
-  /** The document as it is, or built anew when its definitions changed. */
-  #document(name: string, source: Source, nowMs: number): Document {
+  #known(name: string, source: Source): Document | undefined {
     const known = this.#documents.get(name);
-    if (known !== undefined && isSame(known.definitions, source.definitions)) return known;
-    if (known !== undefined) this.#drop(known);
-    const bytes = documentV3(this.#options.tables, source.definitions, source.paths());
+    return known !== undefined && isSame(known.definitions, source.definitions) ? known : undefined;
+  }
+
+  /** The document as it is, or built anew when its definitions changed. */
+  async #document(name: string, source: Source, nowMs: number): Promise<Document> {
+    const known = this.#known(name, source);
+    if (known !== undefined) return known;
+    const bytes = await this.#build(source);
+    // Somebody may have built the same meanwhile.
+    const built = this.#known(name, source);
+    if (built !== undefined) return built;
+    const before = this.#documents.get(name);
+    if (before !== undefined) this.#drop(before);
     const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
-    const document = { definitions: source.definitions, hash, builtMs: nowMs, bytes: undefined };
-    this.#keep(name, document, bytes);
+    const builtMs = before?.hash === hash ? before.builtMs : nowMs;
+    const document = { definitions: source.definitions, hash, builtMs, bytes: undefined };
+    // What is served may have changed meanwhile, too; then nobody needs the document again.
+    const now = this.#sources.get(name);
+    if (now !== undefined && isSame(now.definitions, source.definitions)) this.#keep(name, document, bytes);
     return document;
   }
 
-  #bytes(name: string, source: Source, document: Document): Buffer {
-    const bytes = document.bytes ?? documentV3(this.#options.tables, source.definitions, source.paths());
-    this.#keep(name, document, bytes);
+  async #bytes(name: string, source: Source, document: Document): Promise<Buffer> {
+    const bytes = document.bytes ?? (await this.#build(source));
+    if (this.#documents.get(name) === document) this.#keep(name, document, bytes);
+    return bytes;
+  }
+
+  /** Those who want the same document at the same time get one. */
+  #build(source: Source): Promise<Buffer> {
+    let bytes = this.#building.get(source);
+    if (bytes === undefined) {
+      bytes = documentV3(this.#options.tables, source.definitions, source.paths(), nextTurn);
+      this.#building.set(source, bytes);
+      void bytes.finally(() => this.#building.delete(source)).catch(() => undefined);
+    }
     return bytes;
   }
 

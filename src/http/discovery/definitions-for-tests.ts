@@ -57,7 +57,7 @@ export function customDefinition(
   group: string,
   version: string,
   kind: string,
-  more: Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "schema">> = {},
+  more: Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "published" | "selectableFields">> = {},
 ): ResourceDefinition {
   const singular = kind.toLowerCase();
   const resource = `${singular}s`;

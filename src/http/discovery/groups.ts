@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
 export interface ServedVersion {
   readonly version: string;
-  /** In the order of discovery: built-in kinds by name, custom ones as they came. */
+  /** By name, the order of discovery. Upstream: custom ones come in any order. */
   readonly definitions: readonly ResourceDefinition[];
 }
 
@@ -47,9 +47,7 @@ export function servedGroups(definitions: readonly ResourceDefinition[], domain:
 }
 
 function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
-  return definitions.toSorted((a, b) =>
-    a.origin === "builtin" && b.origin === "builtin" ? compareTexts(a.resource, b.resource) : 0,
-  );
+  return definitions.toSorted((a, b) => compareTexts(a.resource, b.resource));
 }
 
 /** Built-in groups; those in one row stand beside each other by name. Others come after them. */

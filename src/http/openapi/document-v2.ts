@@ -32,25 +32,26 @@ export class DocumentV2 {
     }
   }
 
-  finish(): Buffer {
+  /** The document, encoded. `pause` is awaited between large parts. */
+  async finish(pause: () => Promise<void>): Promise<Buffer> {
     const paths = Object.fromEntries([...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)));
-    const document = {
-      swagger: "2.0",
-      info: apiInfo,
-      paths,
-      definitions: this.#types.finish(),
+    const head = JSON.stringify({ swagger: "2.0", info: apiInfo, paths });
+    await pause();
+    const definitions = await this.#types.finish(pause);
+    const rest = {
       parameters: this.#shared.finish(),
       securityDefinitions: {
         BearerToken: { description: "A bearer token", type: "apiKey", name: "authorization", in: "header" },
       },
       security: [{ BearerToken: [] }],
     };
-    return Buffer.from(JSON.stringify(document));
+    return Buffer.from(`${head.slice(0, -1)},"definitions":${definitions},${JSON.stringify(rest).slice(1)}`);
   }
 
   #describe(operation: Operation): Json {
     const { consumes, produces, tag, id, body, answers, action, kind } = operation;
-    const described: Json = { consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
+    const text = operation.description === undefined ? {} : { description: operation.description };
+    const described: Json = { ...text, consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
     const parameters = operation.parameters.map(describeParameter);
     if (body !== undefined) {
       const required = body.required ? { required: true } : {};
@@ -78,8 +79,9 @@ function byName(a: Json, b: Json): number {
   return String(a["name"]) < String(b["name"]) ? -1 : 1;
 }
 
-function describeParameter({ name, in: place, type }: Parameter): Json {
-  const parameter: Json = { uniqueItems: true, type, name, in: place };
+function describeParameter({ name, in: place, type, description }: Parameter): Json {
+  const text = description === undefined ? {} : { description };
+  const parameter: Json = { uniqueItems: true, type, ...text, name, in: place };
   if (place === "path") parameter["required"] = true;
   return parameter;
 }

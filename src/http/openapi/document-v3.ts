@@ -5,12 +5,16 @@ import { apiInfo, answerTexts } from "./info.ts";
 import type { Operation, Parameter, PathItem } from "./operations.ts";
 import { type Json, TypeCollection } from "./types.ts";
 
-/** The document about `paths`, encoded. `definitions` are those the paths belong to. */
-export function documentV3(
+/**
+ * The document about `paths`, encoded. `definitions` are those the paths belong to. `pause` is awaited between large
+ * parts.
+ */
+export async function documentV3(
   tables: ApiTables,
   definitions: readonly ResourceDefinition[],
   paths: readonly PathItem[],
-): Buffer {
+  pause: () => Promise<void>,
+): Promise<Buffer> {
   const types = new TypeCollection(tables, 3, definitions);
   const items: Json = {};
   for (const { path, parameters, operations } of paths) {
@@ -19,13 +23,14 @@ export function documentV3(
     if (parameters.length > 0) item["parameters"] = parameters.map(describeParameter);
     items[path] = item;
   }
-  const document = { openapi: "3.0.0", info: apiInfo, paths: items, components: { schemas: types.finish() } };
-  return Buffer.from(JSON.stringify(document));
+  const head = JSON.stringify({ openapi: "3.0.0", info: apiInfo, paths: items });
+  return Buffer.from(`${head.slice(0, -1)},"components":{"schemas":${await types.finish(pause)}}}`);
 }
 
 function describe(operation: Operation, types: TypeCollection): Json {
   const { tag, id, parameters, body, consumes, produces, answers, action, kind } = operation;
-  const described: Json = { tags: [tag], operationId: id };
+  const text = operation.description === undefined ? {} : { description: operation.description };
+  const described: Json = { tags: [tag], ...text, operationId: id };
   if (parameters.length > 0) described["parameters"] = parameters.map(describeParameter);
   if (body !== undefined) {
     const content = contentOf(consumes, types.reference(body.type));
@@ -47,7 +52,8 @@ function contentOf(mediaTypes: readonly string[], schema: Json): Json {
   return Object.fromEntries([...mediaTypes].sort().map((type) => [type, { schema }]));
 }
 
-function describeParameter({ name, in: place, type }: Parameter): Json {
+function describeParameter({ name, in: place, type, description }: Parameter): Json {
   const schema = { type, uniqueItems: true };
-  return place === "path" ? { name, in: place, required: true, schema } : { name, in: place, schema };
+  const text = description === undefined ? {} : { description };
+  return { name, in: place, ...text, ...(place === "path" ? { required: true } : {}), schema };
 }

@@ -8,6 +8,7 @@ import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
 import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
+import { operationText, parameterText } from "./operation-texts.ts";
 
 export type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
 
@@ -15,6 +16,8 @@ export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";
   readonly type: "string" | "integer" | "boolean";
+  /** Upstream's, of custom resources only: clients compare those. */
+  readonly description?: string;
 }
 
 export interface Operation {
@@ -23,6 +26,8 @@ export interface Operation {
   readonly tag: string;
   /** What the operation is in the language of authorization, roughly; absent for discovery. */
   readonly action?: string;
+  /** Of custom resources only. */
+  readonly description?: string;
   readonly kind?: GroupVersionKind;
   readonly parameters: readonly Parameter[];
   /** Media types of the body and of the answers. */
@@ -207,6 +212,11 @@ export class Operations {
     return this.#tables.schemaOf(gvk)?.name ?? "";
   }
 
+  /** What descriptions of operations and parameters say, in the names of the domain. */
+  text(text: string): string {
+    return this.#tables.domain.rename(text);
+  }
+
   /** The query parameters that the fields of an option type stand for. */
   options(type: string): readonly Parameter[] {
     let parameters = this.#options.get(type);
@@ -371,13 +381,21 @@ class OperationWriter {
     answers: Operation["answers"],
     options: readonly Parameter[],
   ): Operation {
-    const parameters = [...options, pretty];
-    if (path.includes("{name}")) parameters.push(nameParameter);
-    if (path.includes("{namespace}")) parameters.push(namespaceParameter);
+    const all = [...options, pretty];
+    if (path.includes("{name}")) all.push(nameParameter);
+    if (path.includes("{namespace}")) all.push(namespaceParameter);
+    const { kind } = this.#definition;
+    const parameters = this.#builtin
+      ? all
+      : all.map((of) => {
+          const text = parameterText(of.name, action, kind);
+          return text === undefined ? of : { ...of, description: this.#api.text(text) };
+        });
     return {
       method,
       ...this.#api.identify(path, name),
       action,
+      ...(this.#builtin ? {} : { description: operationText(action, partOf(path), kind) }),
       kind: pickKind(this.#definition),
       parameters: sortedParameters(parameters),
       consumes: this.#builtin ? ["*/*"] : customTypes,
@@ -387,6 +405,9 @@ class OperationWriter {
     };
   }
 }
+
+/** Name of the subresource at the end of a path; empty for none. */
+const partOf = (path: string): string => /\/\{name\}\/([^/]+)$/.exec(path)?.[1] ?? "";
 
 function pickKind({ group, version, kind }: GroupVersionKind): GroupVersionKind {
   return { group, version, kind };

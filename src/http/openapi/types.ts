@@ -5,10 +5,12 @@
  * There are no texts of the fields; only what every object has is described, in our own words.
  */
 import type { ApiTables } from "#api/definitions.ts";
+import { fieldText } from "#meta/field-texts.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { customTypeName } from "./operations.ts";
+import { type EmbeddedFields, isOpen, publishedSchema } from "./published-schema.ts";
 
 /** A JSON object under construction. */
 export type Json = Record<string, unknown>;
@@ -22,7 +24,8 @@ export class TypeCollection {
   readonly #prefix: string;
   /** Custom kinds and their lists, by definition name. */
   readonly #custom = new Map<string, () => Json>();
-  readonly #done = new Map<string, Json>();
+  /** JSON by name; empty for those that are referred to and not defined yet. */
+  readonly #done = new Map<string, string>();
   /** Names referred to and not defined yet. */
   readonly #open: string[] = [];
 
@@ -42,18 +45,20 @@ export class TypeCollection {
   /** A reference to the definition called `name`, which becomes part of the document. */
   reference(name: string): Json {
     if (!this.#done.has(name)) {
-      this.#done.set(name, {});
+      this.#done.set(name, "");
       this.#open.push(name);
     }
     return { $ref: this.#prefix + name };
   }
 
-  /** All definitions, by name. Call it last. */
-  finish(): Json {
+  /** JSON of all definitions, by name. Call it last. `pause` is awaited after those whose size nobody knows. */
+  async finish(pause: () => Promise<void>): Promise<string> {
     for (let name = this.#open.pop(); name !== undefined; name = this.#open.pop()) {
-      this.#done.set(name, this.#define(name));
+      this.#done.set(name, JSON.stringify(this.#define(name)));
+      if (this.#custom.has(name)) await pause();
     }
-    return sortedObject(this.#done);
+    const members = [...this.#done].sort(([a], [b]) => (a < b ? -1 : 1));
+    return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
   }
 
   #define(name: string): Json {
@@ -174,22 +179,25 @@ export class TypeCollection {
   }
 
   #customKind(definition: ResourceDefinition): Json {
-    const kind = this.#struct(definition.schema);
-    const properties = {
-      ...(kind["properties"] as Json | undefined), // a struct's properties are an object
-      ...this.#envelope("ObjectMeta"),
-    };
-    return {
-      ...kind,
-      properties: sortedObject(new Map(Object.entries(properties))),
+    const props = definition.published?.();
+    const marks = {
       "x-kubernetes-group-version-kind": [kindMark(definition)],
       "x-kubernetes-selectable-fields": selectableMarks(definition),
     };
+    if (props === undefined || (this.#version === 2 && isOpen(props))) return { type: "object", ...marks };
+    const kind = publishedSchema(props, this.#version, this.#embedded());
+    const properties = { ...(kind["properties"] as Json | undefined), ...this.#envelope("ObjectMeta") }; // an object
+    return { ...kind, properties: sortedObject(new Map(Object.entries(properties))), ...marks };
   }
 
   #customList(definition: ResourceDefinition, list: GroupVersionKind): Json {
-    const items = { type: "array", items: this.reference(customTypeName(definition)) };
+    const items = {
+      description: `List of ${definition.resource}. ${this.#text("items")}`,
+      type: "array",
+      items: this.reference(customTypeName(definition)),
+    };
     return {
+      description: `${list.kind} is a list of ${definition.kind}`,
       type: "object",
       required: ["items"],
       properties: sortedObject(new Map(Object.entries({ ...this.#envelope("ListMeta"), items }))),
@@ -200,15 +208,31 @@ export class TypeCollection {
 
   /** The fields that custom kinds do not define themselves. */
   #envelope(metadata: "ObjectMeta" | "ListMeta"): Json {
-    const reference = this.reference(this.#tables.domain.rename(`io.k8s.apimachinery.pkg.apis.meta.v1.${metadata}`));
     return {
-      apiVersion: { description: descriptions["apiVersion"], type: "string" },
-      kind: { description: descriptions["kind"], type: "string" },
-      metadata: {
-        description: descriptions["metadata"],
-        ...(this.#version === 2 ? reference : { allOf: [reference] }),
-      },
+      apiVersion: { description: this.#text("apiVersion"), type: "string" },
+      kind: { description: this.#text("kind"), type: "string" },
+      metadata: this.#metadata(metadata, metadata === "ObjectMeta" ? "metadata" : "listMetadata"),
     };
+  }
+
+  /** The same of whole objects inside of others. */
+  #embedded(): EmbeddedFields {
+    const properties = {
+      apiVersion: { description: this.#text("embeddedApiVersion"), type: "string" },
+      kind: { description: this.#text("embeddedKind"), type: "string" },
+      metadata: this.#metadata("ObjectMeta", "metadata"),
+    };
+    return { properties, required: ["kind", "apiVersion"] };
+  }
+
+  #metadata(type: "ObjectMeta" | "ListMeta", text: "metadata" | "listMetadata"): Json {
+    const reference = this.reference(this.#tables.domain.rename(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`));
+    const description = this.#text(text);
+    return this.#version === 2 ? { description, ...reference } : { description, allOf: [reference] };
+  }
+
+  #text(field: Parameters<typeof fieldText>[1]): string {
+    return fieldText(this.#tables.domain, field);
   }
 }
 
@@ -218,7 +242,7 @@ function kindMark({ group, version, kind }: GroupVersionKind): Json {
 
 /** Upstream: of custom kinds only, and there even when empty. */
 function selectableMarks({ selectableFields }: ResourceDefinition): Json[] {
-  return selectableFields.map((field) => ({ fieldPath: `.${field}` }));
+  return selectableFields.map((field) => ({ fieldPath: field }));
 }
 
 /** How lists and maps merge. Of a reference only what its definition does not say itself. */

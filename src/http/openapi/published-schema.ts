@@ -1,0 +1,165 @@
+/**
+ * The schema of a custom kind as OpenAPI shows it: what its author wrote, without what the format or its readers do not
+ * know. Version 2 is plainer: no alternatives, no defaults, and no structure where `kubectl` would refuse values that the
+ * server takes. Source: upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
+ */
+import { isRawNumber } from "#schema/raw-number.ts";
+import type { Json, OpenApiVersion } from "./types.ts";
+
+/** What is added to whole objects inside of others, and what they must have. */
+export interface EmbeddedFields {
+  readonly properties: Json;
+  readonly required: readonly string[];
+}
+
+/** `props` must have passed the checks of a definition. `embedded` is shared between the places it is added to. */
+export function publishedSchema(props: Json, version: OpenApiVersion, embedded: EmbeddedFields): Json {
+  return new Publication(version, embedded).structure(props);
+}
+
+/** Whether the author said nothing that a client could hold an object against. Version 2 then shows no fields at all. */
+export const isOpen = (props: Json): boolean => props[preserve] === true;
+
+const preserve = "x-kubernetes-preserve-unknown-fields";
+const embeddedMark = "x-kubernetes-embedded-resource";
+const intOrString = "x-kubernetes-int-or-string";
+
+const texts = ["description", "title", "format", "pattern"] as const;
+/** Zero counts. */
+const numbers = [
+  "maximum",
+  "minimum",
+  "maxLength",
+  "minLength",
+  "maxItems",
+  "minItems",
+  "multipleOf",
+  "maxProperties",
+  "minProperties",
+] as const;
+const flags = ["exclusiveMaximum", "exclusiveMinimum", "uniqueItems"] as const;
+const marks = [preserve, embeddedMark, intOrString] as const;
+const lists = ["x-kubernetes-list-map-keys", "x-kubernetes-validations"] as const;
+const words = ["x-kubernetes-list-type", "x-kubernetes-map-type"] as const;
+const alternatives = ["allOf", "anyOf", "oneOf"] as const;
+
+const eitherType = [{ type: "integer" }, { type: "string" }];
+
+class Publication {
+  readonly #version: OpenApiVersion;
+  readonly #embedded: EmbeddedFields;
+
+  constructor(version: OpenApiVersion, embedded: EmbeddedFields) {
+    this.#version = version;
+    this.#embedded = embedded;
+  }
+
+  structure(props: Json): Json {
+    const plain = this.#version === 2;
+    const nullable = props["nullable"] === true;
+    const out = this.#values(props);
+    if (props["default"] !== undefined && !plain) out["default"] = props["default"];
+    if (nullable && !plain) out["nullable"] = true;
+    // Upstream: version 2 has no null, and its readers refuse unknown fields of what has any structure.
+    const isVague = plain && (nullable || props[preserve] === true);
+    const { items, properties, additionalProperties } = props;
+    const hasItems = !isVague && isObject(items);
+    if (hasItems) out["items"] = this.structure(items);
+    if (!isVague && isObject(properties) && Object.keys(properties).length > 0) {
+      out["properties"] = mapObject(properties, (one) => this.structure(one));
+    }
+    if (isObject(additionalProperties)) out["additionalProperties"] = this.structure(additionalProperties);
+    else if (typeof additionalProperties === "boolean") out["additionalProperties"] = additionalProperties;
+    if (plain) this.#plainRequired(props, out);
+    const { type } = props;
+    const hasType =
+      !plain || !(nullable || (type === "array" && !hasItems) || (type === "object" && props[preserve] === true));
+    if (hasType && typeof type === "string" && type !== "") out["type"] = type;
+    if (props[embeddedMark] === true && !(plain && props[preserve] === true)) this.#embed(out);
+    return out;
+  }
+
+  /** Version 2: what may be null is left out by its readers, so it cannot be required. */
+  #plainRequired(props: Json, out: Json): void {
+    const { required } = out;
+    if (!Array.isArray(required)) return;
+    const { properties, additionalProperties } = props;
+    const mayBeNull = (name: unknown): boolean => {
+      if (out["properties"] === undefined || !isObject(properties) || typeof name !== "string") return false;
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      return isObject(property) && property["nullable"] === true;
+    };
+    const isAnyNull = isObject(additionalProperties) && additionalProperties["nullable"] === true;
+    const left = isAnyNull ? [] : required.filter((name) => !mayBeNull(name));
+    if (left.length === 0) delete out["required"];
+    else out["required"] = left;
+  }
+
+  #embed(out: Json): void {
+    const own = (out["properties"] ?? {}) as Json; // made above
+    out["properties"] = { ...own, ...this.#embedded.properties };
+    const required = (out["required"] ?? []) as readonly string[]; // as the author wrote it
+    out["required"] = [...required, ...this.#embedded.required.filter((name) => !required.includes(name))];
+  }
+
+  /** What both schemas and the alternatives inside of them may say. */
+  #values(props: Json): Json {
+    const out: Json = {};
+    for (const name of texts) if (typeof props[name] === "string" && props[name] !== "") out[name] = props[name];
+    for (const name of numbers) if (isNumber(props[name])) out[name] = props[name];
+    for (const name of flags) if (props[name] === true) out[name] = true;
+    for (const name of marks) if (props[name] === true) out[name] = true;
+    for (const name of words) if (typeof props[name] === "string") out[name] = props[name];
+    for (const name of [...lists, "required", "enum"]) {
+      const list = props[name];
+      if (Array.isArray(list) && list.length > 0) out[name] = list;
+    }
+    if (this.#version === 2) return out;
+    for (const name of alternatives) {
+      const list = props[name];
+      if (Array.isArray(list) && list.length > 0) out[name] = list.map((one: Json) => this.#alternative(one));
+    }
+    if (isObject(props["not"])) out["not"] = this.#alternative(props["not"]);
+    if (props[intOrString] === true) unfold(out);
+    return out;
+  }
+
+  /** Upstream: of alternatives, `additionalProperties` are not published. */
+  #alternative(props: Json): Json {
+    const out = this.#values(props);
+    const { items, properties, type, nullable } = props;
+    if (isObject(items)) out["items"] = this.#alternative(items);
+    if (isObject(properties) && Object.keys(properties).length > 0) {
+      out["properties"] = mapObject(properties, (one) => this.#alternative(one));
+    }
+    if (typeof type === "string" && type !== "") out["type"] = type;
+    if (props["default"] !== undefined) out["default"] = props["default"];
+    if (nullable === true) out["nullable"] = true;
+    return out;
+  }
+}
+
+/** Says in alternatives what the mark means, unless the author did. */
+function unfold(out: Json): void {
+  const { anyOf } = out;
+  const allOf = (out["allOf"] ?? []) as readonly Json[]; // made before
+  if (isEitherType(anyOf) || isEitherType(allOf[0]?.["anyOf"])) return;
+  if (anyOf === undefined) out["anyOf"] = eitherType;
+  else out["allOf"] = [{ anyOf: eitherType }, ...allOf];
+}
+
+function isEitherType(list: unknown): boolean {
+  if (!Array.isArray(list) || list.length !== 2) return false;
+  return list.every(
+    (one, at) => isObject(one) && Object.keys(one).length === 1 && one["type"] === eitherType[at]?.type,
+  );
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number" || isRawNumber(value);
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function mapObject(object: Json, change: (value: Json) => Json): Json {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as Json)])); // schemas
+}
