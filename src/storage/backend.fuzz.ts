@@ -56,7 +56,13 @@ const subjects: Subject[] = [
     name: "sqlite",
     hasLog: true,
     open: (dataDir, clock, historyBytesMax) =>
-      openSqliteBackend({ dataDir, clock, historyBytesMax, compactionIntervalMs: 0 }),
+      openSqliteBackend({
+        dataDir,
+        clock,
+        historyBytesMax,
+        compactionIntervalMs: 0,
+        faults: { sweepRuns: 4, segmentRows: 30 },
+      }),
   },
 ];
 

@@ -25,6 +25,8 @@ const backend = await openSqliteBackend({
   dataDir,
   historyBytesMax: 200_000,
   compactionIntervalMs: 0,
+  // So that a kill finds compaction half done, and tables of the log come and go.
+  faults: { sweepRuns: 3, segmentRows: 60 },
 });
 say(`open ${backend.revision}`);
 await backend.watch({

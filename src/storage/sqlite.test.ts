@@ -259,8 +259,65 @@ test("a file of another layout is refused with both numbers", async () => {
   await (await open(dataDir)).close();
   // The user version lies at byte 60 of the header.
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
-  await assert.rejects(open(dataDir), /layout 77, this program reads layout 1/);
+  await assert.rejects(open(dataDir), /layout 77, this program reads layout 2/);
 });
+
+// Layout 1 is one table of rows of any length, and nothing else.
+test("a file of layout 1 is read, written to and compacted, and is of layout 2 then", async () => {
+  const dataDir = newFolder();
+  const path = join(dataDir, "store.db");
+  const layout = (): number => readFileSync(path).readUInt32BE(60);
+  let backend = await open(dataDir, { faults: { segmentRows: 1_000_000 } });
+  await overwrite(backend, 500, 20);
+  await backend.close();
+  writeSync(openSync(path, "r+"), Buffer.from([0, 0, 0, 1]), 0, 4, 60);
+  backend = await open(dataDir, { faults: { segmentRows: 100 } });
+  assert.equal(backend.revision, 500);
+  assert.equal(layout(), 1);
+  await overwrite(backend, 500, 20);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(3)), []);
+  const old = await backend.rangeAt(pods, { at: 300 });
+  assert.equal(!isCompacted(old) && old.entries.length, 20);
+  await backend.compact(990);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(4)), []);
+  await backend.close();
+  assert.equal(layout(), 2);
+  backend = await open(dataDir);
+  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [1000, 990, 20]);
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 990 });
+  await recorder.until(10);
+  await backend.close();
+});
+
+test("commits of any size arrive, and in their order", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir);
+  const sizes = [10, 300_000, 10, 1_500_000, 200_000, 200_000, 10, 10, 700_000, 10];
+  const writes: Promise<unknown>[] = [];
+  for (const [i, size] of sizes.entries()) {
+    writes.push(backend.put(podA, i, textOf("x".repeat(size))));
+    if (i % 3 === 0) await settle();
+  }
+  await Promise.all(writes);
+  for (const [i, size] of sizes.entries()) {
+    const entry = await backend.getAt(podA, i + 1);
+    assert(entry !== undefined && !isCompacted(entry));
+    assert.equal(entry.value.length, size + `@${i + 1}`.length);
+  }
+  await backend.close();
+  backend = await open(dataDir);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(5)), []);
+  assert.equal(backend.revision, sizes.length);
+  await backend.close();
+});
+
+/** Writes `count` times to `keys` keys in turn. */
+async function overwrite(backend: SqliteBackend, count: number, keys: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const key = `${pods}shop/${i % keys}`;
+    await putText(backend, key, backend.get(key)?.revision ?? 0, "x".repeat(500));
+  }
+}
 
 test("a key that expires does so after a restart, too", async () => {
   const dataDir = newFolder();

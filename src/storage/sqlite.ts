@@ -224,11 +224,12 @@ interface Link {
 
 function startWorker(start: WorkerStart): Link {
   // In the source tree this file and the worker end in .ts, in the package in .js.
-  const url = new URL(`./sqlite/worker${extname(import.meta.url)}`, import.meta.url);
+  const extension = extname(import.meta.url);
+  const url = new URL(`./sqlite/worker${extension}`, import.meta.url);
   const worker = new Worker(url, {
     workerData: start,
-    // Not the flags of this process: the worker needs none.
-    execArgv: [],
+    // Not the flags of this process.
+    execArgv: extension === ".ts" ? ["--conditions=source"] : [],
     name: "binnacle-storage",
     // All it allocates is short-lived. Measured: 30 MB less after loading 100,000 objects, no slower.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },

@@ -1,12 +1,13 @@
 /**
- * The only user of `node:sqlite`: one file with an append-only log of versions, opened by one process at a time.
+ * The only user of `node:sqlite`, with `segments.ts`: one file with an append-only log of versions, opened by one
+ * process at a time.
  *
  *     log: revision | key | previous | created | expires | deleted | checksum | value
  *          5          a     0          5         0         0         …          v1      put a
  *          7          a     5          5         0         0         …          v2      put a: `previous` is what it replaced
  *          9          a     7          5         0         1         …          v3      delete a; v3 is for the event
- *     compact to 8: 7 replaced 5, so row 5 goes.  compact to 9: 9 replaced 7 and is a deletion, so 7 and 9 go, in one
- *     transaction. `previous` alone says what may go: no index over keys is needed, and an append stays an append.
+ *     compact to 8: 7 replaced 5, so row 5 goes.  compact to 9: 9 replaced 7 and is a deletion, so 7 and 9 go.
+ *     `previous` alone says what may go: no index over keys is needed, and an append stays an append.
  *
  * Synchronous by nature; it is called from the worker, and from `restore.ts`. A reading statement is never left open
  * between calls (`live` apart), since it would hold up the checkpoint of the write-ahead log.
@@ -17,13 +18,21 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { crc32 } from "node:zlib";
 
 import { type Revision, StorageFailure } from "../backend.ts";
+import { RevisionSet } from "./revision-set.ts";
+import { rowColumns, Segments } from "./segments.ts";
 
-/** Layout of the tables; a file with another number is refused. */
-export const schemaVersion = 1;
+/**
+ * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
+ * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one.
+ */
+export const schemaVersion = 2;
+const schemaVersionMin = 1;
 /** "BNCL": tells our files from other people's. */
 const applicationId = 0x424e434c;
 const checkpointPages = 200;
+/** 1 MiB. */
 const sparePages = 256;
+const scanRows = 2048;
 /** How long to wait for a process that has just been killed to let go. */
 const busyTimeoutMs = 1000;
 
@@ -43,10 +52,18 @@ export interface LogRow {
 /** A row without its value. */
 export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted">;
 
-/** Numbers beside the log. `compacted`: oldest revision that can be read; `swept`: rows up to it have been cleaned. */
+/** A row of which only the revisions are wanted: `revision`, `previous`, `deleted`. */
+export type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
+
+/** Numbers beside the log, 0 where there is none. */
 export interface LogMarks {
+  /** Oldest revision that can be read. */
   readonly compacted: Revision;
+  /** What rows up to it replaced is gone, and deletions up to it are. */
   readonly swept: Revision;
+  /** Where `swept` will be when the sweep under way is done; of what that one drops, all up to `dropped` is gone. */
+  readonly sweeping: Revision;
+  readonly dropped: Revision;
 }
 
 interface StoredRow extends LogRow {
@@ -57,20 +74,25 @@ export function logFilePath(dataDir: string): string {
   return join(dataDir, "store.db");
 }
 
+export interface LogFileOptions {
+  /** Durable only after `finish`. */
+  readonly scratch?: boolean;
+  /** Rows of one table; only for tests. */
+  readonly segmentRows?: number | undefined;
+}
+
 export class LogFile {
   readonly #database: DatabaseSync;
-  readonly #insert: StatementSync;
-  readonly #one: StatementSync;
-  readonly #changes: StatementSync;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
   readonly #setMark: StatementSync;
-  readonly #drop: StatementSync;
+  readonly #segments: Segments;
 
   /**
    * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
-   * `StorageFailure` when another process holds it, or it is damaged, or of another version. A `scratch` file is
-   * durable only after `finish`.
+   * `StorageFailure` when another process holds it, or it is damaged, or of another version.
    */
-  constructor(path: string, scratch = false) {
+  constructor(path: string, { scratch = false, segmentRows }: LogFileOptions = {}) {
     try {
       makePrivateFile(path);
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs });
@@ -80,13 +102,10 @@ export class LogFile {
     try {
       this.#prepareFile(path);
       if (scratch) this.#database.exec("PRAGMA synchronous = OFF");
-      this.#insert = this.#database.prepare("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-      this.#one = this.#database.prepare("SELECT * FROM log WHERE revision = ?");
-      this.#changes = this.#database.prepare(
-        "SELECT revision, key, previous, deleted FROM log WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?",
-      );
+      this.#begin = this.#database.prepare("BEGIN IMMEDIATE");
+      this.#commit = this.#database.prepare("COMMIT");
       this.#setMark = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
-      this.#drop = this.#database.prepare("DELETE FROM log WHERE revision = ?");
+      this.#segments = new Segments(this.#database, segmentRows);
     } catch (error) {
       this.#database.close();
       throw explain(error, path);
@@ -95,67 +114,120 @@ export class LogFile {
 
   /** Revision of the youngest row, or of the compaction that removed it. */
   get lastRevision(): Revision {
-    const row = this.#database.prepare("SELECT max(revision) AS last FROM log").get();
-    return Math.max(Number(row?.["last"] ?? 0), this.marks.compacted);
+    return Math.max(this.#segments.lastRevision, this.marks.compacted);
   }
 
   get marks(): LogMarks {
     const rows = this.#database.prepare("SELECT name, value FROM marks").all();
     const mark = (name: string): number => Number(rows.find((row) => row["name"] === name)?.["value"] ?? 0);
-    return { compacted: mark("compacted"), swept: mark("swept") };
+    return {
+      compacted: mark("compacted"),
+      swept: mark("swept"),
+      sweeping: mark("sweeping"),
+      dropped: mark("dropped"),
+    };
   }
 
   /** Runs `work` in one transaction that is durable when this returns. An error rolls back and is thrown on. */
   transaction(work: () => void): void {
-    this.#database.exec("BEGIN IMMEDIATE");
+    this.#begin.run();
     try {
       work();
-      this.#database.exec("COMMIT");
+      this.#commit.run();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      try {
+        this.#segments.reload();
+      } catch {
+        // The file is beyond reading, as the error under way says.
+      }
       throw error;
     }
   }
 
+  /**
+   * A transaction that may be lost with the power until the next synced one, never without what came after it: for
+   * what can be done again.
+   */
+  unsynced(work: () => void): void {
+    this.#database.exec("PRAGMA synchronous = NORMAL");
+    try {
+      this.transaction(work);
+    } finally {
+      this.#database.exec("PRAGMA synchronous = FULL");
+    }
+  }
+
+  /** Adds a row; outside of a transaction it is durable when this returns. */
   append(row: LogRow): void {
     const { revision, key, previous, created, expires, deleted, value } = row;
-    this.#insert.run(revision, key, previous, created, expires, deleted, checksumOf(row), value);
+    if (this.#segments.isFull) {
+      if (this.#database.isTransaction) this.#openSegment();
+      else this.unsynced(() => this.#openSegment());
+    }
+    this.#segments.append(revision, key, previous, created, expires, deleted, checksumOf(row), value);
   }
 
   setMark(name: keyof LogMarks, revision: Revision): void {
+    // The mark that older programs do not know.
+    if (name === "sweeping") this.#leaveLayout1();
     this.#setMark.run(name, revision);
-  }
-
-  drop(revision: Revision): void {
-    this.#drop.run(revision);
   }
 
   /** The row written at `revision`. */
   row(revision: Revision): LogRow | undefined {
-    const row = this.#one.get(revision);
+    const row = this.#segments.row(revision);
     return row === undefined ? undefined : checked(row);
   }
 
   /** Every version that is current, in the order of revisions. The caller must not write in between. */
   *live(): Generator<LogRow> {
-    // A row is current unless a later one replaced it. The list of replaced ones is built once.
-    const rows = this.#database.prepare(
-      "SELECT * FROM log WHERE deleted = 0 AND revision NOT IN (SELECT previous FROM log) ORDER BY revision",
-    );
-    for (const row of rows.iterate()) yield checked(row);
+    // A row is current unless a later one replaced it.
+    const replaced = new RevisionSet();
+    for (let at = 0; ; ) {
+      const page = this.replaced(at, Number.MAX_SAFE_INTEGER, scanRows);
+      for (const [, previous] of page) if (previous !== 0) replaced.add(previous);
+      if (page.length < scanRows) break;
+      at = page.at(-1)![0];
+    }
+    for (const row of this.#segments.all()) {
+      // Safe: the columns are declared so, and tables are strict.
+      if (row["deleted"] === 0 && !replaced.has(row["revision"] as Revision)) yield checked(row);
+    }
   }
 
   /** The first `limit` rows in (after, upTo], without their values. */
   changes(after: Revision, upTo: Revision, limit: number): LogChange[] {
     // Safe: the columns are declared so, and tables are strict.
-    return this.#changes.all(after, upTo, limit) as unknown as LogChange[];
+    return this.#segments.page("revision, key, previous, deleted", false, after, upTo, limit) as LogChange[];
   }
 
-  /** Gives up to `pages` unused pages back to the file system, but keeps a few for the next writes; whether to go on. */
+  /** The first `limit` rows in (after, upTo], revisions only. */
+  replaced(after: Revision, upTo: Revision, limit: number): Replacement[] {
+    // Safe: the columns are declared so, and tables are strict.
+    return this.#segments.page("revision, previous, deleted", true, after, upTo, limit) as Replacement[];
+  }
+
+  /** The tables that rows lie in, for `sweep`. Changed in `transaction` or `unsynced` only. */
+  get segments(): Segments {
+    return this.#segments;
+  }
+
+  /** Pages of 4 KiB: those in use, and all. */
+  get size(): { readonly used: number; readonly total: number } {
+    const total = this.#pragma("page_count");
+    return { used: total - this.#pragma("freelist_count"), total };
+  }
+
+  /**
+   * Gives up to `pages` unused pages back to the file system, as long as more are unused than used and a few: those
+   * are for the next writes. Whether to go on.
+   */
   shrink(pages: number): boolean {
-    const spare = Math.max(sparePages, this.#pragma("page_count") / 10);
-    if (this.#pragma("freelist_count") <= spare) return false;
-    this.#database.exec(`PRAGMA incremental_vacuum(${pages})`);
+    const { used, total } = this.size;
+    const excess = total - 2 * used - sparePages;
+    if (excess <= 0) return false;
+    this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${Math.min(pages, excess)})`));
     return true;
   }
 
@@ -174,6 +246,15 @@ export class LogFile {
     this.#database.close();
   }
 
+  #openSegment(): void {
+    this.#leaveLayout1();
+    this.#segments.open();
+  }
+
+  #leaveLayout1(): void {
+    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
+  }
+
   #pragma(name: string): number {
     return Number(Object.values(this.#database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
   }
@@ -186,7 +267,7 @@ export class LogFile {
     const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
     if (!isNew && found !== applicationId) throw new StorageFailure(`${path} is not a store of this program`);
     const version = this.#pragma("user_version");
-    if (!isNew && version !== schemaVersion) {
+    if (!isNew && (version < schemaVersionMin || version > schemaVersion)) {
       throw new StorageFailure(
         `${path} has layout ${version}, this program reads layout ${schemaVersion}: use the version that wrote it`,
       );
@@ -203,10 +284,7 @@ export class LogFile {
       return;
     }
     database.exec(`BEGIN IMMEDIATE;
-      CREATE TABLE log (
-        revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, created INTEGER NOT NULL,
-        expires INTEGER NOT NULL, deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
-      ) STRICT;
+      CREATE TABLE log ${rowColumns};
       CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
       INSERT INTO marks VALUES ('compacted', 0), ('swept', 0);
       PRAGMA application_id = ${applicationId};

@@ -15,6 +15,10 @@ export interface StorageFaults {
   readonly pagesLeft?: number;
   /** Every commit takes this much longer. */
   readonly commitDelayMs?: number;
+  /** A step of compaction drops rows at this many places at most, or moves so many. */
+  readonly sweepRuns?: number;
+  /** A table of the log is full with so many rows. */
+  readonly segmentRows?: number;
 }
 
 /** What the worker is started with. */

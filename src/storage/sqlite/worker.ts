@@ -2,12 +2,13 @@
  * The thread that owns the log file. Writes come first: whatever has arrived while a transaction ran is the next one.
  * Between commits it answers questions a slice at a time, so that no question holds up a write for more than a few
  * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
- *
- * It imports nothing from other folders, so that it starts from source and from the package alike.
+ * Compaction rests between its steps: a thread has no other clock than the machine's.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+
+import { systemClock } from "#std/clock.ts";
 
 import type { Revision } from "../backend.ts";
 import { type LogChange, LogFile, logFilePath } from "./log-file.ts";
@@ -20,6 +21,7 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
+import { isDropped, sweep } from "./sweep.ts";
 
 /** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
 const loadBytes = 1024 * 1024;
@@ -27,8 +29,9 @@ const loadMarginBytes = 64 * 1024;
 const loadsUnderWay = 3;
 const transactionBytesMax = 8 * 1024 * 1024;
 const sliceRows = 512;
-const compactionRows = 256;
-const shrinkPages = 128;
+const copyRows = 256;
+/** After a step of compaction the thread rests so many times as long, so that writes and the disk hardly feel it. */
+const restFactor = 3;
 /** Bounds of one page of old events. */
 const pageEvents = 200;
 const pageBytes = 256 * 1024;
@@ -40,24 +43,33 @@ const { dataDir, faults } = workerData as WorkerStart;
 
 type Slices<T> = Generator<undefined, T>;
 
+type Asked<K extends Question["kind"]> = Extract<Question, { kind: K }>;
+
 interface Job {
   readonly id: number;
   readonly slices: Slices<Answers[keyof Answers]>;
-  /** Whether it takes turns with its like. */
-  readonly exclusive: boolean;
+  /** Whether the thread rests after every step of it. */
+  readonly isGentle: boolean;
 }
 
 let file: LogFile;
 let commits: Uint8Array[] = [];
+/** Jobs that go a step each in turn, and those of which only the first goes. */
 let jobs: Job[] = [];
+let turns: Job[] = [];
+/** Until when (of the clock) the first of `turns` rests. */
+let restUntil = 0;
+let isTurn = false;
 let commitCount = 0;
 let hasFailed = false;
-let isScheduled = false;
+/** The next step of a job: an immediate, or a timer while there is only one that rests. */
+let nextStep: NodeJS.Immediate | undefined;
+let cancelNextStep: () => void = () => undefined;
 
 try {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const isNew = !existsSync(logFilePath(dataDir));
-  file = new LogFile(logFilePath(dataDir));
+  file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
   if (isNew) syncFolder(dataDir);
   const revision = file.lastRevision;
   tell({ kind: "opening", revision, compacted: file.marks.compacted });
@@ -129,7 +141,7 @@ function* load(revision: Revision): Generator<undefined, void, ArrayBuffer | und
 function receive(first: ToWorker): void {
   for (let message: ToWorker | undefined = first; message !== undefined; ) {
     if (message.kind === "commit") commits.push(message.rows);
-    else if (message.kind === "ask") jobs.push(jobOf(message.id, message.question));
+    else if (message.kind === "ask") take(message.id, message.question);
     // Safe: only `sqlite.ts` writes to this port.
     message = receiveMessageOnPort(port)?.message as ToWorker | undefined;
   }
@@ -138,13 +150,16 @@ function receive(first: ToWorker): void {
 }
 
 function schedule(): void {
-  if (isScheduled || jobs.length === 0) return;
-  isScheduled = true;
-  setImmediate(() => {
-    isScheduled = false;
-    runSlice();
-    schedule();
-  });
+  if (nextStep !== undefined) return;
+  cancelNextStep();
+  const waitMs = stepWaitMs();
+  if (waitMs === 0) {
+    nextStep = setImmediate(() => {
+      nextStep = undefined;
+      runStep();
+      schedule();
+    });
+  } else if (Number.isFinite(waitMs)) cancelNextStep = systemClock.after(waitMs, schedule);
 }
 
 function commitAll(): void {
@@ -185,44 +200,65 @@ function commit(batch: readonly Uint8Array[]): void {
   tell({ kind: "committed", revision, buffers }, buffers);
 }
 
-/** Lets one job go one step. */
-function runSlice(): void {
-  // Only the first of the jobs that take turns may go.
-  const index = jobs.findIndex((job, i) => !job.exclusive || jobs.findIndex((other) => other.exclusive) === i);
-  const [job] = jobs.splice(index, 1);
+/** How long until a job may go on: not at all, for ever, or while the only one rests. */
+function stepWaitMs(): number {
+  if (jobs.length > 0) return 0;
+  if (turns.length === 0) return Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.ceil(restUntil - systemClock.monotonic()));
+}
+
+/** Lets one job go one step: the first of `turns` and one of the others, by turns. */
+function runStep(): void {
+  const start = systemClock.monotonic();
+  isTurn = turns.length > 0 && start >= restUntil && (jobs.length === 0 || !isTurn);
+  const job = isTurn ? turns[0] : jobs.shift();
   if (job === undefined) return;
+  const isDone = step(job);
+  if (!isTurn) {
+    if (!isDone) jobs.push(job);
+    return;
+  }
+  if (isDone) turns.shift();
+  if (job.isGentle) restUntil = isDone ? 0 : start + (systemClock.monotonic() - start) * (1 + restFactor);
+}
+
+/** Whether the job is done, and has been answered. */
+function step(job: Job): boolean {
   try {
-    const step = job.slices.next();
-    if (step.done !== true) {
-      // To the end of the line, but before other jobs that wait for their turn.
-      const behind = job.exclusive ? jobs.findIndex((other) => other.exclusive) : -1;
-      jobs.splice(behind === -1 ? jobs.length : behind, 0, job);
-      return;
-    }
-    const answer = step.value;
+    const result = job.slices.next();
+    if (result.done !== true) return false;
+    const answer = result.value;
     const rows = answer !== undefined && "rows" in answer ? answer.rows : undefined;
     tell({ kind: "answer", id: job.id, answer }, rows === undefined ? [] : [rows.buffer as ArrayBuffer]);
   } catch (error) {
     tell({ kind: "error", id: job.id, message: messageOf(error) });
   }
+  return true;
 }
 
-function jobOf(id: number, question: Question): Job {
+function take(id: number, question: Question): void {
   switch (question.kind) {
     case "events":
-      return { id, slices: events(question.prefix, question.exact, question.after, question.upTo), exclusive: false };
+      jobs.push({ id, slices: events(question), isGentle: false });
+      break;
     case "undo":
-      return { id, slices: undo(question.from, question.to, question.after, question.upTo), exclusive: false };
+      jobs.push({ id, slices: undo(question), isGentle: false });
+      break;
     case "versions":
-      return { id, slices: versions(question.revisions), exclusive: false };
+      jobs.push({ id, slices: versions(question.revisions), isGentle: false });
+      break;
     case "compact":
-      return { id, slices: compact(question.revision), exclusive: true };
+      turns.push({ id, slices: compact(question.revision), isGentle: true });
+      break;
     case "digest":
-      return { id, slices: digest(question.revision), exclusive: true };
+      turns.push({ id, slices: digest(question.revision), isGentle: false });
+      break;
     case "backup":
-      return { id, slices: backup(question.file), exclusive: true };
+      turns.push({ id, slices: backup(question.file), isGentle: false });
+      break;
     case "close":
-      return { id, slices: close(), exclusive: false };
+      jobs.push({ id, slices: close(), isGentle: false });
+      break;
   }
 }
 
@@ -238,7 +274,7 @@ function* eachChange(after: Revision, upTo: Revision, visit: (change: LogChange)
   }
 }
 
-function* events(prefix: string, exact: boolean, after: Revision, upTo: Revision): Slices<Answers["events"]> {
+function* events({ prefix, exact, after, upTo }: Asked<"events">): Slices<Answers["events"]> {
   const writer = new RowWriter(pageBytes);
   let count = 0;
   let reached = upTo;
@@ -261,7 +297,7 @@ function* events(prefix: string, exact: boolean, after: Revision, upTo: Revision
   return { rows: isGone ? undefined : writer.take(), reached };
 }
 
-function* undo(from: string, to: string | undefined, after: Revision, upTo: Revision): Slices<Answers["undo"]> {
+function* undo({ from, to, after, upTo }: Asked<"undo">): Slices<Answers["undo"]> {
   const first = new Map<string, Revision>();
   yield* eachChange(after, upTo, ({ key, previous }) => {
     if (key >= from && (to === undefined || key < to) && !first.has(key)) first.set(key, previous);
@@ -280,33 +316,17 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
   return { rows: writer.take() };
 }
 
-function* compact(revision: Revision): Slices<undefined> {
-  const { compacted, swept } = file.marks;
-  if (revision > compacted) file.transaction(() => file.setMark("compacted", revision));
-  for (let at = swept; at < revision; ) {
-    yield;
-    const page = file.changes(at, revision, compactionRows);
-    at = page.length < compactionRows ? revision : page.at(-1)!.revision;
-    file.transaction(() => {
-      for (const change of page) {
-        if (change.previous !== 0) file.drop(change.previous);
-        // Invariant: what a deletion hides goes no later than the deletion itself.
-        if (change.deleted !== 0) file.drop(change.revision);
-      }
-      file.setMark("swept", at);
-    });
-  }
-  do yield;
-  while (file.shrink(shrinkPages));
-  return undefined;
+function compact(revision: Revision): Slices<undefined> {
+  const { sweepRuns } = faults;
+  return sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
 }
 
 /**
  * Count and sum of the revisions current at `revision`. Each row adds itself (unless a deletion) and takes away what
- * it replaced; rows that were swept have lost what they replaced already.
+ * it replaced, unless that has been dropped.
  */
 function* digest(revision: Revision): Slices<Answers["digest"]> {
-  const { swept } = file.marks;
+  const { marks } = file;
   let keys = 0;
   let sum = 0;
   yield* eachChange(0, revision, (change) => {
@@ -314,7 +334,7 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
       keys++;
       sum += change.revision;
     }
-    if (change.previous !== 0 && change.revision > swept) {
+    if (change.previous !== 0 && !isDropped(marks, change.revision, change.previous)) {
       keys--;
       sum -= change.previous;
     }
@@ -335,17 +355,17 @@ function* backup(target: string): Slices<undefined> {
   });
   const partial = `${target}.partial`;
   rmSync(partial, { force: true });
-  const copy = new LogFile(partial, true);
+  const copy = new LogFile(partial, { scratch: true });
   let isFinished = false;
   try {
     for (let at = 0; at < revision; ) {
-      const page = file.changes(at, revision, compactionRows);
+      const page = file.changes(at, revision, copyRows);
       copy.transaction(() => {
         for (const change of page) {
           if (change.deleted === 0 && !replaced.has(change.revision)) copy.append(file.row(change.revision)!);
         }
       });
-      at = page.length < compactionRows ? revision : page.at(-1)!.revision;
+      at = page.length < copyRows ? revision : page.at(-1)!.revision;
       yield;
     }
     copy.transaction(() => {
@@ -368,8 +388,9 @@ function* backup(target: string): Slices<undefined> {
 /** The last question: everything given before it is durable. */
 function* close(): Slices<undefined> {
   yield;
-  for (const job of jobs) job.slices.return(undefined);
+  for (const job of [...jobs, ...turns]) job.slices.return(undefined);
   jobs = [];
+  turns = [];
   file.close();
   port.close();
   return undefined;

@@ -1,0 +1,328 @@
+/**
+ * Where the rows of the log lie: tables of a few thousand rows each, one after the other in the order of revisions,
+ * because a table is emptied as a whole at a tenth of the price of its rows one by one.
+ *
+ *     log   1 …… 4096 | log_1   4097 …… 8192 | log_2   8193 ……          appended to; full, another is opened behind it
+ *     what lives on of log_1 moves to the end of log, from the front, and the border between them with it:
+ *     log   1 …… 5000 | log_1   5001 …… 8192 | log_2   8193 ……          rows of log_1 before its start count no more
+ *     log   1 …… 8192 | log_2   8193 ……                                 log_1 is emptied, and kept for later
+ *
+ * In layout 1 there is one table of any length, `log`, and no list; the list is made when the second one is opened.
+ * Used by `log-file.ts` only, which has the transactions.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+import type { Revision } from "../backend.ts";
+import type { RevisionSet } from "./revision-set.ts";
+
+/** Columns of every table of rows, in the order of `append`. */
+export const rowColumns = `(
+  revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, created INTEGER NOT NULL,
+  expires INTEGER NOT NULL, deleted INTEGER NOT NULL, checksum INTEGER NOT NULL, value BLOB NOT NULL
+) STRICT`;
+
+/** The size at which a table is full: emptying it is a matter of milliseconds. */
+const defaultRowsMax = 4096;
+const bytesMax = 8 * 1024 * 1024;
+/** A table that lost more than this part of its rows, or has less than this part of a full one, is emptied. */
+const worthKeeping = 1 / 2;
+const worthKeepingOfFull = 1 / 4;
+
+/** One table, with the rows from `start` to the next one's start. */
+interface Segment {
+  readonly id: number;
+  readonly table: string;
+  start: Revision;
+  rows: number;
+  /** Of values; after moves an estimate. */
+  bytes: number;
+  /** Whether rows before `start` are still there. */
+  hasRest: boolean;
+}
+
+/** One table as a sweep sees it. */
+export interface SegmentView {
+  readonly first: Revision;
+  /** Infinite for the one that is appended to. */
+  readonly last: Revision;
+  readonly rows: number;
+  readonly hasRest: boolean;
+}
+
+export class Segments {
+  readonly #database: DatabaseSync;
+  readonly #rowsMax: number;
+  readonly #bytesMax: number;
+  readonly #statements = new Map<string, StatementSync>();
+  /** In order; the last one is appended to. */
+  #list: Segment[] = [];
+  /** Empty tables for later use. */
+  #spare: number[] = [];
+  #insert!: StatementSync;
+  #hasTable = false;
+
+  constructor(database: DatabaseSync, rowsMax = defaultRowsMax) {
+    this.#database = database;
+    this.#rowsMax = rowsMax;
+    this.#bytesMax = bytesMax;
+    this.reload();
+  }
+
+  /** Reads the list again, after a transaction that was undone. */
+  reload(): void {
+    const database = this.#database;
+    this.#hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'segments'").get() !== undefined;
+    const rows = this.#hasTable
+      ? database.prepare("SELECT id, start, rows, bytes FROM segments ORDER BY start").all()
+      : [{ id: 0, start: 0, rows: 0, bytes: 0 }];
+    this.#list = [];
+    this.#spare = [];
+    for (const row of rows) {
+      const id = Number(row["id"]);
+      const start = Number(row["start"]);
+      if (start === spareStart) {
+        this.#spare.push(id);
+        continue;
+      }
+      const table = tableOf(id);
+      const least = Number(database.prepare(`SELECT min(revision) AS least FROM ${table}`).get()?.["least"] ?? start);
+      const counts = { rows: Number(row["rows"]), bytes: Number(row["bytes"]) };
+      this.#list.push({ id, table, start, ...counts, hasRest: least < start });
+    }
+    const open = this.#list.at(-1)!;
+    // Of the one that is appended to the list does not know.
+    const counted = database
+      .prepare(`SELECT count(*) AS rows, sum(length(value)) AS bytes FROM ${open.table} WHERE revision >= ?`)
+      .get(open.start);
+    open.rows = Number(counted?.["rows"]);
+    open.bytes = Number(counted?.["bytes"] ?? 0);
+    this.#insert = this.#prepareInsert();
+  }
+
+  get lastRevision(): Revision {
+    for (const segment of this.#list.toReversed()) {
+      const row = this.#database.prepare(`SELECT max(revision) AS last FROM ${segment.table}`).get();
+      const last = Number(row?.["last"] ?? 0);
+      if (last >= segment.start) return last;
+    }
+    return 0;
+  }
+
+  /** Whether the next `append` should be preceded by `open`. */
+  get isFull(): boolean {
+    const last = this.#list.at(-1)!;
+    return last.rows >= this.#rowsMax || last.bytes >= this.#bytesMax;
+  }
+
+  /** Opens another table for what is appended from now on. In a transaction only. */
+  open(): void {
+    this.#makeList();
+    const last = this.#list.at(-1)!;
+    this.#save(last);
+    this.#list.push(this.#newSegment(this.lastRevision + 1));
+    this.#insert = this.#prepareInsert();
+  }
+
+  append(...columns: [Revision, string, Revision, Revision, number, number, number, Uint8Array]): void {
+    this.#insert.run(...columns);
+    const last = this.#list.at(-1)!;
+    last.rows++;
+    last.bytes += columns[7].length;
+  }
+
+  row(revision: Revision): ReturnType<StatementSync["get"]> {
+    const segment = this.#list[this.#indexOf(revision)];
+    if (segment === undefined) return undefined;
+    return this.#statement(`SELECT * FROM ${segment.table} WHERE revision = ?`).get(revision);
+  }
+
+  /** The first `limit` rows in (after, upTo] of these columns, as objects or arrays. */
+  page(columns: string, asArrays: boolean, after: Revision, upTo: Revision, limit: number): unknown[] {
+    let rows: unknown[] = [];
+    for (let i = Math.max(0, this.#indexOf(after + 1)); i < this.#list.length && rows.length < limit; i++) {
+      const { table, start } = this.#list[i]!;
+      if (start > upTo) break;
+      const select = this.#statement(
+        `SELECT ${columns} FROM ${table} WHERE revision >= ? AND revision <= ? ORDER BY revision LIMIT ?`,
+      );
+      select.setReturnArrays(asArrays);
+      const last = Math.min(upTo, this.#lastOf(i));
+      const found = select.all(Math.max(after + 1, start), last, limit - rows.length) as unknown[];
+      rows = rows.length === 0 ? found : rows.concat(found);
+    }
+    return rows;
+  }
+
+  /** All rows in order. Nothing may be written before the last one was had. */
+  *all(): Generator<NonNullable<ReturnType<StatementSync["get"]>>> {
+    for (const [i, { table, start }] of this.#list.entries()) {
+      const select = this.#database.prepare(
+        `SELECT * FROM ${table} WHERE revision >= ? AND revision <= ? ORDER BY revision`,
+      );
+      yield* select.iterate(start, this.#lastOf(i));
+    }
+  }
+
+  /** The table that has, or would have, this revision, or the first one after it. */
+  at(revision: Revision): SegmentView {
+    const index = Math.max(0, this.#indexOf(revision));
+    const { start, rows, hasRest } = this.#list[index]!;
+    return { first: start, last: this.#lastOf(index), rows, hasRest };
+  }
+
+  /** Whether so few rows would be left that they had better move, and the table be emptied. */
+  isWorthEmptying({ last, rows, hasRest }: SegmentView, dead: number): boolean {
+    if (last === Number.POSITIVE_INFINITY) return false;
+    // One of layout 1 may be of any length.
+    if (rows > this.#rowsMax * 2) return false;
+    return hasRest || rows - dead <= Math.max(rows * worthKeeping, this.#rowsMax * worthKeepingOfFull);
+  }
+
+  /** Drops the rows of these ranges, all in one table. In a transaction only. */
+  drop(ranges: readonly (readonly [from: Revision, to: Revision])[]): void {
+    const segment = this.#list[this.#indexOf(ranges[0]![0])]!;
+    const statement = this.#statement(`DELETE FROM ${segment.table} WHERE revision BETWEEN ? AND ?`);
+    for (const [from, to] of ranges) this.#lose(segment, Number(statement.run(from, to).changes));
+    this.#save(segment);
+  }
+
+  /**
+   * Moves rows of the table that starts with `first` to the end of the one before it, or of a new one between the
+   * two: those that are not dead, from `limit` places, or `limit` of them. Returns the revision reached, after which
+   * the table now starts; when that is the last one, the table has been emptied. In a transaction only.
+   */
+  move(first: Revision, dead: RevisionSet, limit: number): Revision {
+    const index = this.#indexOf(first);
+    const segment = this.#list[index]!;
+    const last = this.#lastOf(index);
+    let reached = first - 1;
+    let moved = 0;
+    for (let places = 0; places < limit && moved < limit && reached < last; places++) {
+      const from = dead.nextAbsent(reached + 1);
+      if (from > last) {
+        reached = last;
+        break;
+      }
+      const to = Math.min((dead.next(from) ?? last + 1) - 1, last);
+      const copied = this.#copy(segment, from, to, limit - moved);
+      reached = copied.reached;
+      moved += copied.rows;
+    }
+    if (reached === last) {
+      this.#empty(segment);
+    } else {
+      segment.start = reached + 1;
+      segment.hasRest = true;
+      this.#save(segment);
+    }
+    return reached;
+  }
+
+  /** Copies up to `limit` rows in [first, last] to the table before; returns the last revision that is done. */
+  #copy(from: Segment, first: Revision, last: Revision, limit: number): { reached: Revision; rows: number } {
+    const revisions = this.#statement(
+      `SELECT revision FROM ${from.table} WHERE revision >= ? AND revision <= ? ORDER BY revision LIMIT ?`,
+    ).all(first, last, limit);
+    if (revisions.length === 0) return { reached: last, rows: 0 };
+    // Safe: the column is declared so, and tables are strict.
+    const reached = revisions.length < limit ? last : (revisions.at(-1)!["revision"] as Revision);
+    const bytes = (from.bytes / Math.max(1, from.rows)) * revisions.length;
+    let to = this.#list[this.#list.indexOf(from) - 1];
+    if (to === undefined || to.rows + revisions.length > this.#rowsMax || to.bytes + bytes > this.#bytesMax) {
+      this.#makeList();
+      to = this.#newSegment(from.start);
+      this.#list.splice(this.#list.indexOf(from), 0, to);
+    }
+    this.#statement(`INSERT INTO ${to.table} SELECT * FROM ${from.table} WHERE revision >= ? AND revision <= ?`).run(
+      first,
+      reached,
+    );
+    // No two tables start alike. Its size stays what it was, by which that of the rows is estimated.
+    from.start = reached + 1;
+    to.rows += revisions.length;
+    to.bytes += bytes;
+    this.#save(to);
+    return { reached, rows: revisions.length };
+  }
+
+  #lose(segment: Segment, rows: number): void {
+    segment.bytes -= (segment.bytes / Math.max(1, segment.rows)) * rows;
+    segment.rows -= rows;
+  }
+
+  #empty(segment: Segment): void {
+    this.#makeList();
+    // Without a condition, and so without looking at rows.
+    this.#statement(`DELETE FROM ${segment.table}`).run();
+    this.#list.splice(this.#list.indexOf(segment), 1);
+    this.#spare.push(segment.id);
+    this.#saveRow(segment.id, spareStart, 0, 0);
+  }
+
+  #newSegment(start: Revision): Segment {
+    let id = this.#spare.pop();
+    if (id === undefined) {
+      id = 1 + this.#list.reduce((highest, segment) => Math.max(highest, segment.id), 0);
+      this.#database.exec(`CREATE TABLE ${tableOf(id)} ${rowColumns}`);
+    }
+    const segment: Segment = { id, table: tableOf(id), start, rows: 0, bytes: 0, hasRest: false };
+    this.#save(segment);
+    return segment;
+  }
+
+  #makeList(): void {
+    if (this.#hasTable) return;
+    this.#database.exec(
+      `CREATE TABLE segments (
+         id INTEGER PRIMARY KEY, start INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL
+       ) STRICT`,
+    );
+    this.#hasTable = true;
+    for (const segment of this.#list) this.#save(segment);
+  }
+
+  #save({ id, start, rows, bytes }: Segment): void {
+    if (this.#hasTable) this.#saveRow(id, start, rows, Math.round(bytes));
+  }
+
+  #saveRow(id: number, start: Revision, rows: number, bytes: number): void {
+    this.#statement("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)").run(id, start, rows, bytes);
+  }
+
+  /** Index of the last table that starts at or before `revision`; -1 if none does. */
+  #indexOf(revision: Revision): number {
+    let low = 0;
+    for (let high = this.#list.length; low < high; ) {
+      const middle = (low + high) >>> 1;
+      if (this.#list[middle]!.start <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  #lastOf(index: number): Revision {
+    const next = this.#list[index + 1];
+    return next === undefined ? Number.POSITIVE_INFINITY : next.start - 1;
+  }
+
+  #prepareInsert(): StatementSync {
+    return this.#database.prepare(`INSERT INTO ${this.#list.at(-1)!.table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= statementsMax) this.#statements.clear();
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+const spareStart = -1;
+const statementsMax = 100;
+
+function tableOf(id: number): string {
+  return id === 0 ? "log" : `log_${id}`;
+}

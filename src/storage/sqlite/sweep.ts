@@ -1,0 +1,111 @@
+/**
+ * Compaction of the log: drops the versions that no reader after a revision can ask for, and gives space back.
+ *
+ * What may go is found by reading the changes once, kept as one bit per revision, and dropped table by table
+ * (`segments.ts`), oldest first. A table that loses most of its rows is emptied as a whole, which costs a tenth of
+ * dropping them, after the others have moved to the table before it; where most rows stay, the dead are dropped one by
+ * one. Oldest first is also what makes it safe to be cut short: a row names the older one it replaced, so whatever
+ * replaced a row that is still there is there itself.
+ *
+ *     log: 5 put a | 6 put b | 7 put a (previous 5) | 8 delete b (previous 6) | 9 put a (previous 7)
+ *     sweep to 8: dead are 5, 6 and 8.  Dropped up to 5, then killed: 6, 7, 8 and 9 still say that 6 and 8 may go,
+ *     and the mark says that what 7 replaced is gone already.
+ *
+ * A step takes a few milliseconds, and is not synced by itself: the next write's sync covers it, and one that is lost
+ * with the power is done again. Measured with 150,000 versions of 1.2 KB: 2 µs of the worker per dropped row where most
+ * go (5,000 keys), 7 µs where as many stay (150,000 keys), and 2 µs more where the file is cut.
+ *
+ * Bound: what is freed is used again by later writes, and beyond that the file is cut, so that after a compaction it
+ * has at most twice the pages in use (what is current, and the history kept) and 1 MiB.
+ */
+import type { Revision } from "../backend.ts";
+import type { LogFile, LogMarks } from "./log-file.ts";
+import { RevisionSet } from "./revision-set.ts";
+
+/** How much one step may do. Tests make it small. */
+export interface StepLimits {
+  /** Most places of the log that rows are dropped at: each is a page to be written. */
+  readonly runs: number;
+  /** Most rows, or gaps between rows, that one step moves out of a table to be emptied. */
+  readonly rows: number;
+}
+
+const defaultLimits: StepLimits = { runs: 32, rows: 128 };
+
+const scanRows = 512;
+/** Rows that one statement drops: with values of the largest size it is still a matter of milliseconds. */
+const runRows = 16;
+const shrinkPages = 64;
+
+/**
+ * Forgets history before `revision`. Every step leaves a log that can be closed, or lost, and taken up again. Nothing
+ * else that changes or sums up the log may run in between, writes excepted.
+ */
+export function* sweep(file: LogFile, revision: Revision, limits = defaultLimits): Generator<undefined, undefined> {
+  const { compacted, sweeping } = file.marks;
+  if (revision > compacted) file.transaction(() => file.setMark("compacted", revision));
+  // What an earlier process began is finished first: its mark of how far it came holds for its own target only.
+  if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
+  if (revision > file.marks.swept) yield* sweepTo(file, revision, limits);
+  do yield;
+  while (file.shrink(shrinkPages));
+  return undefined;
+}
+
+function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generator<undefined, undefined> {
+  const { swept, dropped } = file.marks;
+  const dead = new RevisionSet();
+  for (let at = swept; at < target; ) {
+    const page = file.replaced(at, target, scanRows);
+    for (const [revision, previous, deleted] of page) {
+      if (previous > dropped) dead.add(previous);
+      if (deleted !== 0 && revision > dropped) dead.add(revision);
+    }
+    at = page.length < scanRows ? target : page.at(-1)![0];
+    yield;
+  }
+  file.unsynced(() => file.setMark("sweeping", target));
+  for (let next = dead.next(0); next !== undefined; ) {
+    const segment = file.segments.at(next);
+    const { first, last } = segment;
+    const count = dead.count(next, Math.min(last, target));
+    const isEmptied = file.segments.isWorthEmptying(segment, count);
+    let from: Revision | undefined = isEmptied ? first : next;
+    while (from !== undefined && from <= last) {
+      const start: Revision = from;
+      let reached = 0;
+      file.unsynced(() => {
+        reached = isEmptied
+          ? file.segments.move(start, dead, limits.rows)
+          : dropRuns(file, dead, start, last, limits.runs);
+        file.setMark("dropped", Math.min(reached, target));
+      });
+      yield;
+      from = isEmptied ? reached + 1 : dead.next(reached + 1);
+    }
+    next = last === Number.POSITIVE_INFINITY ? undefined : dead.next(last + 1);
+  }
+  file.unsynced(() => {
+    file.setMark("swept", target);
+    file.setMark("sweeping", 0);
+    file.setMark("dropped", 0);
+  });
+  return undefined;
+}
+
+/** Drops up to `runsMax` runs of neighbours in [from, last]; returns the last revision dropped. */
+function dropRuns(file: LogFile, dead: RevisionSet, from: Revision, last: Revision, runsMax: number): Revision {
+  const runs: [Revision, Revision][] = [];
+  for (let start = dead.next(from); start !== undefined && start <= last && runs.length < runsMax; ) {
+    const end: Revision = Math.min(dead.nextAbsent(start) - 1, start + runRows - 1, last);
+    runs.push([start, end]);
+    start = dead.next(end + 1);
+  }
+  file.segments.drop(runs);
+  return runs.at(-1)![1];
+}
+
+/** Whether what the row at `revision` replaced, `previous`, has been dropped already. */
+export function isDropped(marks: LogMarks, revision: Revision, previous: Revision): boolean {
+  return revision <= marks.swept || (revision <= marks.sweeping && previous <= marks.dropped);
+}
