@@ -59,6 +59,9 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     if (!table.serves(info.group, info.version)) return options.unknown(request.path);
     const definition = table.find(info.group, info.version, info.resource);
     if (definition === undefined || info.parts.length > 3) return options.unknown(request.path);
+    if (definition.origin === "custom" && !isInScope(definition, info.namespace, info.verb)) {
+      return options.unknown(request.path);
+    }
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
     // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was
     // authorized as something else.
@@ -129,11 +132,19 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
 
 /** Custom resources say what is missing or not allowed in other words. */
 function checkCustomVerb(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
-  const { verbs, subresources } = definition;
-  const found = subresource === "" ? { verbs } : subresources.find((part) => part.name === subresource);
-  if (found === undefined) throw notFound(definition, name);
   const fits = verb === "watch" || singleVerbs.has(verb) === (name !== "");
-  if (!found.verbs.includes(verb) || !fits) throw methodNotAllowed(definition, verb);
+  if (!fits) throw methodNotAllowed(definition, verb);
+  // The list of verbs says what is offered; while the definition is ending, more is served.
+  if (subresource === "") return;
+  const found = definition.subresources.find((part) => part.name === subresource);
+  if (found === undefined) throw notFound(definition, name);
+  if (!found.verbs.includes(verb)) throw methodNotAllowed(definition, verb);
+}
+
+/** Whether a path has the scope of a custom kind. All namespaces at once can only be read. */
+function isInScope(definition: ResourceDefinition, namespace: string, verb: string): boolean {
+  if (!definition.namespaced) return namespace === "";
+  return namespace !== "" || verb === "list" || verb === "watch";
 }
 
 /**

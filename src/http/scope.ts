@@ -2,6 +2,7 @@
 import type { AdmissionChain } from "#admission/chain.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
@@ -36,6 +37,8 @@ export interface HandlerParts {
   scaleSchema(): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
+  /** Whether a kind is known in a version, served or not. */
+  isRegistered(gvk: GroupVersionKind): boolean;
   readonly bodyLimitBytes: number;
   /** Watches without `timeoutSeconds` last between this and twice as long. */
   readonly minRequestTimeoutMs: number;

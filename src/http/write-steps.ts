@@ -31,7 +31,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   const { custom } = definition;
   const decoded =
     custom === undefined
-      ? decodeObject({ ...body, schema: definition.schema })
+      ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
       : decodeCustom({ ...body, type: custom });
   for (const text of decoded.warnings) scope.context.warn(text);
   return { object: defaulted(scope, decoded.object), hasEmptyLists: decoded.hasEmptyLists };

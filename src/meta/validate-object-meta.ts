@@ -133,10 +133,10 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
   return (finalizers ?? [])
     .filter((name) => old?.includes(name) !== true)
     .filter((name) => !name.includes("/") && !standardFinalizers.has(name))
-    .map(
-      (name) =>
-        `metadata.finalizers: ${goQuote(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
-    );
+    .map((name) => {
+      const better = `a domain-qualified finalizer name${name.includes(".") ? " including a path (/)" : ""}`;
+      return `metadata.finalizers: ${goQuote(name)}: prefer ${better} to avoid accidental conflicts with other finalizer writers`;
+    });
 }
 
 /** Findings about the name of a field manager, as in `fieldManager=` and managedFields. */

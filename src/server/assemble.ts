@@ -93,6 +93,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     definitionOfVersion: otherVersion,
     scaleSchema: () => requiredSchema(tables, { group: "autoscaling", version: "v1", kind: "Scale" }),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
+    isRegistered: registeredKinds(tables),
     bodyLimitBytes,
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
     observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
@@ -178,6 +179,13 @@ function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
 function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
   if (mediaType === "application/yaml") return encodeYaml(status);
   return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
+}
+
+/** Whether a built-in kind is known in a version, those of older releases included. */
+function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind) => boolean {
+  const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
+  const kinds = new Set(tables.kinds.map(({ group, kind }) => `${group}/${kind}`));
+  return ({ group, version, kind }) => versions.has(`${group}/${version}`) && kinds.has(`${group}/${kind}`);
 }
 
 /** Whether the path names something there is; bounds the labels of metrics. */

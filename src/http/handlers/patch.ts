@@ -19,6 +19,7 @@ import {
   unclassified,
   unsupportedMediaType,
 } from "#meta/status-error.ts";
+import { withBigInts } from "#schema/raw-number.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
@@ -33,16 +34,16 @@ export const mergePatchType = "application/merge-patch+json";
 export const strategicPatchType = "application/strategic-merge-patch+json";
 export const applyPatchType = "application/apply-patch+yaml";
 
-const patchTypes = [jsonPatchType, mergePatchType, strategicPatchType, applyPatchType];
+const customPatchTypes = [jsonPatchType, mergePatchType, applyPatchType];
+const patchTypes = [...customPatchTypes, strategicPatchType];
 
 export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
   const contentType = request.headers["content-type"];
-  if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
+  if ((scope.parent ?? definition).origin === "custom") {
+    if (!isConsumable(contentType, customPatchTypes)) throw unsupportedMediaType(customPatchTypes);
+  } else if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
   const type = contentType!.split(";", 1)[0]!.trim();
-  if (type === strategicPatchType && (scope.parent ?? definition).origin === "custom") {
-    throw unsupportedMediaType([jsonPatchType, mergePatchType, applyPatchType]);
-  }
   if (type === applyPatchType) return applyObject(scope);
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
@@ -92,7 +93,8 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
   const { definition, context } = scope;
   let value: unknown;
   try {
-    value = patch.apply(current);
+    // Whole numbers beyond 2^53 are compared and kept exactly.
+    value = patch.apply(definition.custom === undefined ? current : (withBigInts(current) as ApiObject));
   } catch (error) {
     if (error instanceof PatchError) throw statusOf(error);
     throw error;

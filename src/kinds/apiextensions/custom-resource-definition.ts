@@ -5,9 +5,13 @@
  */
 import { cleanupFinalizer, withCondition } from "#api/apiextensions/conditions.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Column } from "#registry/resource-definition.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import { fieldText } from "#meta/field-texts.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { someSchema } from "#schema/structural.ts";
+import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
@@ -16,6 +20,7 @@ export function customResourceDefinitions({ domain }: KindEnvironment): KindBeha
   const finalizer = domain.rename(cleanupFinalizer);
   return {
     anyFinalizers: true,
+    columns: tableColumns(domain),
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => withStorageVersion(withSpecDefaults(object), true),
@@ -34,6 +39,12 @@ export function customResourceDefinitions({ domain }: KindEnvironment): KindBeha
       terminate: (object, old) => terminating(object, old, finalizer),
     },
   };
+}
+
+/** Name and creation, with the texts that clients of 1.32 are shown. */
+function tableColumns(domain: ApiDomain): readonly Column[] {
+  const name = { ...nameColumn, description: fieldText(domain, "name") };
+  return [name, { ...createdColumn, description: fieldText(domain, "creationTimestamp") }];
 }
 
 /** The object as its type; its schema has decoded it. */
