@@ -2,6 +2,7 @@
  * Plain JSON values as this folder treats them: read-only, shared, and with `__proto__` as an ordinary member name.
  * Hot path: plain code. Integers beyond 2^53 may be `bigint`.
  */
+import { isRawNumber } from "#schema/raw-number.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -35,7 +36,7 @@ export function kindInErrors(value: unknown): string {
 export function jsonEquals(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) {
-    return isNumeric(left) && isNumeric(right) && sameNumber(left, right);
+    return sameNumber(numberOf(left), numberOf(right));
   }
   if (isArray(left)) {
     if (!isArray(right) || left.length !== right.length) return false;
@@ -51,10 +52,16 @@ export function jsonEquals(left: unknown, right: unknown): boolean {
   return true;
 }
 
-const isNumeric = (value: unknown): value is number | bigint => typeof value === "number" || typeof value === "bigint";
+/** Of numbers in any of their three forms. */
+function numberOf(value: unknown): number | bigint | undefined {
+  if (typeof value === "number" || typeof value === "bigint") return value;
+  if (!isRawNumber(value)) return undefined;
+  return /^-?[0-9]+$/.test(value.rawJSON) ? BigInt(value.rawJSON) : Number(value.rawJSON);
+}
 
-const sameNumber = (left: number | bigint, right: number | bigint): boolean =>
-  typeof left !== typeof right && !(left < right) && !(left > right);
+function sameNumber(left: number | bigint | undefined, right: number | bigint | undefined): boolean {
+  return left !== undefined && right !== undefined && !(left < right) && !(left > right);
+}
 
 /** Whether no chain of objects and lists is longer than `max`. Does not recurse. */
 export function isNestedAtMost(value: unknown, max: number): boolean {
