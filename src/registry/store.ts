@@ -681,11 +681,11 @@ export class Store {
     return kept.length === before.length ? before : kept;
   }
 
-  /** Deletes everything a list request finds, many at a time. Answers how many were there. */
+  /** Deletes everything a list request finds, many at a time. Answers what it found. */
   async deleteCollection(
     request: ListRequest,
     remove: (object: ApiObject, entry: Entry) => Promise<unknown>,
-  ): Promise<number> {
+  ): Promise<Listed> {
     const listed = await this.list(request);
     let next = 0;
     const worker = async (): Promise<void> => {
@@ -700,7 +700,7 @@ export class Store {
       }
     };
     await Promise.all(Array.from({ length: Math.min(deleteWorkers, listed.entries.length) }, worker));
-    return listed.entries.length;
+    return listed;
   }
 }
 

@@ -5,7 +5,7 @@ import { invalid, type Status, type StatusError } from "#meta/status-error.ts";
 import { invalidField } from "#meta/field-error.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
-import { objectReply, valueReply } from "../object-reply.ts";
+import { listReply, objectReply, valueReply } from "../object-reply.ts";
 import { type DeleteOptions, deleteOptions, type DeleteOptionsBody, listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes } from "../write-steps.ts";
@@ -33,10 +33,12 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const list = listOptions(request.query, parts.domain);
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  await store.deleteCollection(listRequest(scope, list), (object) =>
+  const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
     remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options),
   );
   const { definition } = scope;
+  // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
+  if (definition.origin === "custom") return listReply(scope, negotiated, deleted);
   const status: Status = {
     kind: "Status",
     apiVersion: "v1",
