@@ -150,10 +150,11 @@ function merge(
   const { applied, apiVersion, subresource, manager } = apply;
   const id = identify(manager, true, apiVersion, subresource);
   const last = before.find((owner) => owner.id === id);
-  const set = ownedByApplier(apply, schema);
+  const named = fieldsOfApplied(apply, schema);
+  const set = markReconciled(schema, difference(named, neverOwned));
   const others = before.filter((owner) => owner !== last);
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-  const object = prune(apply, schema, merged, set, last, others);
+  const object = prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
   const owners: Owner[] = [];
   if (isSame) owners.push(...others);
@@ -169,10 +170,10 @@ function merge(
   return { ok: true, object: isSame ? present : object, owners };
 }
 
-function ownedByApplier(apply: FieldApply, schema: Schema): FieldSet {
+/** Also those that nobody owns: what they are in is not taken away. */
+function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
   const all = fieldsOf(schema, apply.applied);
-  const set = apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);
-  return markReconciled(schema, difference(set, neverOwned));
+  return apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);
 }
 
 /** What the other owners keep goes into `kept`; the answer is what they would lose by force. */
@@ -231,7 +232,7 @@ const convert = (apply: FieldApply, object: OwnedObject, from: string, to: strin
 
 /**
  * Without what the applier owned last time, does not apply now, and nobody else owns. Structs go with the last of their
- * fields, items of lists with their keys.
+ * fields, items of lists with their keys. `set` is all that is applied.
  */
 function prune(
   apply: FieldApply,

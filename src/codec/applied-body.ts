@@ -10,7 +10,8 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { type CustomType, decodePatchedCustom } from "./custom-object.ts";
+import { applyDefaults } from "#schema/structural.ts";
+import type { CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, kindOf, withType } from "./object.ts";
 import { decodeYaml } from "./yaml.ts";
@@ -84,13 +85,10 @@ export interface MergedValue {
 /** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
 export function decodeMerged(merged: MergedValue): { readonly object: ApiObject; readonly hasEmptyLists: boolean } {
   const { value, gvk, schema, custom } = merged;
-  if (custom !== undefined) {
-    const { object } = decodePatchedCustom({ value, type: custom, gvk, fieldValidation: "Ignore", problems: [] });
-    return { object, hasEmptyLists: false };
-  }
-  if (schema === undefined) throw new Error("a merged value needs a schema");
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   try {
+    if (custom !== undefined) return { object: mergedCustom(value, gvk, custom, findings), hasEmptyLists: false };
+    if (schema === undefined) throw new Error("a merged value needs a schema");
     const object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
     return {
       object: withType(object, apiVersionOf(gvk), gvk.kind),
@@ -101,4 +99,21 @@ export function decodeMerged(merged: MergedValue): { readonly object: ApiObject;
     const type = `${gvk.group}/${gvk.version}, Kind=${gvk.kind}`;
     throw badRequest(merged.failure(`unable to convert unstructured object to ${type}: ${error.message}`), error);
   }
+}
+
+/** Nulls stay: unlike a body that is read, a merged object is validated with what it holds. */
+function mergedCustom(
+  value: MergedValue["value"],
+  gvk: GroupVersionKind,
+  type: CustomType,
+  findings: Findings,
+): ApiObject {
+  const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
+  const {
+    kind: _kind,
+    apiVersion: _version,
+    metadata: _metadata,
+    ...rest
+  } = applyDefaults(value, type.structural, false) as Readonly<Record<string, unknown>>; // an object stays one
+  return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }

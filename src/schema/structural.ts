@@ -83,11 +83,11 @@ export function prune(value: unknown, schema: StructuralSchema, options: PruneOp
 }
 
 /**
- * `value` with the schema's defaults, and without nulls that the schema neither takes nor has a default for. Filled-in
- * parts are frozen and shared.
+ * `value` with the schema's defaults, and without nulls that the schema neither takes nor has a default for (unless
+ * `dropsNulls` says that they stay). Filled-in parts are frozen and shared.
  */
-export function applyDefaults(value: unknown, schema: StructuralSchema): unknown {
-  return fillDefaults(value, schema.node);
+export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNulls = true): unknown {
+  return fillDefaults(value, schema.node, dropsNulls);
 }
 
 /**

@@ -8,7 +8,8 @@ import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** `value` with its defaults; the same one when nothing was missing. Never changes `value`. */
-export const fillDefaults = (value: unknown, node: SchemaNode): unknown => fill(value, node, true);
+export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean): unknown =>
+  fill(value, node, dropsNulls);
 
 /** A default with the defaults inside it. */
 function filledDefault(node: SchemaNode): unknown {
