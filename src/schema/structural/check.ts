@@ -10,7 +10,7 @@ import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
 import { hasDefault, type JsonSchemaProps, someSchema, subSchemas } from "./json-schema.ts";
-import { showValue } from "./json-value.ts";
+import { isDeeper, showValue } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { expandedSize, patternsSizeMax } from "./pattern.ts";
 import { pruneNode } from "./prune.ts";
@@ -79,6 +79,10 @@ function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefi
       if (pattern !== undefined && !patterns.has(pattern)) {
         patterns.add(pattern);
         size += Math.max(pattern.length, expandedSize(pattern));
+      }
+      for (const part of [schema.default, schema.enum, schema.example]) {
+        if (isDeeper(part, depthMax))
+          return forbiddenField(path, `values must not be nested deeper than ${depthMax} levels`);
       }
       for (const inner of subSchemas(schema)) next.push(inner);
     }

@@ -5,9 +5,18 @@
  */
 import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";
 import type { Correlation } from "./correlation.ts";
-import { goFloat, isIntegral, type Json, type JsonKind, kindOf, numberOf, showValue } from "./json-value.ts";
+import { goFloat, isIntegral, type Json, type JsonKind, kindOf, numberOf, showText, showValue } from "./json-value.ts";
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
-import { Budget, countCharacters, isUnique, maximumHolds, minimumHolds, multipleOfFault, wholeLimit } from "./valid.ts";
+import {
+  Budget,
+  countCharacters,
+  isPartValid,
+  isUnique,
+  maximumHolds,
+  minimumHolds,
+  multipleOfFault,
+  wholeLimit,
+} from "./valid.ts";
 
 /** More findings than this are not listed: one object can have a million. */
 const findingsMax = 500;
@@ -55,6 +64,10 @@ class Result {
   get isValid(): boolean {
     return this.#findings === undefined;
   }
+
+  get isFull(): boolean {
+    return this.#findings !== undefined && this.#findings.size >= findingsMax;
+  }
 }
 
 /** `spec.x` below `field`; the path of a list at the root begins with its bracket. */
@@ -74,7 +87,14 @@ const composite =
   (field) => ({ type: "FieldValueInvalid", field, message: `Invalid value: "": ${text}` });
 
 class Explainer {
-  readonly #budget = new Budget(4_000_000);
+  readonly #budget = new Budget(2_000_000);
+  /** How many combinations are around: in one, what is right counts too. */
+  #branches = 0;
+
+  /** Whether a part has nothing to say. */
+  #isQuiet(node: SchemaNode, value: unknown): boolean {
+    return this.#branches === 0 && isPartValid(node, value);
+  }
 
   check(node: SchemaNode, value: unknown, path: string, correlation: Correlation | undefined): Result {
     this.#budget.spend(1);
@@ -130,11 +150,11 @@ class Explainer {
     result.matches++;
     if (!node.formatCheck(text)) {
       const { format } = node;
-      const words = `${path} in body must be of type ${format}: ${goQuote(text)}`;
+      const words = `${path} in body must be of type ${format}: ${showText(text)}`;
       result.add(words, (field) => ({
         type: "FieldValueTypeInvalid",
         field: below(field, path),
-        message: `Invalid value: ${goQuote(text)}: ${words}`,
+        message: `Invalid value: ${showText(text)}: ${words}`,
       }));
     }
   }
@@ -150,12 +170,12 @@ class Explainer {
       }));
     } else if (text.length < minLength * 2 && countCharacters(text) < minLength) {
       const words = `${path} in body should be at least ${minLength} chars long`;
-      result.add(words, invalid(path, goQuote(text), words));
+      result.add(words, invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
       this.#budget.spend((text.length * pattern.size) >> 3);
       if (pattern.test(text)) return;
       const words = `${path} in body should match '${pattern.text}'`;
-      result.add(words, invalid(path, goQuote(text), words));
+      result.add(words, invalid(path, showText(text), words));
     }
   }
 
@@ -170,7 +190,9 @@ class Explainer {
     const size = list.length;
     if (items !== undefined) {
       for (let at = 0; at < size; at++) {
+        if (this.#isQuiet(items, list[at])) continue;
         result.merge(this.check(items, list[at], `${path}[${at}]`, correlation?.index(at)));
+        if (correlation === undefined && result.isFull) break;
       }
     }
     if (size < minItems) {
@@ -206,12 +228,14 @@ class Explainer {
         if (additional === false) {
           const words = `${path}.${key} in body is a forbidden property`;
           result.add(words, invalid(path, goQuote(key), words));
-        } else result.merge(this.check(additional, object[key], `${path}.${key}`, child(key)));
+        } else if (!this.#isQuiet(additional, object[key])) {
+          result.merge(this.check(additional, object[key], `${path}.${key}`, child(key)));
+        }
       }
     }
     for (const key of keys) {
       const property = properties?.get(key);
-      if (property === undefined) continue;
+      if (property === undefined || this.#isQuiet(property, object[key])) continue;
       result.merge(this.check(property, object[key], path === "" ? key : `${path}.${key}`, child(key)));
     }
     for (const name of node.required ?? []) {
@@ -224,6 +248,7 @@ class Explainer {
   #logic(logic: Logic | undefined, value: unknown, path: string, result: Result): void {
     result.matches++;
     if (logic === undefined) return;
+    this.#branches++;
     const name = goQuote(path);
     if (logic.anyOf.length > 0) this.#anyOf(logic.anyOf, value, path, result);
     if (logic.oneOf.length > 0) this.#oneOf(logic.oneOf, value, path, result);
@@ -243,6 +268,7 @@ class Explainer {
       const words = `${name} must not validate the schema (not)`;
       result.add(words, composite(words));
     }
+    this.#branches--;
   }
 
   #anyOf(branches: readonly SchemaNode[], value: unknown, path: string, result: Result): void {

@@ -109,7 +109,7 @@ const shownDepthMax = 100;
 
 function show(value: unknown, isTop: boolean, add: (text: string) => void, isFull: () => boolean, depth: number): void {
   const kind = kindOf(value);
-  if (kind === "string") add(goQuote(value as string));
+  if (kind === "string") add(showText(value as string));
   else if (kind === "null") add(isTop ? '"null"' : "interface {}(nil)");
   else if (kind === "boolean") add(String(value));
   else if (kind === "integer" || kind === "number") add(goNumber(value));
@@ -141,6 +141,25 @@ function show(value: unknown, isTop: boolean, add: (text: string) => void, isFul
     }
     add("}");
   }
+}
+
+/** A text, quoted. */
+export const showText = (text: string): string =>
+  text.length <= shownMax ? goQuote(text) : `${goQuote(text.slice(0, shownMax))}...`;
+
+/** Whether lists and objects nest deeper than `max` in a value. Costs no stack. */
+export function isDeeper(value: unknown, max: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= max; depth++) {
+    const next: unknown[] = [];
+    for (const part of level) {
+      if (typeof part !== "object" || part === null || isRawNumber(part)) continue;
+      for (const item of Object.values(part)) if (typeof item === "object" && item !== null) next.push(item);
+    }
+    if (next.length === 0) return false;
+    level = next;
+  }
+  return true;
 }
 
 /** A list of texts as Go shows it with its type. */

@@ -11,9 +11,55 @@ const findingsMax = 500;
 
 /** Findings of a whole value, members by name. */
 export function listFindings(node: SchemaNode, value: unknown, field: string): FieldError[] {
+  if (!node.hasLists || isClean(node, value)) return [];
   const findings: FieldError[] = [];
-  if (node.hasLists) walk(node, value, field, findings);
+  try {
+    walk(node, value, field, findings);
+  } catch (error) {
+    // Items that the schema leaves open may nest deeper than can be compared.
+    if (!(error instanceof RangeError)) throw error;
+    findings.push(invalidField(field, "", "the object is nested too deeply to be checked against its schema"));
+  }
   return findings;
+}
+
+/** Whether it is easy to see that nothing comes twice: keys and items are texts or numbers. Allocates little. */
+function isClean(node: SchemaNode, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const { items, properties, additional } = node;
+  if (Array.isArray(value)) {
+    const list = value as readonly unknown[];
+    if (node.listType === "set" && !areDifferent(list, undefined)) return false;
+    if (node.listType === "map" && (node.mapKeys.length !== 1 || !areDifferent(list, node.mapKeys[0]))) {
+      if (list.length > 0) return false;
+    }
+    if (items?.hasLists === true) for (let at = 0; at < list.length; at++) if (!isClean(items, list[at])) return false;
+    return true;
+  }
+  const object = value as Json;
+  for (const name in object) {
+    const property = properties === undefined ? undefined : properties.get(name);
+    const inner = property ?? (typeof additional === "object" ? additional : undefined);
+    if (inner?.hasLists === true && !isClean(inner, object[name])) return false;
+  }
+  return true;
+}
+
+/** Of the items, or their members called `key`: all are texts, or all small integers, and no two are the same. */
+function areDifferent(list: readonly unknown[], key: string | undefined): boolean {
+  const seen = list.length > 8 ? new Set<unknown>() : undefined;
+  for (let at = 0; at < list.length; at++) {
+    const part = partOf(list[at], key);
+    if (typeof part !== "string" && (typeof part !== "number" || (part | 0) !== part)) return false;
+    if (seen !== undefined) seen.add(part);
+    else for (let before = 0; before < at; before++) if (partOf(list[before], key) === part) return false;
+  }
+  return seen === undefined || seen.size === list.length;
+}
+
+function partOf(item: unknown, key: string | undefined): unknown {
+  if (key === undefined) return item;
+  return typeof item === "object" && item !== null && Object.hasOwn(item, key) ? (item as Json)[key] : undefined;
 }
 
 function walk(node: SchemaNode, value: unknown, field: string, findings: FieldError[]): void {

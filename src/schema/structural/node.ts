@@ -80,6 +80,7 @@ export interface NumberRules {
 export interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
+  readonly integers: ReadonlySet<unknown>;
 }
 
 /** Schemas beside this one for the same value. */
@@ -235,7 +236,7 @@ function enumRule(values: readonly unknown[] | undefined): EnumRule | undefined 
   if (values === undefined || values.length === 0) return undefined;
   const strings = new Set<string>();
   for (const value of values) if (typeof value === "string") strings.add(value);
-  return { values, strings };
+  return { values, strings, integers: new Set(values.filter((value) => Number.isSafeInteger(value))) };
 }
 
 /** Whether a value that is no string is one of an enum's, which upstream compares after a conversion of numbers. */

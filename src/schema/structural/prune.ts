@@ -2,6 +2,7 @@
  * Dropping members that a schema does not name. Hot path: a value that has none is returned as it is. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
+import { DecodeError } from "../decode-error.ts";
 import { isRawNumber } from "../raw-number.ts";
 import { copyOf, type MutableJson } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
@@ -22,11 +23,19 @@ export interface PruneOptions {
 /** Unknown members beyond this are dropped without being listed. */
 const pathsMax = 10_000;
 
-/** `value` without what `node` does not name; the same one when that is nothing. Never changes `value`. */
+/**
+ * `value` without what `node` does not name; the same one when that is nothing. Never changes `value`. Throws
+ * `DecodeError` when lists that the schema does not know nest too deeply.
+ */
 export function pruneNode(value: unknown, node: SchemaNode | undefined, options: PruneOptions): Pruned {
   const walk = new Walk(options.track === true);
-  const pruned = walk.value(value, node, options.isResourceRoot === true, node?.preserve === true);
-  return { value: pruned, unknown: walk.unknown.sort() };
+  try {
+    const pruned = walk.value(value, node, options.isResourceRoot === true, node?.preserve === true);
+    return { value: pruned, unknown: walk.unknown.sort() };
+  } catch (error) {
+    if (error instanceof RangeError) throw new DecodeError("exceeded max depth", { cause: error });
+    throw error;
+  }
 }
 
 const isMeta = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";

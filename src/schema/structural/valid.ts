@@ -44,6 +44,9 @@ export function isValid(node: SchemaNode, value: unknown): boolean {
   return valid(node, value);
 }
 
+/** The same for a part of a value that is being checked: what it costs is added. */
+export const isPartValid = (node: SchemaNode, value: unknown): boolean => valid(node, value);
+
 const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;
 const { integer: INTEGER, number: NUMBER } = kindBits;
 
@@ -78,6 +81,7 @@ function valid(node: SchemaNode, value: unknown): boolean {
 }
 
 function otherInEnum(node: SchemaNode, value: unknown): boolean {
+  if (typeof value === "number" && node.enum!.integers.has(value)) return true;
   budget.spend(node.enum!.values.length);
   return isEnumValue(node.enum!, value);
 }
