@@ -23,6 +23,18 @@ export interface ObjectVersions {
   schemaFor(apiVersion: string): Schema | undefined;
   /** The object in another served version, for entries written there. Left out: versions have the same fields. */
   convert?(object: OwnedObject, from: string, to: string): OwnedObject;
+  /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
+  readonly resetFields?: FieldSet;
+  /**
+   * Upstream: of custom kinds, `resetFields` are known for the version of the request only; what owners in other
+   * versions have there counts as changed.
+   */
+  readonly resetsOneVersion?: boolean;
+}
+
+/** What is not looked at for owners in a version. */
+export function resetIn(versions: ObjectVersions, own: string, apiVersion: string): FieldSet | undefined {
+  return versions.resetsOneVersion === true && apiVersion !== own ? undefined : versions.resetFields;
 }
 
 export interface FieldUpdate extends ObjectVersions {
@@ -38,8 +50,6 @@ export interface FieldUpdate extends ObjectVersions {
   readonly manager: string;
   /** RFC 3339 in UTC and whole seconds. */
   readonly now: string;
-  /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
-  readonly resetFields?: FieldSet;
 }
 
 /** Name of the manager: the `fieldManager` parameter, or else the first part of the user agent. Never empty. */
@@ -157,12 +167,13 @@ const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified
 function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiVersion: string): FieldSet {
   const { old, next } = update;
   const other = update.schemaFor(apiVersion) ?? schema;
-  if (update.convert === undefined) {
-    return other === schema ? lost : lostBy(changesWithout(update.resetFields, other, old, next));
-  }
-  const before = old === undefined ? undefined : update.convert(old, update.apiVersion, apiVersion);
-  const after = update.convert(next, update.apiVersion, apiVersion);
-  return lostBy(changesWithout(update.resetFields, other, before, after));
+  const convert = (object: OwnedObject): OwnedObject =>
+    update.convert?.(object, update.apiVersion, apiVersion) ?? object;
+  const before = old === undefined ? undefined : convert(old);
+  const after = convert(next);
+  const reset = resetIn(update, update.apiVersion, apiVersion);
+  if (other === schema && before === old && after === next && reset === update.resetFields) return lost;
+  return lostBy(changesWithout(reset, other, before, after));
 }
 
 function gain(update: FieldUpdate, owners: Owner[], gained: FieldSet): void {

@@ -25,6 +25,7 @@ import {
   changesWithout,
   type ObjectVersions,
   type OwnedObject,
+  resetIn,
   servedOwners,
   updateManagedFields,
 } from "./managed-fields.ts";
@@ -48,8 +49,6 @@ export interface FieldApply extends ObjectVersions {
   readonly force: boolean;
   /** RFC 3339 in UTC and whole seconds. */
   readonly now: string;
-  /** Fields this endpoint never changes, with all below them. */
-  readonly resetFields?: FieldSet;
   /** Where kubectl keeps what it applied on the client's side. */
   readonly lastAppliedAnnotation: string;
 }
@@ -212,7 +211,7 @@ function changesFor(
 ): FieldChanges {
   const from = inVersion(apply, schema, present, apiVersion);
   const to = inVersion(apply, schema, object, apiVersion);
-  return changesWithout(apply.resetFields, from.schema, from.object, to.object);
+  return changesWithout(resetIn(apply, apply.apiVersion, apiVersion), from.schema, from.object, to.object);
 }
 
 interface Versioned {

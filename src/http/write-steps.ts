@@ -113,7 +113,6 @@ export function withOwnership(
 
 function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
   const { definition, context, parts, subresource } = scope;
-  const resetFields = definition.strategy.resetFields?.(subresource);
   const managedFields = updateManagedFields({
     ...objectVersions(scope),
     old,
@@ -122,7 +121,6 @@ function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, option
     subresource,
     manager: managerName(options.fieldManager, context.userAgent),
     now: timestamp(parts.clock.now()),
-    ...(resetFields === undefined ? {} : { resetFields }),
   });
   if (managedFields === next.metadata.managedFields) return next;
   const { managedFields: _given, ...metadata } = next.metadata;
@@ -130,11 +128,13 @@ function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, option
 }
 
 /** The versions of the scope's kind, for owners who wrote in others than that of the request. */
-export function objectVersions({ definition, parts }: Scope): ObjectVersions {
+export function objectVersions({ definition, parts, subresource }: Scope): ObjectVersions {
+  const resetFields = definition.strategy.resetFields?.(subresource);
   const own = apiVersionOf(definition);
   const of = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);
   return {
+    ...(resetFields === undefined ? {} : { resetFields, resetsOneVersion: definition.origin === "custom" }),
     schemaFor: (apiVersion) => of(apiVersion)?.schema,
     convert(object, from, to) {
       const source = of(from);

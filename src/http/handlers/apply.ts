@@ -80,7 +80,6 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
 
 function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefined, body: AppliedBody): Written {
   const { definition, subresource, parts } = scope;
-  const resetFields = definition.strategy.resetFields?.(subresource);
   const result = applyFields({
     ...objectVersions(scope),
     live: current,
@@ -91,7 +90,6 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
     force: options.force === true,
     now: timestamp(parts.clock.now()),
     lastAppliedAnnotation: parts.domain.rename("kubectl.kubernetes.io/last-applied-configuration"),
-    ...(resetFields === undefined ? {} : { resetFields }),
   });
   if (!result.ok) {
     const { message, causes } = result.conflicts;
