@@ -21,6 +21,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
+import { Roster } from "#std/roster.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
 import { Gzip } from "./gzip.ts";
@@ -126,7 +127,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
 /** One TLS connection and what is under way on it. */
 class Connection implements Peer {
-  readonly exchanges = new Set<Exchange>();
+  readonly exchanges = new Roster<Exchange>();
   readonly socket: TLSSocket;
   /** Set on HTTP/2 connections. */
   session: ServerHttp2Session | undefined;
@@ -190,7 +191,7 @@ class TlsListener implements Listener {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Map<Duplex, Connection>();
   readonly #newId: () => string;
-  readonly #finished = (exchange: Exchange): void => this.#finish(exchange);
+  readonly #finished = (): void => this.#finish();
   #stopping = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
@@ -274,7 +275,7 @@ class TlsListener implements Listener {
     socket.on("error", ignore);
     socket.once("close", () => {
       this.#connections.delete(socket);
-      for (const exchange of connection.exchanges) exchange.lost();
+      for (const exchange of connection.exchanges.members()) exchange.lost();
     });
     return connection;
   }
@@ -366,7 +367,6 @@ class TlsListener implements Listener {
   }
 
   #serve(connection: Connection, exchange: Exchange): void {
-    connection.exchanges.add(exchange);
     this.#requests++;
     let reply: Soon<Reply>;
     try {
@@ -401,8 +401,7 @@ class TlsListener implements Listener {
     }
   }
 
-  #finish(exchange: Exchange): void {
-    exchange.siblings.delete(exchange);
+  #finish(): void {
     this.#requests--;
     if (this.#requests === 0) {
       forgetFrames();
@@ -414,7 +413,7 @@ class TlsListener implements Listener {
   #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const connection = this.#connections.get(socket);
     if (connection?.refused === true) return;
-    const speaking = connection === undefined || anyReplied(connection.exchanges);
+    const speaking = connection === undefined || connection.exchanges.members().some(({ replied }) => replied);
     if (speaking || error.code === "ECONNRESET" || !socket.writable) {
       socket.destroy();
       return;
@@ -424,7 +423,7 @@ class TlsListener implements Listener {
     socket.end(`HTTP/1.1 ${line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${line}`);
     // Whoever sends nonsense may go on for ever; whoever made a mistake reads the answer first.
     this.#options.clock.after(1_000, () => socket.destroy());
-    for (const exchange of connection.exchanges) exchange.lost();
+    for (const exchange of connection.exchanges.members()) exchange.lost();
   }
 
   updateTls(tls: TlsFiles): void {
@@ -441,7 +440,7 @@ class TlsListener implements Listener {
   async drain(deadlineMs: number): Promise<boolean> {
     this.stopAccepting();
     for (const connection of this.#connections.values()) {
-      for (const exchange of connection.exchanges) exchange.endStream();
+      for (const exchange of connection.exchanges.members()) exchange.endStream();
     }
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
@@ -491,11 +490,6 @@ class TlsListener implements Listener {
 }
 
 function ignore(): void {}
-
-function anyReplied(exchanges: ReadonlySet<Exchange>): boolean {
-  for (const exchange of exchanges) if (exchange.replied) return true;
-  return false;
-}
 
 /** By the parser's code; everything else is a bad request. */
 const refusals: Readonly<Record<string, string>> = {

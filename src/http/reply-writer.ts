@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { Writable } from "node:stream";
 import type { Clock } from "#std/clock.ts";
+import type { Roster, Seat } from "#std/roster.ts";
 import type { Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip, Run } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -59,9 +60,10 @@ export class Exchange {
   readonly request: IncomingRequest;
   readonly #wire: Wire;
   readonly #settings: ReplySettings;
-  /** The exchanges of the same connection. */
-  readonly siblings: Set<Exchange>;
-  readonly #done: (exchange: Exchange) => void;
+  /** Its place among the exchanges of the connection. */
+  readonly #seat: Seat<Exchange>;
+  readonly #siblings: Roster<Exchange>;
+  readonly #done: () => void;
   #sink: (StreamSink & { lost(): void }) | undefined;
   #reply: Reply | undefined;
   #isDone = false;
@@ -71,13 +73,14 @@ export class Exchange {
     request: IncomingRequest,
     wire: Wire,
     settings: ReplySettings,
-    siblings: Set<Exchange>,
-    done: (exchange: Exchange) => void,
+    siblings: Roster<Exchange>,
+    done: () => void,
   ) {
     this.request = request;
     this.#wire = wire;
     this.#settings = settings;
-    this.siblings = siblings;
+    this.#siblings = siblings;
+    this.#seat = siblings.join(this);
     this.#done = done;
   }
 
@@ -134,7 +137,8 @@ export class Exchange {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#reply?.done?.();
-    this.#done(this);
+    this.#siblings.leave(this.#seat);
+    this.#done();
   }
 
   /** Names and values in turn. Content-Length, Date and connection headers are the wire's. */

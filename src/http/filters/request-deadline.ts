@@ -2,13 +2,14 @@
  * No request but a long-running one takes longer than the server allows, or the client with `timeout`: then it is
  * answered with 504 and what it left under way is aborted. Source: upstream's `request_deadline` and `timeout` filters.
  *
- * Hot path: requests under way wait in one set that is looked through a few times a second, since a timer each would
+ * Hot path: requests under way wait in one roster that is looked through a few times a second, since a timer each would
  * cost more than most requests; the answer may come a quarter of a second late.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { badRequest, timeout } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
+import { Roster, type Seat } from "#std/roster.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
@@ -59,13 +60,14 @@ function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Prom
 interface Entry {
   readonly request: ApiRequest;
   readonly reject: (reason: Error) => void;
+  seat: Seat<Entry> | undefined;
 }
 
 const lookEveryMs = 250;
 
 class Waiting {
   readonly #clock: Clock;
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new Roster<Entry>();
   #looking = false;
 
   constructor(clock: Clock) {
@@ -74,16 +76,17 @@ class Waiting {
 
   race(request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const entry = { request, reject };
-      this.#entries.add(entry);
+      const entry: Entry = { request, reject, seat: undefined };
+      const seat = this.#entries.join(entry);
+      entry.seat = seat;
       if (!this.#looking) this.#lookLater();
       reply.then(
         (value) => {
-          this.#entries.delete(entry);
+          this.#entries.leave(seat);
           resolve(value);
         },
         (error) => {
-          this.#entries.delete(entry);
+          this.#entries.leave(seat);
           reject(error);
         },
       );
@@ -101,12 +104,12 @@ class Waiting {
 
   #look(): void {
     const now = this.#clock.now();
-    for (const entry of this.#entries) {
-      if (entry.request.deadlineMs > now) continue;
-      this.#entries.delete(entry);
+    for (const { request, reject, seat } of this.#entries.members()) {
+      if (request.deadlineMs > now) continue;
+      this.#entries.leave(seat!);
       const reason = late();
-      entry.request.abort(reason);
-      entry.reject(reason);
+      request.abort(reason);
+      reject(reason);
     }
   }
 }
