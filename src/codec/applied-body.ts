@@ -11,7 +11,7 @@ import { countKeys, plainNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
-import type { CustomType } from "./custom-object.ts";
+import { coerceEmbedded, type CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, kindOf, withType } from "./object.ts";
 import { decodeYaml } from "./yaml.ts";

@@ -177,7 +177,7 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
 }
 
 /** Embedded objects with metadata as its type has it; the same value when nothing changes. */
-function coerceEmbedded(
+export function coerceEmbedded(
   value: unknown,
   schema: Schema | undefined,
   metadata: Schema,
