@@ -109,11 +109,11 @@ function mergedCustom(
   findings: Findings,
 ): ApiObject {
   const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
-  const {
-    kind: _kind,
-    apiVersion: _version,
-    metadata: _metadata,
-    ...rest
-  } = applyDefaults(value, type.structural, false) as Readonly<Record<string, unknown>>; // an object stays one
+  const { structural } = type;
+  const coerced = structural.hasEmbedded
+    ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")
+    : value;
+  const filled = applyDefaults(coerced, structural, false) as MergedValue["value"]; // an object stays one
+  const { kind: _kind, apiVersion: _version, metadata: _metadata, ...rest } = filled;
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }
