@@ -403,6 +403,16 @@ export function backendContract(subject: ContractSubject): void {
       assert.equal(await missed, false);
     });
 
+    check(
+      "whoever waits for a revision when the store closes learns at once that it will not come",
+      async (backend) => {
+        const waits = [backend.waitFor(3, 60_000), backend.waitFor(2, 60_000)];
+        await backend.close();
+        assert.deepEqual(await Promise.all(waits), [false, false]);
+        assert.equal(await backend.waitFor(2, 60_000), false);
+      },
+    );
+
     check("a fresh read sees every acknowledged write", async (backend) => {
       const { revision } = await putText(backend, podA, 0, "a");
       await backend.fresh();

@@ -132,7 +132,9 @@ export class Mvcc {
   readonly #history: History;
   readonly #hub: WatchHub;
   readonly #expiry: Expiry;
-  readonly #waiting = new Heap<{ revision: Revision; wake: () => void }>((a, b) => a.revision < b.revision);
+  readonly #waiting = new Heap<{ revision: Revision; wake: (isVisible: boolean) => void }>(
+    (a, b) => a.revision < b.revision,
+  );
   /** Last revision given out, and last one visible. */
   #given: Revision;
   #visible: Revision;
@@ -141,6 +143,8 @@ export class Mvcc {
   #pendingWrites = 0;
   #failure: Error | undefined;
   #closed = false;
+  /** Closed, and nothing more will become visible. */
+  #isOver = false;
   #cancelExpiry: (() => void) | undefined;
   /** When the expiry timer is due; infinite while there is none, negative while a sweep runs. */
   #expiryAt = Number.POSITIVE_INFINITY;
@@ -300,6 +304,7 @@ export class Mvcc {
 
   waitFor(revision: Revision, timeoutMs: number): Promise<boolean> {
     if (revision <= this.#visible) return Promise.resolve(true);
+    if (this.#isOver) return Promise.resolve(false);
     return new Promise((resolve) => {
       const cancel = this.#options.clock.after(timeoutMs, () => {
         resolve(false);
@@ -307,9 +312,9 @@ export class Mvcc {
       });
       const entry = {
         revision,
-        wake: () => {
+        wake: (isVisible: boolean) => {
           cancel();
-          resolve(true);
+          resolve(isVisible);
         },
       };
       this.#waiting.push(entry);
@@ -359,9 +364,11 @@ export class Mvcc {
     this.#cancelCompaction?.();
   }
 
-  /** Seals the store and ends the watches. */
+  /** Seals the store, ends the watches, and lets go of those who wait for a revision that will not come. */
   close(): void {
     this.seal();
+    this.#isOver = true;
+    while (this.#waiting.size > 0) this.#waiting.pop()!.wake(false);
     this.#hub.close();
   }
 
@@ -435,7 +442,8 @@ export class Mvcc {
       this.#expiry.add(version);
       this.#scheduleExpiry();
     }
-    while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= version.revision) this.#waiting.pop()!.wake();
+    while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= version.revision)
+      this.#waiting.pop()!.wake(true);
   }
 
   /** An event left memory, and with it what only it kept. */

@@ -15,6 +15,7 @@ import { type LogChange, LogFile, logFilePath } from "./log-file.ts";
 import {
   type Answers,
   type FromWorker,
+  Mailbox,
   type Question,
   readRows,
   RowWriter,
@@ -30,8 +31,12 @@ const loadsUnderWay = 3;
 const transactionBytesMax = 8 * 1024 * 1024;
 const sliceRows = 512;
 const copyRows = 256;
+/** After so long without work the thread visits its event loop, once. */
+const idleMs = 1000;
 /** After a step of compaction the thread rests so many times as long, so that writes and the disk hardly feel it. */
 const restFactor = 3;
+/** So long it goes on, if no write comes. */
+const gentleMs = 2;
 /** Bounds of one page of old events. */
 const pageEvents = 200;
 const pageBytes = 256 * 1024;
@@ -39,7 +44,8 @@ const digestModulus = 2 ** 40;
 
 const port = parentPort!;
 // Safe: `sqlite.ts` alone starts this worker.
-const { dataDir, faults } = workerData as WorkerStart;
+const start = workerData as WorkerStart;
+const { dataDir, faults } = start;
 
 type Slices<T> = Generator<undefined, T>;
 
@@ -52,8 +58,10 @@ interface Job {
   readonly isGentle: boolean;
 }
 
+const mailbox = new Mailbox(start.mailbox);
 let file: LogFile;
-let commits: Uint8Array[] = [];
+/** Commits that came as messages, until the mailbox says that it is their turn. */
+const messages: Uint8Array[] = [];
 /** Jobs that go a step each in turn, and those of which only the first goes. */
 let jobs: Job[] = [];
 let turns: Job[] = [];
@@ -62,9 +70,7 @@ let restUntil = 0;
 let isTurn = false;
 let commitCount = 0;
 let hasFailed = false;
-/** The next step of a job: an immediate, or a timer while there is only one that rests. */
-let nextStep: NodeJS.Immediate | undefined;
-let cancelNextStep: () => void = () => undefined;
+let isClosed = false;
 
 try {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -100,8 +106,8 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       if (!isDone) return;
       if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
       port.off("message", onLoaded);
-      port.on("message", receive);
       tell({ kind: "opened" });
+      setImmediate(run);
     } catch (error) {
       isDone = true;
       refuse(error);
@@ -138,66 +144,88 @@ function* load(revision: Revision): Generator<undefined, void, ArrayBuffer | und
   }
 }
 
-function receive(first: ToWorker): void {
-  for (let message: ToWorker | undefined = first; message !== undefined; ) {
-    if (message.kind === "commit") commits.push(message.rows);
-    else if (message.kind === "ask") take(message.id, message.question);
-    // Safe: only `sqlite.ts` writes to this port.
-    message = receiveMessageOnPort(port)?.message as ToWorker | undefined;
-  }
-  commitAll();
-  schedule();
-}
-
-function schedule(): void {
-  if (nextStep !== undefined) return;
-  cancelNextStep();
-  const waitMs = stepWaitMs();
-  if (waitMs === 0) {
-    nextStep = setImmediate(() => {
-      nextStep = undefined;
+/**
+ * Works until the store is closed. The thread sleeps in `Atomics.wait` and not in its event loop, which it visits only
+ * after a while without work, for the engine's own tasks.
+ */
+function run(isIdle = false): void {
+  while (!isClosed) {
+    const { callCount } = mailbox;
+    receive();
+    if (commitAll()) isIdle = false;
+    const waitMs = stepWaitMs();
+    if (waitMs === 0) {
       runStep();
-      schedule();
-    });
-  } else if (Number.isFinite(waitMs)) cancelNextStep = systemClock.after(waitMs, schedule);
+      isIdle = false;
+    } else {
+      mailbox.sleep(callCount, Math.min(waitMs, isIdle ? Number.POSITIVE_INFINITY : idleMs));
+      if (mailbox.callCount !== callCount || waitMs <= idleMs || isIdle) continue;
+      setImmediate(run, true);
+      return;
+    }
+  }
 }
 
-function commitAll(): void {
-  while (commits.length > 0) {
-    let bytes = 0;
-    let count = 0;
-    while (count < commits.length && (count === 0 || bytes + commits[count]!.length <= transactionBytesMax)) {
-      bytes += commits[count++]!.length;
-    }
-    const batch = commits.slice(0, count);
-    commits = commits.slice(count);
-    if (!hasFailed) commit(batch);
+function receive(): void {
+  // Safe: only `sqlite.ts` writes to this port.
+  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+    const message = next.message as ToWorker;
+    if (message.kind === "commit") messages.push(message.rows);
+    else if (message.kind === "ask") take(message.id, message.question);
   }
+}
+
+/** Commits everything that waits, in transactions that are not too large. Whether there was anything. */
+function commitAll(): boolean {
+  let batch: Uint8Array[] = [];
+  let bytes = 0;
+  let count = 0;
+  for (let next = mailbox.take(); next !== undefined; next = mailbox.take()) {
+    // Safe: it was sent before the mailbox was told.
+    const rows = next === "message" ? nextMessage() : next;
+    if (batch.length > 0 && bytes + rows.length > transactionBytesMax) {
+      commit(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(rows);
+    bytes += rows.length;
+    count++;
+  }
+  if (batch.length > 0) commit(batch);
+  return count > 0;
+}
+
+function nextMessage(): Uint8Array {
+  if (messages.length === 0) receive();
+  return messages.shift()!;
 }
 
 function commit(batch: readonly Uint8Array[]): void {
+  if (hasFailed) return;
   let revision = 0;
   commitCount++;
   try {
     if (faults.commitDelayMs !== undefined) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, faults.commitDelayMs);
     }
-    file.transaction(() => {
-      for (const rows of batch) {
-        for (const row of readRows(rows)) {
-          file.append(row);
-          revision = row.revision;
-        }
-      }
-      if (commitCount === faults.failCommit) throw new Error("disk I/O error (injected)");
-    });
+    const rows = batch.flatMap((bytes) => [...readRows(bytes)]);
+    revision = rows.at(-1)!.revision;
+    const isFaulty = commitCount === faults.failCommit;
+    // One row is a transaction by itself.
+    if (rows.length === 1 && !isFaulty) file.append(rows[0]!);
+    else {
+      file.transaction(() => {
+        for (const row of rows) file.append(row);
+        if (isFaulty) throw new Error("disk I/O error (injected)");
+      });
+    }
   } catch (error) {
     hasFailed = true;
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
-  const buffers = batch.map((rows) => rows.buffer as ArrayBuffer);
-  tell({ kind: "committed", revision, buffers }, buffers);
+  tell(revision);
 }
 
 /** How long until a job may go on: not at all, for ever, or while the only one rests. */
@@ -207,19 +235,26 @@ function stepWaitMs(): number {
   return Math.max(0, Math.ceil(restUntil - systemClock.monotonic()));
 }
 
-/** Lets one job go one step: the first of `turns` and one of the others, by turns. */
+/** Lets one job go on: the first of `turns` and one of the others, by turns. */
 function runStep(): void {
-  const start = systemClock.monotonic();
-  isTurn = turns.length > 0 && start >= restUntil && (jobs.length === 0 || !isTurn);
+  const begin = systemClock.monotonic();
+  isTurn = turns.length > 0 && begin >= restUntil && (jobs.length === 0 || !isTurn);
   const job = isTurn ? turns[0] : jobs.shift();
   if (job === undefined) return;
-  const isDone = step(job);
   if (!isTurn) {
-    if (!isDone) jobs.push(job);
+    if (!step(job)) jobs.push(job);
     return;
   }
+  const { callCount } = mailbox;
+  let isDone = step(job);
+  let usedMs = systemClock.monotonic() - begin;
+  // Every rest makes the next step dearer.
+  while (job.isGentle && !isDone && usedMs < gentleMs && mailbox.callCount === callCount) {
+    isDone = step(job);
+    usedMs = systemClock.monotonic() - begin;
+  }
   if (isDone) turns.shift();
-  if (job.isGentle) restUntil = isDone ? 0 : start + (systemClock.monotonic() - start) * (1 + restFactor);
+  if (job.isGentle) restUntil = isDone ? 0 : begin + usedMs * (1 + restFactor);
 }
 
 /** Whether the job is done, and has been answered. */
@@ -393,6 +428,7 @@ function* close(): Slices<undefined> {
   turns = [];
   file.close();
   port.close();
+  isClosed = true;
   return undefined;
 }
 
