@@ -2,13 +2,9 @@
  * The whole server over TLS: rate, server CPU per operation, memory, start. One child process on a temporary folder,
  * one client in this process; both share the machine, so the CPU figures are the ones to compare.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Connection, requestBytes } from "./connection.ts";
 import { type Usage, usageOf } from "./process-usage.ts";
+import { benchToken, type Server, startServer } from "./server-process.ts";
 
 export interface Measurement {
   readonly name: string;
@@ -19,86 +15,12 @@ export interface Measurement {
   readonly ms?: number;
 }
 
-interface Server {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  readonly port: number;
-  readonly ca: string;
-  readonly startMs: number;
-  stop(): Promise<void>;
-}
-
-const token = "bench-token";
-const program = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  return new Promise((resolve) => {
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-async function startServer(): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), "binnacle-bench-"));
-  const tokens = join(folder, "tokens.csv");
-  writeFileSync(tokens, `${token},bench,bench,system:masters\n`);
-  const dataDir = join(folder, "data");
-  const port = await freePort();
-  const began = performance.now();
-  const child = spawn(
-    process.execPath,
-    [
-      "--max-semi-space-size=8",
-      program,
-      "serve",
-      `--data-dir=${dataDir}`,
-      `--secure-port=${port}`,
-      `--token-auth-file=${tokens}`,
-    ],
-    { stdio: ["ignore", "ignore", "inherit"] },
-  );
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const ca = await ready(port, join(dataDir, "pki", "ca.crt"), child);
-  return {
-    child,
-    pid: child.pid!,
-    port,
-    ca,
-    startMs: performance.now() - began,
-    async stop() {
-      child.kill("SIGTERM");
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Waits until `/readyz` answers 200; resolves with the CA. */
-async function ready(port: number, caFile: string, child: ChildProcess): Promise<string> {
-  const until = performance.now() + 20_000;
-  while (performance.now() < until && child.exitCode === null) {
-    try {
-      const ca = readFileSync(caFile, "utf8");
-      const connection = await Connection.open(port, ca);
-      const { code } = await connection.request(requestBytes("GET", "/readyz", token));
-      connection.close();
-      if (code === 200) return ca;
-    } catch {
-      // Not there yet.
-    }
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error("the server did not become ready; run `npm run build` first");
-}
+const token = benchToken;
 
 const seconds = Number(process.env["BENCH_SECONDS"] ?? 3);
 
 /** Closed loop of `connections` for some seconds, at most `max` operations. */
-async function loop(
+export async function loop(
   server: Server,
   name: string,
   connections: number,

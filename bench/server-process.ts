@@ -1,0 +1,86 @@
+/** The server that benchmarks measure: one child process, and when it is ready. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Connection, requestBytes } from "./connection.ts";
+
+export interface Server {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly port: number;
+  readonly ca: string;
+  readonly startMs: number;
+  stop(): Promise<void>;
+}
+
+/** Of a user who may do everything. */
+export const benchToken = "bench-token";
+
+const program = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  return new Promise((resolve) => {
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Starts a server on `folder`, which stays; without one on a folder of its own, which goes with it. */
+export async function startServer(given?: string): Promise<Server> {
+  const folder = given ?? mkdtempSync(join(tmpdir(), "binnacle-bench-"));
+  const tokens = join(folder, "tokens.csv");
+  writeFileSync(tokens, `${benchToken},bench,bench,system:masters\n`);
+  const dataDir = join(folder, "data");
+  const port = await freePort();
+  const began = performance.now();
+  const child = spawn(
+    process.execPath,
+    [
+      "--max-semi-space-size=8",
+      program,
+      "serve",
+      `--data-dir=${dataDir}`,
+      `--secure-port=${port}`,
+      `--token-auth-file=${tokens}`,
+    ],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ca = await ready(port, join(dataDir, "pki", "ca.crt"), child);
+  return {
+    child,
+    pid: child.pid!,
+    port,
+    ca,
+    startMs: performance.now() - began,
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+      if (given === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until `/readyz` answers 200; resolves with the CA. */
+async function ready(port: number, caFile: string, child: ChildProcess): Promise<string> {
+  const until = performance.now() + 20_000;
+  while (performance.now() < until && child.exitCode === null) {
+    try {
+      const ca = readFileSync(caFile, "utf8");
+      const connection = await Connection.open(port, ca);
+      const { code } = await connection.request(requestBytes("GET", "/readyz", benchToken));
+      connection.close();
+      if (code === 200) return ca;
+    } catch {
+      // Not there yet.
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  throw new Error("the server did not become ready; run `npm run build` first");
+}
