@@ -25,7 +25,7 @@ export interface FieldError {
 
 /** Text of a value as Go prints it in field errors: quoted strings, bare scalars, JSON for the rest. */
 export function printValue(value: unknown): string {
-  if (value === null || value === undefined) return "null";
+  if (value === null || value === undefined) return '"null"'; // Upstream: in quotes, like a text
   if (typeof value === "string") return goQuote(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value as number | boolean | bigint); // scalars are left
 }
