@@ -73,7 +73,7 @@ const printTexts = (texts: Readonly<Record<string, string>>): string =>
 export function validateSelectorKept(object: ApiObject, old: ApiObject): FieldError[] {
   const selector = specOf(object)["selector"] ?? null;
   if (jsonEquals(selector, specOf(old)["selector"] ?? null)) return [];
-  const printed = selector === null ? "null" : printLabelSelector(selector);
+  const printed = selector === null ? '"null"' : printLabelSelector(selector);
   return [
     { type: "FieldValueInvalid", field: "spec.selector", message: `Invalid value: ${printed}: field is immutable` },
   ];
