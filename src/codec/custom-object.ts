@@ -128,7 +128,8 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
     if (said.kind !== gvk.kind) throw wrongType("kind", said.kind, said.kind, gvk.kind, json, gvk);
     const expected = apiVersionOf(gvk);
     if (said.apiVersion !== expected) {
-      throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, gvk);
+      const { group = "" } = parseApiVersion(said.apiVersion) ?? {};
+      throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, { ...gvk, group });
     }
     const shaped = shape(json, patched.type, gvk, fieldValidation !== "Ignore");
     const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];

@@ -1,5 +1,12 @@
 /** From a request that may proceed to the handler of its resource and verb. */
-import { methodNotAllowed, methodUnknown, notFound, resourceNotFound, whileTerminating } from "#meta/status-error.ts";
+import {
+  badRequest,
+  methodNotAllowed,
+  methodUnknown,
+  notFound,
+  resourceNotFound,
+  whileTerminating,
+} from "#meta/status-error.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -19,8 +26,6 @@ import type { HandlerParts, Scope } from "./scope.ts";
 
 export interface RouterOptions {
   readonly parts: HandlerParts;
-  /** The same for custom resources: other media types. */
-  readonly customParts?: HandlerParts;
   readonly stores: Stores;
   table(): ResourceTable;
   /** Hears of requests to versions on their way out. */
@@ -48,7 +53,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
-  const { parts, customParts = parts, stores } = options;
+  const { parts, stores } = options;
   return (request) => {
     const { info } = request;
     if (!info.isResourceRequest) {
@@ -71,7 +76,9 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
-    if (handler === undefined) throw methodUnknown();
+    if (handler === undefined) {
+      throw definition.origin === "custom" ? methodNotAllowed(definition, verb) : methodUnknown();
+    }
     if (definition.origin === "custom") checkCustomVerb(definition, info.subresource, verb, single);
     else checkVerb(definition, info.subresource, verb, single !== "");
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
@@ -83,7 +90,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     }
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope = {
-      parts: definition.custom === undefined ? parts : customParts,
+      parts,
       request,
       context: new Context(request),
       definition,
@@ -93,9 +100,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       subresource: info.subresource,
     };
     if (info.subresource === "scale" && definition.scale !== undefined) {
-      // Other than the objects of custom resources, their scale comes in the media types of built-in kinds.
-      const view = { ...scope, parts };
-      return verb === "get" ? getScale(view, definition.scale) : handler(scaleScope(view, definition.scale));
+      return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
     }
     if (definition.computed === undefined) return handler(scope);
     const objects = definition.computed();
@@ -132,8 +137,7 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
 
 /** Custom resources say what is missing or not allowed in other words. */
 function checkCustomVerb(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
-  const fits = verb === "watch" || singleVerbs.has(verb) === (name !== "");
-  if (!fits) throw methodNotAllowed(definition, verb);
+  if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
   // The list of verbs says what is offered; while the definition is ending, more is served.
   if (subresource === "") return;
   const found = definition.subresources.find((part) => part.name === subresource);

@@ -6,10 +6,11 @@ import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
-import { badRequest } from "#meta/status-error.ts";
+import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
+import { jsonType, protobufType, yamlType } from "./negotiation.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
@@ -29,6 +30,10 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   const bytes = await request.body(parts.bodyLimitBytes);
   const body = { bytes, mediaType, gvk: definition, fieldValidation: options.fieldValidation };
   const { custom } = definition;
+  if (custom !== undefined && mediaType === protobufType.name) {
+    // Upstream: named among the types it accepts, and never understood.
+    throw unsupportedMediaType([jsonType.name, yamlType.name, protobufType.name]);
+  }
   const decoded =
     custom === undefined
       ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
@@ -74,8 +79,11 @@ export function checkName(scope: Scope, object: ApiObject): void {
   }
 }
 
-/** Drops repeated owner references with a warning. Source: upstream's handlers. */
-export function dedupedOwners(scope: Scope, object: ApiObject): ApiObject {
+/**
+ * Drops repeated owner references with a warning. Upstream looks at what a patch made later than at bodies; the warning
+ * says so. Source: upstream's handlers.
+ */
+export function dedupedOwners(scope: Scope, object: ApiObject, isPatched = false): ApiObject {
   const owners = object.metadata.ownerReferences;
   if (owners === undefined || owners.length < 2) return object;
   const seen = new Map<string, OwnerReference>();
@@ -94,8 +102,9 @@ export function dedupedOwners(scope: Scope, object: ApiObject): ApiObject {
   const repeated = [
     ...new Set(owners.filter((owner, i) => owners.indexOf(owner) !== i || ![...seen.values()].includes(owner))),
   ];
+  const late = isPatched ? " after mutating admission happens" : "";
   scope.context.warn(
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...new Set(repeated.map((owner) => owner.uid))].join(", ")}`,
+    `.metadata.ownerReferences contains duplicate entries${late}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...new Set(repeated.map((owner) => owner.uid))].join(", ")}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: [...seen.values()] } };
 }

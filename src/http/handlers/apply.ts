@@ -111,7 +111,7 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
   }
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
-  const object = dedupedOwners(scope, named);
+  const object = dedupedOwners(scope, named, true);
   const isSame = current !== undefined && sameButTimes(object, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }

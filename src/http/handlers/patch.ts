@@ -108,7 +108,7 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
       : decodePatchedCustom({ ...result, type: custom });
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
-  return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object))), hasEmptyLists };
+  return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };
 }
 
 function statusOf(error: PatchError): Error {
