@@ -47,6 +47,8 @@ export interface RegistrarOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Hears of every new table, once it is in force. */
+  readonly changed?: () => void;
 }
 
 type Backend = StoreOptions["backend"];
@@ -221,6 +223,7 @@ export class Registrar {
       }
     }
     this.#table = new ResourceTable([...builtIn, ...custom], this.#table.generation + 1);
+    this.#options.changed?.();
   }
 
   /** Decides about names of the definitions in `changed` and whomever that concerns, and writes what was decided. */

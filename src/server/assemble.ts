@@ -2,6 +2,7 @@
  * Composes a server from its parts: what is served, who may ask, what a write passes, which controllers run. The one
  * place that sees all of it; a first hour of reading starts here.
  */
+import type { LocalVersion } from "#controllers/api-services.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { encodePrettyJson } from "#codec/json.ts";
@@ -22,6 +23,7 @@ import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
@@ -52,6 +54,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 
   const objects = new StoredObjects();
   const stores = new Stores({ backend, objects, clock, random });
+  let tableChanged = (): void => undefined;
   const custom = customResources({
     tables,
     builtIn: builtIn.definitions,
@@ -61,6 +64,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     clock,
     random,
     log,
+    changed: () => tableChanged(),
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const admission = serverAdmission({
@@ -159,6 +163,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     log,
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
+    localVersions: {
+      list: () => localVersions(table(), domain),
+      onChange(changed) {
+        tableChanged = changed;
+      },
+    },
   });
   return {
     handle,
@@ -168,6 +178,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       await stopControllers();
     },
   };
+}
+
+/** What this server answers for itself. Upstream: all but the group of the APIService objects. */
+function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
+  const own = domain.rename("apiregistration.k8s.io");
+  for (const { group, version, origin } of definitions) {
+    if (group !== own) yield { group, version, isCustom: origin === "custom" };
+  }
 }
 
 function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {

@@ -1,5 +1,6 @@
 /** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
 import type { RestClient } from "#client/rest-client.ts";
+import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
 import { claimProtectionController } from "#controllers/claim-protection.ts";
@@ -29,6 +30,7 @@ export interface ControllersOptions {
   readonly selected: readonly string[];
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
+  readonly localVersions: LocalVersions;
 }
 
 /** Starts the selected controllers. The returned function ends them. */
@@ -36,17 +38,20 @@ export function startControllers({
   selected,
   log,
   attributesClasses,
+  localVersions,
   ...environment
 }: ControllersOptions): () => Promise<void> {
   const stop = new AbortController();
-  const running = controllers(attributesClasses)
-    .filter(([name]) => isSelected(name, selected))
-    .map(([name, controller]) => {
+  const chosen = controllers(attributesClasses).filter(([name]) => isSelected(name, selected));
+  // Upstream: part of the API server itself, so nobody can deselect it.
+  const running = [...chosen, ["autoregister-controller", apiServicesController(localVersions)] as const].map(
+    ([name, controller]) => {
       const controllerLog = {
         warn: (fields: object, message: string) => log.warn({ controller: name, ...fields }, message),
       };
       return controller({ ...environment, log: controllerLog, signal: stop.signal });
-    });
+    },
+  );
   return async () => {
     stop.abort();
     await Promise.all(running);

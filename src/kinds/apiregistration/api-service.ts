@@ -16,12 +16,25 @@ export function apiServices(): KindBehaviour {
       ageColumn,
     ],
     strategy: {
+      prepareForCreate: (object) => (inside(object, "spec", "service") === undefined ? available(object) : object),
       defaults: (object) =>
         editField(object, "spec", (spec) =>
           editField(spec, "service", (service) => fillAbsent(service, { port: 443 })),
         ),
     },
   };
+}
+
+/** What this server answers for itself is available from the start. */
+function available(object: ApiObject): ApiObject {
+  const condition = {
+    type: "Available",
+    status: "True",
+    lastTransitionTime: object.metadata.creationTimestamp,
+    reason: "Local",
+    message: "Local APIServices are always available",
+  };
+  return { ...object, status: { conditions: [condition] } };
 }
 
 function availableText(object: ApiObject): string {

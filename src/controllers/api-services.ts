@@ -1,0 +1,208 @@
+/**
+ * Keeps an APIService object for each group version that this server serves itself: for built-in ones once at the start,
+ * for those of custom resources as long as they are served. Objects that people marked as their own are left alone.
+ * Source: upstream's `kube-aggregator/pkg/controllers/autoregister`, whose labels and rules these are.
+ */
+import { found } from "#client/rest-client.ts";
+import { pause, reflect } from "#client/reflector.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { type ApiServicePriority, builtInGroups, builtInPriority, customPriority } from "./api-service-priorities.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+/** A group version this server answers for. */
+export interface LocalVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly isCustom: boolean;
+}
+
+export interface LocalVersions {
+  /** All of them, each at least once. */
+  list(): Iterable<LocalVersion>;
+  /** `changed` is called after every change; it may be called for nothing. */
+  onChange(changed: () => void): void;
+}
+
+interface Spec {
+  readonly group?: string;
+  readonly version: string;
+  readonly groupPriorityMinimum: number;
+  readonly versionPriority: number;
+}
+
+interface Wanted {
+  readonly spec: Spec;
+  /** `onstart`: settled once; `true`: kept as it should be. */
+  readonly management: "onstart" | "true";
+}
+
+export const apiServicesController =
+  (local: LocalVersions): Controller =>
+  async (environment) => {
+    const keeper = new Keeper(environment, local);
+    await keeper.run();
+  };
+
+/** Who waits for the server to start does not wait for these objects. */
+const startDelayMs = 50;
+
+/** Objects that are written at the same time; they share a commit. */
+const workersMax = 16;
+
+class Keeper {
+  readonly #environment: ControllerEnvironment;
+  readonly #local: LocalVersions;
+  readonly #label: string;
+  readonly #path: string;
+  readonly #groupNames: ReadonlyMap<string, string>;
+  readonly #queue: WorkQueue;
+  #wanted = new Map<string, Wanted>();
+  /** Objects as they are now, by name. */
+  #present = new Map<string, ApiObject>();
+  /** Names of those there were at the start; `undefined` before it. */
+  #atStart: ReadonlySet<string> | undefined;
+  /** Those that are settled once and for all. */
+  readonly #done = new Set<string>();
+
+  constructor(environment: ControllerEnvironment, local: LocalVersions) {
+    const { domain, clock, log } = environment;
+    this.#environment = environment;
+    this.#local = local;
+    this.#label = domain.rename("kube-aggregator.kubernetes.io/automanaged");
+    this.#path = `/apis/${domain.rename("apiregistration.k8s.io")}/v1/apiservices`;
+    this.#groupNames = new Map(builtInGroups.map((name) => [domain.rename(name), name]));
+    this.#queue = new WorkQueue({
+      clock,
+      workersMax,
+      work: (name) => this.#settle(name),
+      failed: (name, error) => log.warn({ name, error: String(error) }, "an APIService was not written"),
+    });
+  }
+
+  async run(): Promise<void> {
+    const { client, clock, signal } = this.#environment;
+    await pause(clock, startDelayMs, signal);
+    this.#local.onChange(() => this.#refresh());
+    await reflect({
+      client,
+      path: this.#path,
+      clock,
+      signal,
+      replaced: (objects) => {
+        const before = this.#present;
+        this.#present = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
+        this.#atStart ??= new Set(this.#present.keys());
+        // What is wanted comes first: what nobody wants is removed.
+        this.#refresh();
+        for (const name of [...before.keys(), ...this.#present.keys()]) this.#queue.add(name);
+      },
+      changed: (type, object) => {
+        const { name = "" } = object.metadata;
+        if (type === "DELETED") this.#present.delete(name);
+        else this.#present.set(name, object);
+        this.#queue.add(name);
+      },
+    });
+    this.#queue.close();
+  }
+
+  /** Looks at what is served now, and at every object that concerns. */
+  #refresh(): void {
+    if (this.#atStart === undefined || this.#environment.signal.aborted) return;
+    const before = this.#wanted;
+    this.#wanted = new Map();
+    for (const version of this.#local.list()) {
+      const name = `${version.version}.${version.group}`;
+      if (this.#wanted.has(name)) continue;
+      const known = before.get(name) ?? this.#want(version);
+      if (known === undefined) continue;
+      this.#wanted.set(name, known);
+      if (!before.has(name)) this.#queue.add(name);
+    }
+    for (const name of before.keys()) if (!this.#wanted.has(name)) this.#queue.add(name);
+  }
+
+  #want({ group, version, isCustom }: LocalVersion): Wanted | undefined {
+    const priority = isCustom ? customPriority : this.#builtIn(group, version);
+    if (priority === undefined) return undefined;
+    const spec: Spec = {
+      ...(group === "" ? {} : { group }),
+      version,
+      groupPriorityMinimum: priority.group,
+      versionPriority: priority.version,
+    };
+    return { spec, management: isCustom ? "true" : "onstart" };
+  }
+
+  #builtIn(group: string, version: string): ApiServicePriority | undefined {
+    return builtInPriority(this.#groupNames.get(group) ?? group, version);
+  }
+
+  async #settle(name: string): Promise<void> {
+    const wanted = this.#wanted.get(name);
+    const object = this.#present.get(name);
+    if (object === undefined) {
+      if (wanted !== undefined && !(wanted.management === "onstart" && this.#done.has(name))) {
+        await this.#create(name, wanted);
+      }
+      return;
+    }
+    const management = object.metadata.labels?.[this.#label];
+    if (management !== "onstart" && management !== "true") return;
+    // Made by somebody while this server was running.
+    if (management === "onstart" && this.#atStart?.has(name) !== true) return;
+    if (wanted === undefined) await this.#remove(name, object, management);
+    else await this.#update(name, object, wanted, management);
+  }
+
+  async #create(name: string, { spec, management }: Wanted): Promise<void> {
+    const group = this.#environment.domain.rename("apiregistration.k8s.io");
+    const object: ApiObject = {
+      kind: "APIService",
+      apiVersion: `${group}/v1`,
+      metadata: { name, labels: { [this.#label]: management } },
+      spec,
+    };
+    try {
+      await this.#environment.client.create(`${this.#path}?${this.#manager}`, object);
+    } catch (error) {
+      // Somebody else made it, and it will be looked at when the watch tells.
+      if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
+    }
+    this.#done.add(name);
+  }
+
+  async #update(name: string, object: ApiObject, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
+    const isOnce = management === "onstart" || wanted.management === "onstart";
+    if (isOnce && this.#done.has(name)) return;
+    if (!isSame(object["spec"] as Partial<Spec> | undefined, wanted.spec)) {
+      const path = `${this.#path}/${encodeURIComponent(name)}?${this.#manager}`;
+      await found(this.#environment.client.update(path, { ...object, spec: wanted.spec }));
+    }
+    this.#done.add(name);
+  }
+
+  async #remove(name: string, object: ApiObject, management: "onstart" | "true"): Promise<void> {
+    if (management === "onstart" && this.#done.has(name)) return;
+    const { uid } = object.metadata;
+    const path = `${this.#path}/${encodeURIComponent(name)}`;
+    await found(this.#environment.client.delete(path, uid === undefined ? undefined : { preconditions: { uid } }));
+    this.#done.add(name);
+  }
+
+  get #manager(): string {
+    return `fieldManager=${this.#environment.domain.prefix}-apiserver`;
+  }
+}
+
+/** What decides; a service of its own is a difference, too. */
+function isSame(spec: Partial<Spec> | undefined, wanted: Spec): boolean {
+  if (spec === undefined) return false;
+  const keys = Object.keys(spec).filter((key) => spec[key as keyof Spec] !== undefined);
+  return (
+    keys.length === Object.keys(wanted).length &&
+    keys.every((key) => spec[key as keyof Spec] === wanted[key as keyof Spec])
+  );
+}

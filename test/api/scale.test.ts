@@ -1,0 +1,144 @@
+/** The `scale` subresource of workloads and custom resources. */
+import { patchTypes } from "../client.ts";
+import { crds, custom, definition } from "../crds.ts";
+import { suite } from "../harness.ts";
+import { absent } from "../view.ts";
+
+const inBothDomains = suite();
+
+const deploymentsIn = (ns: string): string => `/apis/apps/v1/namespaces/${ns}/deployments`;
+const deployment = (name: string, replicas: number): unknown => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name }, matchExpressions: [{ key: "t", operator: "In", values: ["b", "a"] }] },
+    template: { metadata: { labels: { app: name, t: "a" } }, spec: { containers: [{ name: "c", image: "i" }] } },
+  },
+});
+const scale = (name: string, replicas: number, metadata: object = {}): unknown => ({
+  apiVersion: "autoscaling/v1",
+  kind: "Scale",
+  metadata: { name, ...metadata },
+  spec: { replicas },
+});
+const applied = (body: unknown): string => JSON.stringify(body);
+const apply = "application/apply-patch+yaml";
+
+inBothDomains("the scale of a deployment shows wanted and present replicas and the selector", async (api) => {
+  const { ns } = await api.place();
+  const path = deploymentsIn(ns);
+  const made = (await api.post(path, deployment("d", 2))).expect(201);
+  const got = (await api.get(`${path}/d/scale`)).expect(200, {
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
+    "metadata.name": "d",
+    "metadata.namespace": ns,
+    "metadata.uid": made.at("metadata.uid"),
+    "metadata.labels": absent,
+    spec: { replicas: 2 },
+    status: { replicas: 0, selector: "app=d,t in (a,b)" },
+  });
+  (await api.put(`${path}/d/scale`, got.value)).expect(200, { spec: { replicas: 2 } });
+  (await api.get(`${path}/none/scale`)).refused(404, "NotFound", 'deployments.apps "none" not found');
+  (await api.post(`${path}/d/scale`, {})).expect(405);
+  (await api.delete(`${path}/d/scale`)).expect(405);
+});
+
+inBothDomains("every kind of patch writes a scale, and whoever does owns the replicas", async (api) => {
+  const { ns } = await api.place();
+  const path = deploymentsIn(ns);
+  (await api.post(`${path}?fieldManager=maker`, deployment("d", 2))).expect(201);
+  (await api.patch(`${path}/d/scale?fieldManager=scaler`, { spec: { replicas: 3 } })).expect(200, {
+    kind: "Scale",
+    spec: { replicas: 3 },
+    "metadata.managedFields": absent,
+  });
+  (await api.get(`${path}/d`)).expect(200, {
+    "spec.replicas": 3,
+    "metadata.generation": 2,
+    "metadata.managedFields.length": 2,
+    "metadata.managedFields.0": {
+      manager: "scaler",
+      operation: "Update",
+      apiVersion: "apps/v1",
+      fieldsType: "FieldsV1",
+      fieldsV1: { "f:spec": { "f:replicas": {} } },
+      subresource: "scale",
+    },
+    "metadata.managedFields.1.fieldsV1.f:spec.f:replicas": absent,
+  });
+  (await api.patch(`${path}/d/scale`, { spec: { replicas: 4 } }, patchTypes.strategic)).expect(200);
+  const operation = { op: "replace", path: "/spec/replicas", value: 5 };
+  (await api.patch(`${path}/d/scale`, [operation], patchTypes.json)).expect(200, { spec: { replicas: 5 } });
+  (await api.patch(`${path}/d/scale?fieldManager=a`, applied(scale("d", 5)), apply)).expect(200);
+  const conflict = await api.patch(`${path}/d/scale?fieldManager=b`, applied(scale("d", 6)), apply);
+  conflict.refused(409, "Conflict", /conflicts with "a" with subresource "scale"/);
+  (await api.patch(`${path}/d/scale?fieldManager=b&force=true`, applied(scale("d", 6)), apply)).expect(200);
+  (await api.get(`${path}/d`)).expect(200, { "spec.replicas": 6, "metadata.managedFields.0.manager": "b" });
+});
+
+inBothDomains(
+  "a scale is refused when it is stale, negative or of another object, and dry runs write nothing",
+  async (api) => {
+    const { ns } = await api.place();
+    const path = deploymentsIn(ns);
+    const made = (await api.post(path, deployment("d", 2))).expect(201);
+    const resourceVersion = made.at("metadata.resourceVersion");
+    (await api.put(`${path}/d/scale`, scale("d", 3, { resourceVersion }))).expect(200, { spec: { replicas: 3 } });
+    const stale = await api.put(`${path}/d/scale`, scale("d", 4, { resourceVersion }));
+    stale.refused(
+      409,
+      "Conflict",
+      /^Operation cannot be fulfilled on deployments.apps "d": the object has been modified/,
+    );
+    const negative = "spec.replicas: Invalid value: -1: must be greater than or equal to 0";
+    const refused = await api.patch(`${path}/d/scale`, { spec: { replicas: -1 } });
+    refused.refused(422, "Invalid", `Scale.autoscaling "d" is invalid: ${negative}`);
+    (await api.put(`${path}/d/scale`, scale("e", 4))).refused(400, "BadRequest", /does not match the name on the URL/);
+    (await api.put(`${path}/d/scale`, deployment("d", 4))).refused(400, "BadRequest", /cannot be handled as a Scale/);
+    (await api.put(`${path}/d/scale?dryRun=All`, scale("d", 9))).expect(200, { spec: { replicas: 9 } });
+    (await api.get(`${path}/d/scale`)).expect(200, { spec: { replicas: 3 } });
+  },
+);
+
+inBothDomains("the scale of a custom resource is where its definition says", async (api) => {
+  const group = `${api.unique("g")}.example.com`;
+  const number = { type: "object", properties: { count: { type: "integer", maximum: 20 } } };
+  const properties = {
+    spec: { type: "object", properties: { size: number, other: { type: "string" } } },
+    status: { type: "object", properties: { size: number, selector: { type: "string" } } },
+  };
+  const paths = {
+    specReplicasPath: ".spec.size.count",
+    statusReplicasPath: ".status.size.count",
+    labelSelectorPath: ".status.selector",
+  };
+  const version = { subresources: { status: {}, scale: paths } };
+  const fields = { schema: { type: "object", properties }, version };
+  (await api.post(crds, definition(group, fields))).expect(201);
+  const path = `/apis/${group}/v1/widgets`;
+  (await api.post(path, custom(group, "w", { spec: { other: "x" } }))).expect(201);
+  const missing = await api.get(`${path}/w/scale`);
+  const text = 'the spec replicas field ".spec.size.count" does not exist';
+  missing.refused(500, "InternalError", `Internal error occurred: ${text}`);
+  const empty = await api.patch(`${path}/w/scale`, { metadata: { labels: { a: "b" } } });
+  empty.refused(400, "BadRequest", 'the spec replicas field ".spec.size.count" cannot be empty');
+  (await api.patch(`${path}/w/scale?fieldManager=scaler`, { spec: { replicas: 3 } })).expect(200, {
+    spec: { replicas: 3 },
+    status: { replicas: 0 },
+  });
+  (await api.get(`${path}/w`)).expect(200, {
+    spec: { other: "x", size: { count: 3 } },
+    "metadata.generation": 2,
+  });
+  (await api.patch(`${path}/w/status`, { status: { size: { count: 2 }, selector: "a=b" } })).expect(200);
+  (await api.get(`${path}/w/scale`)).expect(200, { status: { replicas: 2, selector: "a=b" } });
+  // The number is checked by the schema of the object.
+  const large = await api.patch(`${path}/w/scale`, { spec: { replicas: 21 } });
+  large.refused(422, "Invalid", /spec.size.count in body should be less than or equal to 20/);
+  (await api.put(`${path}/w/scale`, scale("w", 7))).expect(200, { spec: { replicas: 7 } });
+  (await api.patch(`${path}/w/scale`, { spec: { replicas: 8 } }, patchTypes.strategic)).expect(415);
+  (await api.delete(`${crds}/widgets.${group}`)).expect(200);
+});

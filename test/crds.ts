@@ -1,0 +1,37 @@
+/** Custom resource definitions that tests send. */
+import type { ObjectBody } from "./objects.ts";
+
+export const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+export interface DefinitionFields {
+  readonly kind?: string;
+  readonly scope?: "Cluster" | "Namespaced";
+  readonly names?: object;
+  /** The whole schema. */
+  readonly schema?: object;
+  /** What the one version says beyond its name and schema. */
+  readonly version?: object;
+  /** All versions; then `schema` and `version` mean nothing. */
+  readonly versions?: readonly object[];
+}
+
+/** A definition in `group` of the plural that belongs to its kind, by default `widgets`, in version `v1`. */
+export function definition(group: string, fields: DefinitionFields = {}): ObjectBody {
+  const { kind = "Widget", scope = "Cluster", names = {}, schema = { type: "object" }, version = {} } = fields;
+  const plural = `${kind.toLowerCase()}s`;
+  const only = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, ...version };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, scope, names: { plural, kind, ...names }, versions: fields.versions ?? [only] },
+  };
+}
+
+/** An object of such a kind. */
+export const custom = (group: string, name: string, fields: object = {}, kind = "Widget"): ObjectBody => ({
+  apiVersion: `${group}/v1`,
+  kind,
+  metadata: { name },
+  ...fields,
+});
