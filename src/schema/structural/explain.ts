@@ -5,7 +5,17 @@
  */
 import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";
 import type { Correlation } from "./correlation.ts";
-import { goFloat, isIntegral, type Json, type JsonKind, kindOf, numberOf, showText, showValue } from "./json-value.ts";
+import {
+  goFloat,
+  goJson,
+  isIntegral,
+  type Json,
+  type JsonKind,
+  kindOf,
+  numberOf,
+  showText,
+  showValue,
+} from "./json-value.ts";
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
 import {
   Budget,
@@ -135,7 +145,7 @@ class Explainer {
     if (rule === undefined) return;
     this.#budget.spend(rule.values.length);
     if (typeof value === "string" ? rule.strings.has(value) : isEnumValue(rule, value)) return;
-    const supported = rule.values.map((item) => (typeof item === "string" ? item : JSON.stringify(item)));
+    const supported = rule.values.map((item) => (typeof item === "string" ? item : goJson(item)));
     result.add(`${path} in body should be one of ${supported.join(" ")}`, (field) => ({
       type: "FieldValueNotSupported",
       field: below(field, path),
@@ -172,7 +182,7 @@ class Explainer {
       const words = `${path} in body should be at least ${minLength} chars long`;
       result.add(words, invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
-      this.#budget.spend((text.length * pattern.size) >> 3);
+      this.#budget.spend((text.length * pattern.size) / 8);
       if (pattern.test(text)) return;
       const words = `${path} in body should match '${pattern.text}'`;
       result.add(words, invalid(path, showText(text), words));

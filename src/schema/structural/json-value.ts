@@ -91,6 +91,27 @@ export function goFloat(value: number): string {
 export const goNumber = (value: unknown): string =>
   kindOf(value) === "integer" ? String(numberOf(value)) : goFloat(Number(numberOf(value)));
 
+/** The JSON that Go writes: keys sorted, `<`, `>` and `&` escaped. Throws `RangeError` for what nests too deeply. */
+export function goJson(value: unknown): string {
+  switch (kindOf(value)) {
+    case "array":
+      return `[${(value as readonly unknown[]).map(goJson).join()}]`;
+    case "object": {
+      const object = value as Json;
+      const names = Object.keys(object).sort();
+      return `{${names.map((name) => `${goJson(name)}:${goJson(object[name])}`).join()}}`;
+    }
+    case "integer":
+      return String(numberOf(value));
+    case "number":
+      return JSON.stringify(Number(numberOf(value)));
+    default:
+      return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escaped);
+  }
+}
+
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
 /** A value in a message: quoted texts, bare scalars, Go's syntax for lists and objects. */
 export function showValue(value: unknown): string {
   const parts: string[] = [];

@@ -3,7 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import { type Json, kindOf, numberOf, showValue } from "./json-value.ts";
+import { goJson, type Json, kindOf, numberOf, showValue } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** As many are listed. */
@@ -105,21 +105,12 @@ function identity(item: unknown): unknown {
   const kind = kindOf(item);
   if (kind === "integer") return numberOf(item);
   if (kind === "number") return `${floatMark}${String(numberOf(item))}`;
-  if (kind === "array" || kind === "object") return `${floatMark}${canonical(item)}`;
+  if (kind === "array" || kind === "object") return `${floatMark}${goJson(item)}`;
   return item;
 }
 
 /** Lone halves of a character pair: decoded texts hold none in this order. */
 const floatMark = "\udc00\ud800";
-
-function canonical(value: unknown): string {
-  const kind = kindOf(value);
-  if (kind === "array") return `[${(value as readonly unknown[]).map(canonical).join()}]`;
-  if (kind !== "object") return JSON.stringify(value);
-  const object = value as Json;
-  const members = Object.keys(object).sort();
-  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(object[name])}`).join()}}`;
-}
 
 function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: string, findings: FieldError[]): void {
   for (const [at, item] of list.entries()) {
@@ -137,7 +128,7 @@ function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: s
     }
     return key;
   });
-  checkSet(keys.map(canonical), keys, field, findings);
+  checkSet(keys.map(goJson), keys, field, findings);
 }
 
 function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {

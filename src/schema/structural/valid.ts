@@ -5,7 +5,7 @@
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { isRawNumber } from "../raw-number.ts";
-import { isIntegral, kindOf, numberOf } from "./json-value.ts";
+import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
 import { isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 
 /**
@@ -115,15 +115,14 @@ function listValid(node: SchemaNode, list: readonly unknown[]): boolean {
 }
 
 /** No two members are equal. */
-export const isUnique = (list: readonly unknown[]): boolean =>
-  new Set(list.map((item) => JSON.stringify(item))).size === list.length;
+export const isUnique = (list: readonly unknown[]): boolean => new Set(list.map(goJson)).size === list.length;
 
 function textValid(node: SchemaNode, text: string): boolean {
   if (text.length > node.maxLength && countCharacters(text) > node.maxLength) return false;
   if (text.length < node.minLength * 2 && countCharacters(text) < node.minLength) return false;
   const { pattern, formatCheck } = node;
   if (pattern !== undefined) {
-    budget.spend((text.length * pattern.size) >> 3);
+    budget.spend((text.length * pattern.size) / 8);
     if (!pattern.test(text)) return false;
   }
   return formatCheck === undefined || formatCheck(text);

@@ -1,0 +1,180 @@
+/**
+ * Answers of a 1.32 server about schemas, values and updates, asked one by one and kept in `vectors/`, one JSON text a
+ * line. Findings are compared without their order where the server leaves it to chance.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import type { Schema } from "../schema.ts";
+import {
+  applyDefaults,
+  checkEmbedded,
+  checkListTypes,
+  checkStructural,
+  compileStructural,
+  type JsonSchemaProps,
+  prune,
+  type StructuralSchema,
+  validateValue,
+} from "../structural.ts";
+import { formatCheck } from "./formats.ts";
+
+function lines<T>(name: string): readonly T[] {
+  const text = readFileSync(new URL(`./vectors/${name}.jsonl`, import.meta.url), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as T); // written by hand or recorded, as the interfaces below say
+}
+
+const textsOf = (findings: readonly FieldError[]): readonly string[] => findings.map(printFieldError).sort();
+
+/** As much of the built-in type as the vectors need. */
+const metadata: Schema = {
+  type: "object",
+  name: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+  fields: new Map([
+    ["name", { schema: { type: "string" }, omitempty: true }],
+    ["namespace", { schema: { type: "string" }, omitempty: true }],
+    ["labels", { schema: { type: "map", items: { type: "string" } }, omitempty: true }],
+    ["annotations", { schema: { type: "map", items: { type: "string" } }, omitempty: true }],
+    ["finalizers", { schema: { type: "array", items: { type: "string" } }, omitempty: true }],
+  ]),
+};
+
+interface SchemaVector {
+  /** Of a field, or of the root. */
+  readonly x?: JsonSchemaProps;
+  readonly root?: JsonSchemaProps;
+  readonly status?: boolean;
+  readonly findings: readonly string[];
+}
+
+const object = (properties: Readonly<Record<string, JsonSchemaProps>>): JsonSchemaProps => ({
+  type: "object",
+  properties,
+});
+
+test("schemas are refused for the same reasons as by a 1.32 server [VER-70]", () => {
+  const vectors = lines<SchemaVector>("schemas");
+  assert.ok(vectors.length > 300);
+  for (const vector of vectors) {
+    const props = vector.root ?? object({ x: vector.x ?? {} });
+    const path = vector.root === undefined ? "" : "root";
+    const found = checkStructural(props, path, { metadata, statusSubresource: vector.status === true });
+    const texts = found.map((finding) => printFieldError(finding).replace(/^\.properties\[x\]/, "x")).sort();
+    assert.deepEqual(texts, vector.findings, JSON.stringify(props));
+  }
+});
+
+interface ValueVector {
+  readonly x: JsonSchemaProps;
+  readonly cases: readonly {
+    /** JSON. */
+    readonly value: string;
+    readonly findings?: readonly string[];
+    /** What is stored, where it is not the value. */
+    readonly result?: unknown;
+    readonly gone?: boolean;
+  }[];
+}
+
+/** What a create does with an object, up to the checks. */
+function read(value: unknown, schema: StructuralSchema): unknown {
+  return applyDefaults(prune(value, schema, { isResourceRoot: true }).value, schema);
+}
+
+function findingsOf(value: unknown, schema: StructuralSchema, old?: unknown): readonly string[] {
+  return textsOf([
+    ...validateValue(value, schema, old),
+    ...checkEmbedded(value, schema),
+    ...checkListTypes(value, schema, old),
+  ]);
+}
+
+test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29] [SSA-30]", () => {
+  const vectors = lines<ValueVector>("values");
+  let count = 0;
+  for (const { x, cases } of vectors) {
+    const schema = compileStructural(object({ spec: object({ x }) }), metadata);
+    for (const { value, findings, result, gone } of cases) {
+      const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } }; // as given
+      const where = `${JSON.stringify(x)} ${value}`;
+      assert.deepEqual(findingsOf(object, schema), findings ?? [], where);
+      if (findings !== undefined) continue;
+      assert.equal(Object.hasOwn(object.spec, "x"), gone !== true, where);
+      if (gone !== true)
+        assert.equal(shown(object.spec.x), result === undefined ? shown(exactly(value)) : shown(result), where);
+      count++;
+    }
+  }
+  assert.ok(count > 100);
+});
+
+/** The value of a JSON text, integers beyond 2^53 and floats with no fraction kept apart. */
+function exactly(text: string): unknown {
+  const raw = JSON as unknown as { rawJSON(text: string): unknown }; // newer than the types
+  const keep = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    typeof value === "number" && context?.source !== undefined && context.source !== String(value)
+      ? raw.rawJSON(context.source)
+      : value;
+  return JSON.parse(text, keep);
+}
+
+/** With keys sorted and numbers as doubles. */
+const shown = (value: unknown): string =>
+  JSON.stringify(JSON.parse(JSON.stringify(value)), (_, item: unknown) => {
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+
+interface FormatVector {
+  readonly format: string;
+  readonly right: readonly string[];
+  readonly wrong: readonly string[];
+}
+
+/** MAC addresses without separators: the recorded server was built with a newer Go than 1.32's releases. */
+const newerGo: ReadonlySet<string> = new Set([
+  "001122334455",
+  "4111111111111111",
+  "4111111111111112",
+  "6011111111111117",
+  "3530111333300000",
+]);
+
+test("formats take and refuse the same texts as a 1.32 server", () => {
+  const vectors = lines<FormatVector>("formats");
+  assert.ok(vectors.length > 20);
+  for (const { format, right, wrong } of vectors) {
+    const check = formatCheck(format);
+    assert.ok(check !== undefined, format);
+    for (const text of right) assert.ok(check(text) || (format === "mac" && newerGo.has(text)), `${format}: ${text}`);
+    for (const text of wrong) assert.ok(!check(text), `${format}: not ${text}`);
+  }
+  for (const unknown of ["int32", "made-up", "uri-reference", "constructor"])
+    assert.equal(formatCheck(unknown), undefined);
+});
+
+interface UpdateVector {
+  /** Under which `old`, written under another schema, is updated. */
+  readonly x: JsonSchemaProps;
+  readonly old: unknown;
+  readonly updates: readonly { readonly x: unknown; readonly findings: readonly string[] }[];
+}
+
+test("parts of an object that did not change may stay as they are", () => {
+  const vectors = lines<UpdateVector>("ratcheting");
+  let silent = 0;
+  for (const { x, old, updates } of vectors) {
+    const schema = compileStructural(object({ x }), metadata);
+    const before = read({ x: old }, schema);
+    for (const update of updates) {
+      const after = read({ x: update.x }, schema);
+      assert.deepEqual(findingsOf(after, schema, before), update.findings, JSON.stringify([x, old, update.x]));
+      if (findingsOf(after, schema).length > update.findings.length) silent++;
+    }
+  }
+  assert.ok(silent > 20);
+});
