@@ -25,6 +25,7 @@ export function selectionOf(
     fields: definition.selectableFields,
     aliases: definition.fieldAliases,
     namespaced: definition.namespaced,
+    saysFields: definition.origin === "custom",
   });
   const name = fields.exact("metadata.name");
   const namespace = fields.exact("metadata.namespace");

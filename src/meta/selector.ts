@@ -53,6 +53,8 @@ export interface SelectableFields {
   readonly fields: readonly string[];
   /** Other names of fields. */
   readonly aliases?: Readonly<Record<string, string>>;
+  /** The kind itself says which fields it knows, even when these are the two of all kinds: custom resources. */
+  readonly saysFields?: boolean;
   /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
   readonly namespaced?: boolean;
 }
@@ -398,7 +400,7 @@ export function compileFields(requirements: readonly FieldRequirement[]): FieldS
 }
 
 function checkSelectable(field: string, label: string, selectable: SelectableFields): void {
-  if (selectable.fields.length === 0) {
+  if (selectable.fields.length === 0 && selectable.saysFields !== true) {
     if (field === nameField || field === namespaceField) return;
     throw badRequest(`${goQuote(label)} is not a known field selector: only "${nameField}", "${namespaceField}"`);
   }
