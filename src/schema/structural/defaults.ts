@@ -6,6 +6,7 @@
 import { isRawNumber } from "../raw-number.ts";
 import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
+import { pruneNode } from "./prune.ts";
 
 /** `value` with its defaults; the same one when nothing was missing. Never changes `value`. */
 export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean): unknown =>
@@ -14,7 +15,11 @@ export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boole
 /** A default with the defaults inside it. */
 function filledDefault(node: SchemaNode): unknown {
   if (node.default === undefined) return null;
-  if (node.filled === undefined) node.filled = deepFreeze(fill(structuredCopy(node.default), node, false));
+  if (node.filled === undefined) {
+    // Those of map values are not checked with the schema and may hold what it does not know.
+    const { value } = pruneNode(structuredCopy(node.default), node, {});
+    node.filled = deepFreeze(fill(value, node, false));
+  }
   return node.filled;
 }
 

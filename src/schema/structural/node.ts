@@ -104,6 +104,8 @@ const none: readonly never[] = [];
 class Compiler {
   readonly #purpose: Purpose;
   readonly #patterns = new Map<string, Pattern>();
+  /** How many combinations are around the schema. */
+  #combinations = 0;
 
   constructor(purpose: Purpose) {
     this.#purpose = purpose;
@@ -131,7 +133,7 @@ class Compiler {
       embedded,
       properties,
       names: properties === undefined ? none : [...properties.keys()],
-      additional: additionalNode ?? (props.additionalProperties as boolean | undefined), // no schema, then
+      additional: additionalNode ?? this.#anyAdditional(props),
       items: itemNode,
       listType,
       mapKeys: props["x-kubernetes-list-map-keys"] ?? none,
@@ -156,6 +158,12 @@ class Compiler {
       hasLists: listType === "set" || listType === "map" || inner.some((node) => node.hasLists),
       hasEmbedded: embedded || inner.some((node) => node.hasEmbedded),
     };
+  }
+
+  /** Upstream: for defaults, combinations say nothing about undeclared members. */
+  #anyAdditional(props: JsonSchemaProps): boolean | undefined {
+    if (typeof props.additionalProperties !== "boolean") return undefined;
+    return this.#combinations > 0 && this.#purpose === "defaults" ? undefined : props.additionalProperties;
   }
 
   #properties(props: JsonSchemaProps): ReadonlyMap<string, SchemaNode> | undefined {
@@ -188,12 +196,14 @@ class Compiler {
   #logic(props: JsonSchemaProps): Logic | undefined {
     const list = (schemas: readonly JsonSchemaProps[] | undefined): readonly SchemaNode[] =>
       schemas === undefined ? none : schemas.map((schema) => this.node(schema));
+    this.#combinations++;
     const logic = {
       allOf: list(props.allOf),
       anyOf: list(props.anyOf),
       oneOf: list(props.oneOf),
       not: props.not === undefined ? undefined : this.node(props.not),
     };
+    this.#combinations--;
     const isNone = logic.allOf.length + logic.anyOf.length + logic.oneOf.length === 0 && logic.not === undefined;
     return isNone ? undefined : logic;
   }
