@@ -15,7 +15,7 @@ import { reshape } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { internalError } from "#meta/status-error.ts";
+import { unclassified } from "#meta/status-error.ts";
 import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { Retirement } from "#registry/retirement.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -206,5 +206,5 @@ function deprecationOf(
 function unknownVersion(object: ApiObject): Error {
   const gv = parseApiVersion(object.apiVersion ?? "");
   const shown = gv === undefined ? (object.apiVersion ?? "") : apiVersionOf(gv);
-  return internalError(`request to convert CR from an invalid group/version: ${shown}`);
+  return unclassified(`request to convert CR from an invalid group/version: ${shown}`);
 }

@@ -1,0 +1,399 @@
+/** Custom resource definitions and their objects, from outside: usable at once, versions, names, status, the end. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { patchTypes } from "../client.ts";
+import { crds, custom, definition } from "../crds.ts";
+import { type Api, domains, eventually, suite, temporaryFolder } from "../harness.ts";
+import { spawnServer } from "../process.ts";
+import { absent, present } from "../view.ts";
+
+const inBothDomains = suite();
+
+const text = { type: "string" };
+const integer = { type: "integer" };
+const object = (properties: object, more: object = {}): object => ({ type: "object", properties, ...more });
+const version = (name: string, schema: object, more: object = {}): object => ({
+  name,
+  served: true,
+  storage: false,
+  schema: { openAPIV3Schema: schema },
+  ...more,
+});
+const widgets = (group: string, name = "v1"): string => `/apis/${group}/${name}/widgets`;
+const path = (group: string): string => `${crds}/widgets.${group}`;
+const slow = { differs: "1.32 needs two seconds until a definition is served" };
+
+async function install(api: Api, group: string, fields?: Parameters<typeof definition>[1]): Promise<void> {
+  (await api.post(crds, definition(group, fields))).expect(201);
+}
+
+inBothDomains(
+  "a definition is served, discovered and established when its creation returns [VER-67] [VER-70]",
+  async (api) => {
+    const group = "atonce.example.com";
+    const made = (await api.post(crds, definition(group))).expect(201, {
+      "spec.names": { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
+      "spec.conversion": { strategy: "None" },
+      status: { conditions: null, acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] },
+    });
+    (await api.post(widgets(group), custom(group, "a"))).expect(201, { "metadata.generation": 1 });
+    (await api.get(`/apis/${group}/v1`)).expect(200, { "resources.0.name": "widgets" });
+    (await api.get(`/openapi/v3/apis/${group}/v1`)).expect(200);
+    (await api.get(path(group))).expect(200, {
+      "metadata.uid": made.at("metadata.uid"),
+      "status.conditions.0.type": "NamesAccepted",
+      "status.conditions.0.reason": "NoConflicts",
+      "status.conditions.1.type": "Established",
+      "status.conditions.1.status": "True",
+      "status.conditions.1.reason": "InitialNamesAccepted",
+    });
+  },
+  slow,
+);
+
+inBothDomains(
+  "many definitions created together are all usable when their creations return",
+  async (api) => {
+    const groups = Array.from({ length: 40 }, (_, i) => `many${i}.example.com`);
+    await Promise.all(
+      groups.map(async (group) => {
+        await install(api, group);
+        (await api.post(widgets(group), custom(group, "a"))).expect(201);
+      }),
+    );
+    await Promise.all(groups.map(async (group) => (await api.delete(path(group))).expect(200)));
+  },
+  slow,
+);
+
+inBothDomains("a dry run of a definition serves nothing [DRY-01]", async (api) => {
+  const group = "dry.example.com";
+  (await api.post(`${crds}?dryRun=All`, definition(group))).expect(201);
+  (await api.get(path(group))).expect(404);
+  assert.equal((await api.get(widgets(group))).text, "404 page not found\n");
+});
+
+inBothDomains(
+  "a definition whose rules are not evaluated says so",
+  async (api) => {
+    const rules = [{ rule: "self.a != self.b", message: "a is b" }];
+    const schema = object({ spec: object({ a: text, b: text }, { "x-kubernetes-validations": rules }) });
+    const made = (await api.post(crds, definition("rules.example.com", { schema }))).expect(201);
+    assert.match(made.warnings.join(), /x-kubernetes-validations .* does not evaluate them yet/);
+    const labelled = (await api.patch(path("rules.example.com"), { metadata: { labels: { a: "b" } } })).expect(200);
+    assert.deepEqual(labelled.warnings, []);
+  },
+  { differs: "1.32 evaluates them" },
+);
+
+inBothDomains("names that others have are refused by condition until they are free", async (api) => {
+  const group = "names.example.com";
+  await install(api, group, { names: { shortNames: ["wi"] } });
+  const other = definition(group, { kind: "Gadget", names: { shortNames: ["wi"], listKind: "WidgetList" } });
+  (await api.post(crds, other)).expect(201);
+  const gadgets = `${crds}/gadgets.${group}`;
+  await eventually(async () =>
+    (await api.get(gadgets)).expect(200, {
+      "status.conditions[type=NamesAccepted].status": "False",
+      "status.conditions[type=NamesAccepted].reason": "ListKindConflict",
+      "status.conditions[type=NamesAccepted].message": '"WidgetList" is already in use',
+      "status.conditions[type=Established].reason": "NotAccepted",
+      "status.acceptedNames.shortNames": absent,
+    }),
+  );
+  assert.equal((await api.get(`/apis/${group}/v1/gadgets`)).text, "404 page not found\n");
+  (await api.delete(path(group))).expect(200);
+  await eventually(async () =>
+    (await api.get(gadgets)).expect(200, {
+      "status.conditions[type=Established].status": "True",
+      "status.acceptedNames.shortNames": ["wi"],
+    }),
+  );
+  await eventually(async () => (await api.get(`/apis/${group}/v1/gadgets`)).expect(200));
+});
+
+inBothDomains(
+  "a deleted definition takes its objects along, waits for their finalizers, and can be made again [META-12]",
+  async (api) => {
+    const group = "end.example.com";
+    await install(api, group);
+    (await api.post(widgets(group), custom(group, "plain"))).expect(201);
+    const held = { ...custom(group, "held"), metadata: { name: "held", finalizers: ["example.com/hold"] } };
+    (await api.post(widgets(group), held)).expect(201);
+    (await api.delete(path(group))).expect(200, {
+      "metadata.finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
+      "metadata.generation": 1,
+      "metadata.deletionTimestamp": present,
+    });
+    (await api.post(widgets(group), custom(group, "late"))).refused(
+      405,
+      "MethodNotAllowed",
+      "create not allowed while custom resource definition is terminating",
+    );
+    (await api.post(crds, definition(group))).refused(409, "AlreadyExists", /^object is being deleted: /);
+    await eventually(async () => (await api.get(`${widgets(group)}/plain`)).expect(404));
+    await eventually(async () =>
+      (await api.get(path(group))).expect(200, {
+        "status.conditions[type=Terminating].reason": "InstanceDeletionInProgress",
+      }),
+    );
+    (await api.patch(`${widgets(group)}/held`, { metadata: { finalizers: null } })).expect(200);
+    await eventually(async () => (await api.get(path(group))).expect(404));
+    await eventually(async () => assert.equal((await api.get(`/apis/${group}`)).status, 404));
+    await eventually(async () => (await api.post(crds, definition(group))).expect(201));
+    await eventually(async () => (await api.get(widgets(group))).expect(200, { "items.length": 0 }));
+  },
+);
+
+inBothDomains("objects are stored in one version and shown in each as that one has it [VER-16]", async (api) => {
+  const group = "versions.example.com";
+  const one = object({ spec: object({ a: text, size: { ...integer, default: 1 } }) });
+  const two = object({ spec: object({ a: text, b: { ...text, default: "two" } }) });
+  await install(api, group, { versions: [version("v1", one, { storage: true }), version("v2", two)] });
+  await eventually(async () => (await api.get(widgets(group, "v2"))).expect(200));
+  const body = { ...custom(group, "x"), apiVersion: `${group}/v2`, spec: { a: "1", b: "kept?" } };
+  (await api.post(widgets(group, "v2"), body)).expect(201, { spec: { a: "1" }, apiVersion: `${group}/v2` });
+  (await api.get(`${widgets(group)}/x`)).expect(200, { spec: { a: "1", size: 1 }, apiVersion: `${group}/v1` });
+  (await api.get(widgets(group, "v2"))).expect(200, {
+    apiVersion: `${group}/v2`,
+    "items.0.apiVersion": `${group}/v2`,
+    "items.0.spec": { a: "1" },
+    "metadata.continue": "",
+  });
+  (await api.post(widgets(group, "v2"), custom(group, "y"))).refused(
+    400,
+    "BadRequest",
+    `the API version in the data (${group}/v1) does not match the expected API version (${group}/v2)`,
+  );
+});
+
+inBothDomains("what was stored in another version is still read after the stored one moved [VER-22]", async (api) => {
+  const group = "moved.example.com";
+  const schema = object({ spec: object({ a: text }) });
+  const versions = (stored: string): object[] =>
+    ["v1", "v2"].map((name) => version(name, schema, { storage: name === stored }));
+  await install(api, group, { versions: versions("v1") });
+  await eventually(async () => (await api.post(widgets(group), custom(group, "a", { spec: { a: "1" } }))).expect(201));
+  (await api.patch(path(group), { spec: { versions: versions("v2") } })).expect(200, {
+    "status.storedVersions": ["v1", "v2"],
+  });
+  await eventually(async () =>
+    (await api.get(`/apis/${group}/v1`)).expect(200, { "resources.0.storageVersionHash": present }),
+  );
+  (await api.post(widgets(group), custom(group, "b", { spec: { a: "2" } }))).expect(201);
+  for (const name of ["v1", "v2"]) {
+    (await api.get(widgets(group, name))).expect(200, {
+      "items.length": 2,
+      "items.0.apiVersion": `${group}/${name}`,
+      "items.1.apiVersion": `${group}/${name}`,
+      "items.0.spec": { a: "1" },
+    });
+  }
+  (await api.patch(path(group), [{ op: "remove", path: "/spec/versions/0" }], patchTypes.json)).refused(422, "Invalid");
+});
+
+inBothDomains("a deprecated version warns, in its own words or in ours [EVENT-05]", async (api) => {
+  const group = "old.example.com";
+  const schema = object({});
+  await install(api, group, {
+    versions: [
+      version("v1beta1", schema, { deprecated: true }),
+      version("v1beta2", schema, { deprecated: true, deprecationWarning: "read the handbook" }),
+      version("v1", schema, { storage: true }),
+    ],
+  });
+  const warningsOf = async (name: string): Promise<string[]> =>
+    (await eventually(async () => (await api.get(widgets(group, name))).expect(200))).warnings;
+  assert.deepEqual(await warningsOf("v1beta1"), [`${group}/v1beta1 Widget is deprecated; use ${group}/v1 Widget`]);
+  assert.deepEqual(await warningsOf("v1beta2"), ["read the handbook"]);
+  assert.deepEqual(await warningsOf("v1"), []);
+});
+
+inBothDomains(
+  "watches outlast a change of labels of the definition and start anew after one of its schema [SEM-01]",
+  async (api) => {
+    const group = "watched.example.com";
+    await install(api, group, { schema: object({ spec: object({ a: text }) }) });
+    const stream = await api.watch(widgets(group));
+    (await api.post(widgets(group), custom(group, "x", { spec: { a: "1" } }))).expect(201);
+    assert.equal((await stream.next()).name, "x");
+    (await api.patch(path(group), { metadata: { labels: { a: "b" } } })).expect(200);
+    (await api.patch(`${widgets(group)}/x`, { spec: { a: "2" } })).expect(200);
+    const seen = await stream.next();
+    seen.has({ type: "MODIFIED", "object.spec": { a: "2" } });
+    const schema = object({ spec: object({ a: text, added: { ...text, default: "late" } }) });
+    (await api.patch(path(group), { spec: { versions: [version("v1", schema, { storage: true })] } })).expect(200);
+    await assert.rejects(stream.next());
+    (await api.get(`${widgets(group)}/x`)).expect(200, { spec: { a: "2", added: "late" } });
+    const again = await api.watch(`${widgets(group)}?resourceVersion=${seen.version}`);
+    (await api.patch(`${widgets(group)}/x`, { spec: { a: "3" } })).expect(200);
+    (await again.next()).has({ "object.spec": { a: "3", added: "late" } });
+  },
+  { differs: "1.32 takes a moment until a change is in force" },
+);
+
+inBothDomains(
+  "a change of schema is in force for every request after it, and each request sees one schema",
+  async (api) => {
+    const group = "atomic.example.com";
+    const schemaOf = (default_: string): object =>
+      object({ spec: object({ a: { ...text, default: default_ }, b: { ...text, default: default_ } }) });
+    await install(api, group, { schema: schemaOf("0") });
+    (await api.post(widgets(group), custom(group, "x", { spec: {} }))).expect(201);
+    (await api.post(widgets(group), custom(group, "y", { spec: {} }))).expect(201);
+    (await api.patch(`${widgets(group)}/x`, [{ op: "remove", path: "/spec" }], patchTypes.json)).expect(200);
+    (await api.patch(`${widgets(group)}/x`, { spec: {} })).expect(200);
+    for (let round = 1; round <= 10; round++) {
+      const reads = Array.from({ length: 10 }, () => api.get(`${widgets(group)}?limit=500`));
+      const change = { spec: { versions: [version("v1", schemaOf(String(round)), { storage: true })] } };
+      (await api.patch(path(group), change)).expect(200);
+      (await api.post(`${widgets(group)}?dryRun=All`, custom(group, "z", { spec: {} }))).expect(201, {
+        spec: { a: String(round), b: String(round) },
+      });
+      for (const read of await Promise.all(reads)) read.expect(200, { "items.length": 2 });
+    }
+  },
+  { differs: "1.32 takes a moment until a change is in force" },
+);
+
+inBothDomains(
+  "status and the rest are written apart, and generation counts the rest [EP-22] [META-21]",
+  async (api) => {
+    const group = "status.example.com";
+    await install(api, group, {
+      schema: object({ spec: object({ a: text }), status: object({ phase: text }) }),
+      version: { subresources: { status: {} } },
+    });
+    const x = `${widgets(group)}/x`;
+    await eventually(async () =>
+      (await api.post(widgets(group), custom(group, "x", { spec: { a: "1" }, status: { phase: "no" } }))).expect(201, {
+        status: absent,
+      }),
+    );
+    (
+      await api.patch(`${x}/status`, { spec: { a: "no" }, status: { phase: "A" }, metadata: { labels: { a: "b" } } })
+    ).expect(200, { spec: { a: "1" }, status: { phase: "A" }, "metadata.labels": absent, "metadata.generation": 1 });
+    (await api.patch(x, { spec: { a: "2" }, status: { phase: "no" } })).expect(200, {
+      status: { phase: "A" },
+      "metadata.generation": 2,
+    });
+    (await api.patch(x, { metadata: { labels: { a: "b" } } })).expect(200, { "metadata.generation": 2 });
+    (await api.delete(`${x}/status`)).refused(405, "MethodNotAllowed", /^delete is not supported on resources of kind/);
+    (await api.get(`${x}/scale`)).refused(404, "NotFound", `widgets.${group} "x" not found`);
+  },
+);
+
+inBothDomains("selectable fields select in lists and watches [QP-04]", async (api) => {
+  const group = "select.example.com";
+  await install(api, group, {
+    schema: object({ spec: object({ color: text, size: integer }) }),
+    version: { selectableFields: [{ jsonPath: ".spec.color" }, { jsonPath: ".spec.size" }] },
+  });
+  const make = (name: string, spec: object): Promise<unknown> =>
+    eventually(async () => (await api.post(widgets(group), custom(group, name, { spec }))).expect(201));
+  await make("a", { color: "red", size: 1 });
+  await make("b", { color: "blue" });
+  const names = async (selector: string): Promise<unknown> =>
+    (await api.get(`${widgets(group)}?fieldSelector=${encodeURIComponent(selector)}`))
+      .expect(200)
+      .at("items.0.metadata.name");
+  assert.equal(await names("spec.color=red,spec.size=1"), "a");
+  assert.equal(await names("spec.color!=red"), "b");
+  assert.equal(await names("spec.size="), "b");
+  (await api.get(`${widgets(group)}?fieldSelector=spec.other=x`)).refused(
+    400,
+    "BadRequest",
+    "field label not supported: spec.other",
+  );
+});
+
+inBothDomains("whole numbers beyond 2^53 stay as they are, through patches too [EXPR-46]", async (api) => {
+  const group = "numbers.example.com";
+  await install(api, group, { schema: object({ spec: object({ big: integer, other: text }) }) });
+  const big = "9223372036854775807";
+  const body = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"big":${big}}}`;
+  const made = await eventually(async () => (await api.post(widgets(group), body)).expect(201));
+  assert.match(made.text, new RegExp(`"big":${big}[,}]`));
+  const patched = (await api.patch(`${widgets(group)}/x`, { spec: { other: "y" } })).expect(200);
+  assert.match(patched.text, new RegExp(`"big":${big}[,}]`));
+  const test = `[{"op":"test","path":"/spec/big","value":${big}}]`;
+  (await api.patch(`${widgets(group)}/x`, test, patchTypes.json)).expect(200);
+});
+
+inBothDomains("fields nobody knows are dropped with a warning, or refused [FV-02] [FV-03]", async (api) => {
+  const group = "fields.example.com";
+  await install(api, group, { schema: object({ spec: object({ a: text }) }) });
+  const body = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x","odd":1},"spec":{"a":"1","a":"2","z":1},"q":1}`;
+  const made = await eventually(async () => (await api.post(widgets(group), body)).expect(201, { spec: { a: "2" } }));
+  const problems = [
+    'duplicate field "spec.a"',
+    'unknown field "metadata.odd"',
+    'unknown field "q"',
+    'unknown field "spec.z"',
+  ];
+  assert.deepEqual(made.warnings, problems);
+  (await api.post(`${widgets(group)}?fieldValidation=Strict`, body)).refused(
+    400,
+    "BadRequest",
+    `Widget in version "v1" cannot be handled as a Widget: strict decoding error: ${problems.join(", ")}`,
+  );
+  (await api.post(widgets(group), { ...custom(group, "y"), metadata: { name: "y", labels: { a: 1 } } })).refused(
+    400,
+    "BadRequest",
+    'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+  );
+});
+
+inBothDomains(
+  "definitions made to hurt get a clear answer while others are served [LIMIT-01]",
+  async (api) => {
+    const group = "hurt.example.com";
+    const deep = (levels: number): object => (levels === 0 ? text : object({ x: deep(levels - 1) }));
+    const wide = object(Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`field${i}`, text])));
+    const large = object({ spec: object({ a: { ...text, description: "x".repeat(1_000_000) } }) });
+    const many = Array.from({ length: 500 }, (_, i) =>
+      version(`v${i + 1}`, object({ [`a${i}`]: text }), { storage: i === 0 }),
+    );
+    const hostile = [{ schema: deep(500) }, { schema: wide }, { schema: large }, { versions: many }];
+    for (const fields of hostile) {
+      const began = performance.now();
+      const posted = api.post(crds, definition(group, fields));
+      (await api.get("/api/v1/namespaces/default")).expect(200);
+      const answer = await posted;
+      assert.ok([201, 400, 422].includes(answer.status), answer.title);
+      assert.ok(performance.now() - began < 10_000, `${answer.title} took long`);
+      if (answer.status !== 201) continue;
+      (await api.get(widgets(group))).expect(200);
+      (await api.post(widgets(group), custom(group, "x", { spec: { a: "y" } }))).expect([201, 422]);
+      (await api.delete(path(group))).expect(200);
+      await eventually(async () => (await api.get(path(group))).expect(404));
+    }
+  },
+  slow,
+);
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+
+for (const domain of domains) {
+  test(`${domain}: definitions and their objects are served again after a restart`, { skip }, async () => {
+    const dataDir = join(temporaryFolder(), "data");
+    const group = "again.example.com";
+    const first = await spawnServer({ domain, dataDir, storage: "disk" });
+    await install(first.api, group, { schema: object({ spec: object({ a: { ...text, default: "d" } }) }) });
+    (await first.api.post(widgets(group), custom(group, "x", { spec: {} }))).expect(201);
+    (await first.api.post(crds, definition("ending.example.com"))).expect(201);
+    const held = { ...custom("ending.example.com", "held"), metadata: { name: "held", finalizers: ["example.com/h"] } };
+    (await first.api.post(widgets("ending.example.com"), held)).expect(201);
+    (await first.api.delete(path("ending.example.com"))).expect(200);
+    await first.stop();
+    const { api, stop } = await spawnServer({ domain, dataDir, storage: "disk" });
+    (await api.get(`${widgets(group)}/x`)).expect(200, { spec: { a: "d" } });
+    (await api.get(widgets(group))).expect(200, { "items.0.spec": { a: "d" } });
+    (await api.post(widgets(group), custom(group, "y", { spec: {} }))).expect(201, { spec: { a: "d" } });
+    // What was under way goes on.
+    (await api.patch(`${widgets("ending.example.com")}/held`, { metadata: { finalizers: null } })).expect(200);
+    await eventually(async () => (await api.get(path("ending.example.com"))).expect(404));
+    await stop();
+  });
+}
