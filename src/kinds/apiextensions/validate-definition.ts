@@ -17,7 +17,13 @@ import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkStructural, ratchetedChecks, someSchema, type JsonSchemaProps } from "#schema/structural.ts";
+import {
+  type CheckOptions,
+  checkStructural,
+  type JsonSchemaProps,
+  ratchetedChecks,
+  someSchema,
+} from "#schema/structural.ts";
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
@@ -111,6 +117,7 @@ function checkSpec(
 ): FieldError[] {
   const { names, group } = spec;
   const versions = spec.versions ?? [];
+  const stored = old === undefined ? undefined : new StoredSchemas(old);
   const is = sharedBy(versions);
   const first = versions[0];
   const shared: Shared = {
@@ -148,7 +155,7 @@ function checkSpec(
   for (const [index, version] of versions.entries()) {
     const field = `spec.versions[${index}]`;
     errors.push(...label(`${field}.name`, version.name));
-    errors.push(...checkVersion(version, is, old, field));
+    errors.push(...checkVersion(version, is, stored, field));
   }
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
     errors.push(wrongVersions(spec.versions, is, "must contain unique version names"));
@@ -162,7 +169,7 @@ function checkSpec(
   }
   errors.push(...checkNames(names, "spec.names"));
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
-  errors.push(...checkSchema(shared.schema, hasStatus, old, "spec.validation"));
+  errors.push(...checkSchema(shared.schema, hasStatus, stored, "spec.validation"));
   errors.push(...checkSubresources(shared.subresources, "spec.subresources"));
   errors.push(...checkColumns(shared.columns, "spec.additionalPrinterColumns"));
   if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
@@ -224,7 +231,7 @@ function goColumn({ name, type, format, description, priority, jsonPath }: Custo
 function checkVersion(
   version: CustomResourceDefinitionVersion,
   is: Record<PerVersion, boolean>,
-  old: CustomResourceDefinitionSpec | undefined,
+  old: StoredSchemas | undefined,
   field: string,
 ): FieldError[] {
   const schema = is.schema ? undefined : version.schema;
@@ -233,7 +240,8 @@ function checkVersion(
   for (const problem of warningProblems(version)) {
     errors.push(invalidField(`${field}.deprecationWarning`, version.deprecationWarning, problem));
   }
-  errors.push(...checkSchema(schema, version.subresources?.status !== undefined, old, `${field}.schema`));
+  const hasStatus = version.subresources?.status !== undefined;
+  errors.push(...checkSchema(schema, hasStatus, old, `${field}.schema`, version.name));
   if (!is.subresources) errors.push(...checkSubresources(version.subresources, `${field}.subresources`));
   if (!is.additionalPrinterColumns) {
     errors.push(...checkColumns(version.additionalPrinterColumns, `${field}.additionalPrinterColumns`));
@@ -264,19 +272,43 @@ function warningProblems({ deprecated, deprecationWarning: text }: CustomResourc
   return problems;
 }
 
+/** The definition that an update replaces, as far as schemas are concerned. */
+class StoredSchemas {
+  readonly #versions: readonly CustomResourceDefinitionVersion[];
+  #checks: CheckOptions | undefined;
+
+  constructor(spec: CustomResourceDefinitionSpec) {
+    this.#versions = spec.versions ?? [];
+  }
+
+  /** What is not asked for, since what is stored lacks it. */
+  get checks(): CheckOptions {
+    return (this.#checks ??= ratchetedChecks(
+      this.#versions.flatMap(({ schema }) => (schema?.openAPIV3Schema === undefined ? [] : [schema.openAPIV3Schema])),
+    ));
+  }
+
+  /** Whether a schema is stored like this, and so has been found right; `name` is the version's, if it is one's own. */
+  has(props: JsonSchemaProps, statusSubresource: boolean, name: string | undefined): boolean {
+    return this.#versions.some(
+      (version) =>
+        (name === undefined || version.name === name) &&
+        (!statusSubresource || version.subresources?.status !== undefined) &&
+        jsonEquals(version.schema?.openAPIV3Schema, props),
+    );
+  }
+}
+
 function checkSchema(
   schema: CustomResourceDefinitionVersion["schema"],
   statusSubresource: boolean,
-  old: CustomResourceDefinitionSpec | undefined,
+  old: StoredSchemas | undefined,
   field: string,
+  name?: string,
 ): FieldError[] {
   const props = schema?.openAPIV3Schema;
-  if (props === undefined) return [];
-  const before = old?.versions?.flatMap((version) => version.schema?.openAPIV3Schema ?? []);
-  return checkStructural(props, `${field}.openAPIV3Schema`, {
-    ...(before === undefined ? {} : ratchetedChecks(before)),
-    statusSubresource,
-  });
+  if (props === undefined || old?.has(props, statusSubresource, name) === true) return [];
+  return checkStructural(props, `${field}.openAPIV3Schema`, { ...old?.checks, statusSubresource });
 }
 
 function hasDefaults(props: JsonSchemaProps | undefined): boolean {
