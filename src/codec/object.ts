@@ -232,7 +232,12 @@ const scheme = "pkg/api/legacyscheme/scheme.go:30";
 /** Name of the package with upstream's internal types of a group. */
 const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
 
-export const cannotHandle = (actual: GroupVersionKind, expected: GroupVersionKind, message: string, cause: unknown): Error =>
+export const cannotHandle = (
+  actual: GroupVersionKind,
+  expected: GroupVersionKind,
+  message: string,
+  cause: unknown,
+): Error =>
   badRequest(
     `${actual.kind} in version ${goQuote(actual.version)} cannot be handled as a ${expected.kind}: ${message}`,
     cause,

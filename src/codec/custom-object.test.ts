@@ -1,0 +1,182 @@
+/** Bodies of custom resources: what is dropped, what is said about it, and what is no such object. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StatusError } from "#meta/status-error.ts";
+import { compileStructural, type JsonSchemaProps } from "#schema/structural.ts";
+import type { Schema } from "#schema/schema.ts";
+import { type CustomType, decodeCustom, decodePatchedCustom, reshape } from "./custom-object.ts";
+import type { FieldValidation } from "./object.ts";
+
+const text: Schema = { type: "string" };
+const metadata: Schema = {
+  type: "object",
+  name: "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+  fields: new Map([
+    ["name", { schema: text, omitempty: true }],
+    ["labels", { schema: { type: "map", items: text }, omitempty: true }],
+  ]),
+};
+
+const props: JsonSchemaProps = {
+  type: "object",
+  properties: {
+    spec: {
+      type: "object",
+      properties: {
+        a: { type: "string" },
+        n: { type: "integer" },
+        d: { type: "string", default: "D" },
+        template: {
+          type: "object",
+          "x-kubernetes-embedded-resource": true,
+          "x-kubernetes-preserve-unknown-fields": true,
+        },
+      },
+    },
+  },
+};
+
+const type: CustomType = { structural: compileStructural(props, metadata), metadata };
+const gvk = { group: "example.com", version: "v1", kind: "Widget" };
+
+const decode = (body: string, fieldValidation: FieldValidation = "Warn", mediaType = "application/json") =>
+  decodeCustom({ bytes: Buffer.from(body), mediaType, type, gvk, fieldValidation });
+
+const body = (rest: string): string => `{"apiVersion":"example.com/v1","kind":"Widget"${rest}}`;
+
+function refused(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof StatusError) return `${error.status.code} ${error.status.message}`;
+    throw error;
+  }
+  throw new Error("nothing was thrown");
+}
+
+test("what no schema knows is dropped and told, metadata first [FV-02]", () => {
+  const { object, warnings } = decode(body(',"metadata":{"name":"x","odd":1},"spec":{"z":1,"a":"1","a":"2"},"q":1'));
+  assert.deepEqual(object, {
+    kind: "Widget",
+    apiVersion: "example.com/v1",
+    metadata: { name: "x" },
+    spec: { a: "2", d: "D" },
+  });
+  assert.deepEqual(warnings, [
+    'duplicate field "spec.a"',
+    'unknown field "metadata.odd"',
+    'unknown field "q"',
+    'unknown field "spec.z"',
+  ]);
+  assert.deepEqual(decode(body(',"spec":{"z":1}'), "Ignore").warnings, []);
+});
+
+test("a strict reader refuses them [FV-03]", () => {
+  assert.equal(
+    refused(() => decode(body(',"spec":{"z":1}'), "Strict")),
+    '400 Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.z"',
+  );
+});
+
+test("a body must say the kind and version that are meant [ERR-02]", () => {
+  const at = "the API version in the data";
+  assert.equal(
+    refused(() => decode('{"kind":"Widget"}')),
+    `400 ${at} () does not match the expected API version (example.com/v1)`,
+  );
+  assert.equal(
+    refused(() => decode('{"apiVersion":"example.com/v2","kind":"Widget"}')),
+    `400 ${at} (example.com/v2) does not match the expected API version (example.com/v1)`,
+  );
+  assert.equal(
+    refused(() => decode('{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"c"}}')),
+    '422 Gadget.example.com "c" is invalid: kind: Invalid value: "Gadget": must be Widget',
+  );
+  assert.match(
+    refused(() => decode('{"apiVersion":"example.com/v1"}')),
+    /Object 'Kind' is missing in/,
+  );
+  assert.match(
+    refused(() => decode("[1]")),
+    /^400 the object provided is unrecognized/,
+  );
+});
+
+test("metadata is read as its type [META-04]", () => {
+  assert.equal(
+    refused(() => decode(body(',"metadata":{"labels":{"a":1}}'))),
+    '400 Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+  );
+  assert.deepEqual(decode(body(',"metadata":null')).object.metadata, {});
+  assert.deepEqual(decode(body("")).object.metadata, {});
+});
+
+test("metadata of embedded objects too, and their unknown fields are told", () => {
+  const template = '{"apiVersion":"v1","kind":"X","metadata":{"name":"t","odd":1},"any":[1]}';
+  const { object, warnings } = decode(body(`,"spec":{"template":${template}}`));
+  assert.deepEqual(object["spec"], {
+    template: { apiVersion: "v1", kind: "X", metadata: { name: "t" }, any: [1] },
+    d: "D",
+  });
+  assert.deepEqual(warnings, ['unknown field "spec.template.metadata.odd"']);
+  assert.match(
+    refused(() => decode(body(',"spec":{"template":{"metadata":5}}'))),
+    /spec\.template\.metadata: Invalid value/,
+  );
+});
+
+test("numbers are what an untyped reader makes of them, whole ones of 64 bits exactly [EXPR-46]", () => {
+  const { object } = decode(body(',"spec":{"n":9223372036854775807}'));
+  assert.match(JSON.stringify(object), /"n":9223372036854775807/);
+  assert.match(JSON.stringify(decode(body(',"spec":{"n":1e3}')).object), /"n":1000[,}]/);
+});
+
+test("YAML is read alike", () => {
+  const yaml = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: x}\nspec: {a: '1', a: '2', z: 1}\n";
+  const { object, warnings } = decode(yaml, "Warn", "application/yaml");
+  assert.deepEqual(object["spec"], { a: "2", d: "D" });
+  assert.deepEqual(warnings, ['line 4: key "a" already set in map', 'unknown field "spec.z"']);
+});
+
+test("names that mean something to JavaScript are data", () => {
+  const open: CustomType = {
+    structural: compileStructural({ type: "object", "x-kubernetes-preserve-unknown-fields": true }, metadata),
+    metadata,
+  };
+  const bytes = Buffer.from(body(',"__proto__":{"x":1},"constructor":"c"'));
+  const { object } = decodeCustom({ bytes, mediaType: "application/json", type: open, gvk, fieldValidation: "Strict" });
+  assert.equal(Object.getPrototypeOf(object), Object.prototype);
+  assert.match(JSON.stringify(object), /"__proto__":\{"x":1\},"constructor":"c"/);
+});
+
+test("what a patch made is held against the type as a value", () => {
+  const patch = (value: object, fieldValidation: FieldValidation = "Warn") =>
+    decodePatchedCustom({
+      value: { apiVersion: "example.com/v1", kind: "Widget", ...value },
+      type,
+      gvk,
+      fieldValidation,
+      problems: ['duplicate field "x"'],
+    });
+  const { object, warnings } = patch({ metadata: { name: "x" }, spec: { n: 9007199254740993n, z: 1 } });
+  assert.match(JSON.stringify(object), /"n":9007199254740993/);
+  assert.deepEqual(warnings, ['duplicate field "x"', 'unknown field "spec.z"']);
+  assert.match(
+    refused(() => patch({ spec: { z: 1 } }, "Strict")),
+    /^422 .*patch: Invalid value: .*strict decoding error/,
+  );
+  assert.match(
+    refused(() => patch({ kind: "Gadget" })),
+    /^422 Gadget\.example\.com .*kind: Invalid value/,
+  );
+  assert.match(
+    refused(() => patch({ apiVersion: "other.example.com/v1" })),
+    /^422 Widget\.other\.example\.com .*apiVersion/,
+  );
+});
+
+test("a stored object that fits is the same object afterwards", () => {
+  const object = { kind: "Widget", apiVersion: "example.com/v1", metadata: { name: "x" }, spec: { a: "1", d: "2" } };
+  assert.equal(reshape(object, type.structural, true), object);
+  assert.deepEqual(reshape({ ...object, spec: { gone: 1 } }, type.structural, true)["spec"], { d: "D" });
+});

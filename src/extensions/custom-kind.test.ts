@@ -1,0 +1,130 @@
+/** Definitions as what is served: versions, conversion between them, what is kept from one state to the next. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { JsonSchemaProps } from "#schema/structural.ts";
+import { CustomKind } from "./custom-kind.ts";
+
+const environment = { domain: kubernetesDomain, metadata: { type: "object", fields: new Map() } } as const;
+
+const spec = (properties: Readonly<Record<string, JsonSchemaProps>>): JsonSchemaProps => ({
+  type: "object",
+  properties: { spec: { type: "object", properties } },
+});
+const text: JsonSchemaProps = { type: "string" };
+
+const version = (
+  name: string,
+  schema: JsonSchemaProps,
+  more: Partial<CustomResourceDefinitionVersion> = {},
+): CustomResourceDefinitionVersion => ({
+  name,
+  served: true,
+  storage: false,
+  schema: { openAPIV3Schema: schema },
+  ...more,
+});
+
+const definition = (
+  versions: readonly CustomResourceDefinitionVersion[],
+  more: Partial<CustomResourceDefinition> = {},
+): CustomResourceDefinition => ({
+  metadata: { name: "widgets.example.com" },
+  spec: {
+    group: "example.com",
+    names: { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
+    scope: "Namespaced",
+    versions,
+  },
+  ...more,
+});
+
+const made = (of: CustomResourceDefinition, old?: { kind: CustomKind; definition: CustomResourceDefinition }) =>
+  new CustomKind(of, () => of, environment, old);
+
+const served = (kind: CustomKind, name: string): ResourceDefinition =>
+  kind.definitions.find((other) => other.version === name)!;
+
+const two = definition([
+  version("v1", spec({ a: text, d: { ...text, default: "D" } }), { storage: true }),
+  version("v2", spec({ a: text, b: { ...text, default: "B" } })),
+]);
+
+const stored = (apiVersion: string, fields: object): ApiObject => ({
+  kind: "Widget",
+  apiVersion,
+  metadata: { name: "x" },
+  spec: fields,
+});
+
+test("an object that fits its version is served as it is", () => {
+  const object = stored("example.com/v1", { a: "1", d: "2" });
+  assert.equal(served(made(two), "v1").conversion!.fromHub(object), object);
+});
+
+test("reading prunes and fills in by the stored version, then prunes by the one that is asked for", () => {
+  const kind = made(two);
+  const object = stored("example.com/v1", { a: "1", gone: 1 });
+  assert.deepEqual(served(kind, "v1").conversion!.fromHub(object)["spec"], { a: "1", d: "D" });
+  assert.deepEqual(served(kind, "v2").conversion!.fromHub(object)["spec"], { a: "1" });
+  assert.deepEqual(served(kind, "v2").conversion!.toHub(stored("example.com/v2", { a: "1", b: "2" }))["spec"], {
+    a: "1",
+  });
+});
+
+test("objects of a version that is gone cannot be read", () => {
+  assert.throws(() => served(made(two), "v1").conversion!.fromHub(stored("example.com/v0", {})), {
+    message: "request to convert CR from an invalid group/version: example.com/v0",
+  });
+});
+
+test("only served versions are offered; the stored one is known all the same", () => {
+  const kind = made(definition([version("v1", spec({}), { storage: true, served: false }), version("v2", spec({}))]));
+  assert.deepEqual(
+    kind.definitions.map(({ version: name }) => name),
+    ["v2"],
+  );
+  assert.equal(kind.stored.version, "v1");
+  assert.equal(served(kind, "v2").storageVersionHash, "");
+});
+
+test("a change of metadata and status keeps schemas and watches, one of the schema ends them", () => {
+  const kind = made(two);
+  const before = served(kind, "v1");
+  const terminating = { type: "Terminating", status: "True" } as const;
+  const marked = { ...two, status: { acceptedNames: two.spec.names, conditions: [terminating] } };
+  const next = made(marked, { kind, definition: two });
+  assert.equal(before.retirement!.isOver, false);
+  assert.equal(served(next, "v1").conversion, before.conversion);
+  assert.equal(served(next, "v1").terminating, true);
+  assert.deepEqual(served(next, "v1").verbs, ["delete", "deletecollection", "get", "list", "watch"]);
+
+  const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
+  const last = made(changed, { kind: next, definition: marked });
+  assert.equal(before.retirement!.isOver, true);
+  assert.equal(before.conversion!.rules!.retired, true);
+  assert.equal(served(last, "v1").conversion!.rules!.retired, false);
+  assert.equal(served(last, "v2").custom, served(kind, "v2").custom, "the schema of v2 is the same one");
+  assert.notEqual(served(last, "v1").custom, served(kind, "v1").custom);
+});
+
+test("a deprecated version warns with the best that is left [EVENT-05]", () => {
+  const old = { deprecated: true };
+  const kind = made(
+    definition([
+      version("v1alpha1", spec({}), old),
+      version("v1beta1", spec({})),
+      version("v1", spec({}), { storage: true }),
+      version("v2", spec({}), { ...old, deprecationWarning: "no" }),
+    ]),
+  );
+  assert.equal(
+    served(kind, "v1alpha1").deprecation!.warning,
+    "example.com/v1alpha1 Widget is deprecated; use example.com/v1 Widget",
+  );
+  assert.equal(served(kind, "v2").deprecation!.warning, "no");
+  assert.equal(served(kind, "v1").deprecation, undefined);
+});
