@@ -317,7 +317,7 @@ function hasDefaults(props: JsonSchemaProps | undefined): boolean {
 
 export function checkNames(names: CustomResourceDefinitionNames | undefined, field: string): FieldError[] {
   if (names === undefined) return [];
-  const { plural = "", singular = "", kind = "", listKind = "", shortNames, categories } = names;
+  const { plural, singular = "", kind, listKind = "", shortNames, categories } = names;
   const errors: FieldError[] = [];
   if (plural !== "") errors.push(...label(`${field}.plural`, plural));
   if (singular !== "") errors.push(...label(`${field}.singular`, singular));

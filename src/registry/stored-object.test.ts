@@ -1,0 +1,75 @@
+/** Stored custom resources in the versions they are served in: cut where only the type differs, else encoded anew. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Entry } from "#storage/backend.ts";
+import type { ConversionRules, ResourceDefinition } from "./resource-definition.ts";
+import { StoredObjects } from "./stored-object.ts";
+
+/** A version `name` of things stored as v1; `change` is what its rules do to what was stored. */
+function version(name: string, rules: ConversionRules, change: (object: ApiObject) => ApiObject): ResourceDefinition {
+  return {
+    group: "example.com",
+    version: name,
+    kind: "Thing",
+    storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
+    conversion: { toHub: (object: ApiObject) => object, fromHub: change, rules },
+  } as unknown as ResourceDefinition; // the parts that encodings look at
+}
+
+const entryOf = (text: string): Entry => ({
+  key: "/registry/example.com/things/x",
+  value: Buffer.from(`${text}\n`),
+  revision: 1,
+  created: 1,
+  expiresAt: 0,
+  view: undefined,
+});
+
+const bytes = (apiVersion: string): string =>
+  `{"kind":"Thing","apiVersion":"${apiVersion}","metadata":{"name":"x"},"a":1}`;
+
+test("bytes of the served version are served as they are, others with another type in front", () => {
+  const objects = new StoredObjects();
+  let asked = 0;
+  const same = (object: ApiObject): ApiObject => {
+    asked++;
+    return object;
+  };
+  const one = version("v1", { retired: false }, same);
+  const two = version("v2", { retired: false }, same);
+  const entry = entryOf(bytes("example.com/v1"));
+  assert.equal(objects.servedBytes(one, entry), entry.value);
+  assert.equal(objects.servedBytes(two, entry).toString(), `${bytes("example.com/v2")}\n`);
+  assert.equal(
+    objects.servedBytes(two, entryOf(bytes("example.com/v1beta1"))).toString(),
+    `${bytes("example.com/v2")}\n`,
+  );
+  assert.equal(asked, 3);
+  for (let i = 0; i < 5; i++) for (const definition of [one, two]) objects.servedBytes(definition, entry);
+  assert.equal(asked, 3, "an entry is looked at once for each set of rules");
+});
+
+test("other rules look again, and what they change is encoded anew", () => {
+  const objects = new StoredObjects();
+  const entry = entryOf(bytes("example.com/v1"));
+  const rules = { retired: false };
+  objects.servedBytes(
+    version("v1", rules, (object) => object),
+    entry,
+  );
+  rules.retired = true;
+  const changed = version("v1", { retired: false }, (object) => ({ ...object, b: "<2>" }));
+  const text = `{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"x"},"a":1,"b":"\\u003c2\\u003e"}\n`;
+  assert.equal(objects.servedBytes(changed, entry).toString(), text);
+  assert.equal(objects.object(changed, entry)["b"], "<2>");
+});
+
+test("whole numbers beyond 2^53 survive being decoded", () => {
+  const objects = new StoredObjects();
+  const entry = entryOf(
+    '{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"x"},"a":9223372036854775807}',
+  );
+  const changed = version("v1", { retired: false }, (object) => ({ ...object }));
+  assert.match(objects.servedBytes(changed, entry).toString(), /"a":9223372036854775807\}/);
+});
