@@ -31,14 +31,16 @@ test("every kind has the columns of release 1.32 [TABLE-04] [TABLE-05] [TABLE-08
     const group = definition.storage.group;
     const row = kinds.find((one) => one.group === group && one.kind === definition.kind);
     const isDefault = row === undefined || row.default === true || row.columns.every(({ name }) => known.has(name));
-    const wanted = isDefault ? [] : row.columns;
+    // Definitions of custom resources have the default columns with the texts that clients of 1.32 see.
+    const isTold = definition.kind === "CustomResourceDefinition";
+    const wanted = isDefault && !isTold ? [] : (row?.columns ?? []);
     const found = definition.columns.map(({ name, type, format, priority }) => ({ name, type, format, priority }));
     assert.deepEqual(
       found,
       wanted.map(({ name, type, format, priority }) => ({ name, type, format, priority })),
       `${definition.group} ${definition.version} ${definition.kind}`,
     );
-    for (const { description } of definition.columns) assert.match(description, /^[A-Z].*\.$/);
+    for (const { description } of definition.columns) if (!isTold) assert.match(description, /^[A-Z].*\.$/);
     if (wanted.length > 0) compared++;
   }
   assert.ok(compared > 50);
