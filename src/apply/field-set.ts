@@ -355,8 +355,13 @@ function readNode(value: JsonObject, depth: number): Children | undefined {
   return [sorted, sorted.map((element) => found.get(element)!)];
 }
 
+/** Most keys and values as they are met: one key with a plain text or whole number, or such a value alone. */
+const plainKey =
+  /^(?:k:\{"[\w.-]+":(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14})\}|v:(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14}))$/;
+
 /** A path element as it is written here; empty for one of an unknown kind, `undefined` for none at all. */
 function canonicalElement(key: string): string | undefined {
+  if (plainKey.test(key)) return key;
   if (key.length < 2 || key.charCodeAt(1) !== 58 /* : */) return undefined;
   const kind = key[0];
   if (kind === "f") return key;
@@ -380,25 +385,76 @@ export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
   const kind = a.charCodeAt(0);
   if (kind !== b.charCodeAt(0)) return (kindRank[a[0]!] ?? 4) - (kindRank[b[0]!] ?? 4);
-  return kind === 102 /* f */ ? compareText(a, b) : compareValues(contentOf(a), contentOf(b));
+  if (kind === 102 /* f */) return compareText(a, b);
+  const order = compareWritten(a, b);
+  return Number.isNaN(order) ? compareValues(contentOf(a), contentOf(b)) : order;
+}
+
+/**
+ * The order of two elements of one kind that differ in one text without escapes or one short whole number, found
+ * without reading them; NaN for others.
+ *
+ *     k:{"name":"web"}  k:{"name":"web-1"}      the texts differ behind their common beginning
+ *     k:{"port":80}     k:{"port":443}          the digits around the first difference are the numbers
+ */
+function compareWritten(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  let at = 2;
+  while (at < length && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  let start = at;
+  while (start > 2 && isNumberPart(a.charCodeAt(start - 1))) start--;
+  if (isValueStart(a, start) && (isNumberPart(a.charCodeAt(start)) || isNumberPart(b.charCodeAt(start)))) {
+    const left = numberAt(a, start);
+    const right = numberAt(b, start);
+    if (!Number.isNaN(left) && !Number.isNaN(right) && left !== right) return left - right;
+  }
+  const open = a.lastIndexOf('"', at - 1);
+  if (open < 0 || !isValueStart(a, open) || a.includes("\\") || b.includes("\\")) return Number.NaN;
+  const x = a.charCodeAt(at);
+  const y = b.charCodeAt(at);
+  if (x === quote) return -1;
+  if (y === quote) return 1;
+  return x >= 0xd800 && y >= 0xd800 ? ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff) : x - y;
+}
+
+const quote = 0x22;
+const isNumberPart = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+
+/** Whether a value begins there: right after the kind, or after the name of a key. */
+const isValueStart = (element: string, at: number): boolean =>
+  at === 2 ? element.charCodeAt(0) !== 107 /* k */ : element.charCodeAt(at - 1) === 0x3a && element[at - 2] === '"';
+
+/** The whole number that begins there; NaN for what is none, or not exact. */
+function numberAt(element: string, start: number): number {
+  let end = start;
+  while (isNumberPart(element.charCodeAt(end))) end++;
+  const after = element.charCodeAt(end);
+  const ends = Number.isNaN(after) || after === 0x2c || after === 0x7d;
+  return ends && end > start && end - start < 16 ? Number(element.slice(start, end)) : Number.NaN;
 }
 
 /** What an element that names no field says. */
 export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
-/** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once. */
+/** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once at most. */
 export function orderOf(elements: readonly string[]): number[] | undefined {
   let at = 1;
   while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;
   if (at >= elements.length) return undefined;
-  const contents = elements.map((element) => (element.startsWith("f:") ? undefined : contentOf(element)));
+  const contents: unknown[] = [];
+  const content = (i: number): unknown => {
+    if (contents[i] === undefined) contents[i] = contentOf(elements[i]!);
+    return contents[i];
+  };
   return elements
     .map((_, i) => i)
     .sort((i, j) => {
       const a = elements[i]!;
       const b = elements[j]!;
-      const isOneKind = a.charCodeAt(0) === b.charCodeAt(0);
-      return isOneKind && contents[i] !== undefined ? compareValues(contents[i], contents[j]) : compareElements(a, b);
+      const kind = a.charCodeAt(0);
+      if (kind === 102 /* f */ || kind !== b.charCodeAt(0)) return compareElements(a, b);
+      const order = compareWritten(a, b);
+      return Number.isNaN(order) ? compareValues(content(i), content(j)) : order;
     });
 }
 

@@ -255,6 +255,7 @@ function prune(
   for (const other of others) own(other.apiVersion, other.set);
 
   const start = inVersion(apply, schema, merged, last.apiVersion);
+  const startFields = fieldsWithStructs(start.schema, start.object);
   const lastFields = withStructs(start.schema, last.set);
   let pruned = without(start.schema, start.object, lastFields);
   let whole = start.object;
@@ -265,10 +266,12 @@ function prune(
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
     const kept = union(fieldsWithStructs(here, pruned), withStructs(here, unionAll(sets)));
-    pruned = without(here, whole, difference(fieldsWithStructs(here, whole), kept));
+    const isStart = whole === start.object && here === start.schema;
+    const all = isStart ? startFields : fieldsWithStructs(here, whole);
+    pruned = without(here, whole, difference(all, kept));
   }
   pruned = convert(apply, pruned, at, last.apiVersion);
-  const gone = difference(fieldsWithStructs(start.schema, start.object), fieldsWithStructs(start.schema, pruned));
+  const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
   const result = without(start.schema, start.object, intersection(gone, lastFields));
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }

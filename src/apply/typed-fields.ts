@@ -92,21 +92,32 @@ function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
 
 function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
   const draft: Draft = { elements: [], nodes: [] };
-  for (const [element, items] of itemsByElement(schema, list)) {
-    push(draft, element, items.length > 1 ? leafNode : wholeNode(schema.items, items[0]));
+  for (const [element, item] of itemsByElement(schema, list)) {
+    push(draft, element, item instanceof Repeated ? leafNode : wholeNode(schema.items, item));
   }
   return finish(draft, true) ?? leafNode;
 }
 
-function itemsByElement(schema: Schema, list: readonly unknown[]): Map<string, unknown[]> {
+/** Items of one element, where there are several. */
+class Repeated {
+  readonly items: unknown[];
+
+  constructor(first: unknown, second: unknown) {
+    this.items = [first, second];
+  }
+}
+
+/** Items, or `Repeated` ones, by element. */
+function itemsByElement(schema: Schema, list: readonly unknown[]): Map<string, unknown> {
   const rule = listRuleOf(schema)!; // the shape of the list says that it has one
-  const found = new Map<string, unknown[]>();
+  const found = new Map<string, unknown>();
   for (const item of list) {
     const element = itemElement(rule, item);
     if (element === undefined) continue;
     const same = found.get(element);
-    if (same === undefined) found.set(element, [item]);
-    else same.push(item);
+    if (same === undefined) found.set(element, item);
+    else if (same instanceof Repeated) same.items.push(item);
+    else found.set(element, new Repeated(same, item));
   }
   return found;
 }
@@ -214,30 +225,25 @@ function compareItems(schema: Schema, old: readonly unknown[], next: readonly un
   const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
   const before = itemsByElement(schema, old);
   const after = itemsByElement(schema, next);
-  for (const [element, items] of before) {
-    compareSame(schema.items, items, after.get(element) ?? [], out, element);
+  for (const [element, item] of before) compareSame(schema.items, item, after.get(element), out, element);
+  for (const [element, item] of after) {
+    if (!before.has(element)) compareSame(schema.items, undefined, item, out, element);
   }
-  for (const [element, items] of after) if (!before.has(element)) compareSame(schema.items, [], items, out, element);
   return out;
 }
 
-/** Compares the items of one element; more than one on a side are an atomic whole. */
-function compareSame(
-  schema: Schema | undefined,
-  old: readonly unknown[],
-  next: readonly unknown[],
-  out: Drafts,
-  element: string,
-): void {
-  if (old.length <= 1 && next.length <= 1) {
-    compareNodes(schema, old[0], next[0], out, element, undefined);
-  } else if (old.length > 1 && next.length > 1) {
-    if (!jsonEquals(old, next)) record(out, "modified", element, leafNode);
-  } else if (old.length > 1) {
-    if (next.length > 0) record(out, "added", element, wholeNode(schema, next[0]));
+/** Compares the items of one element, `undefined` for none; more than one on a side are an atomic whole. */
+function compareSame(schema: Schema | undefined, old: unknown, next: unknown, out: Drafts, element: string): void {
+  const wasRepeated = old instanceof Repeated;
+  const isRepeated = next instanceof Repeated;
+  if (!wasRepeated && !isRepeated) return compareNodes(schema, old, next, out, element, undefined);
+  if (wasRepeated && isRepeated) {
+    if (!jsonEquals(old.items, next.items)) record(out, "modified", element, leafNode);
+  } else if (wasRepeated) {
+    if (next !== undefined) record(out, "added", element, wholeNode(schema, next));
     record(out, "removed", element, leafNode);
   } else {
-    if (old.length > 0) record(out, "removed", element, wholeNode(schema, old[0]));
+    if (old !== undefined) record(out, "removed", element, wholeNode(schema, old));
     record(out, "added", element, leafNode);
   }
 }
@@ -248,9 +254,9 @@ function ownedNode(schema: Schema | undefined, value: unknown, isListed: boolean
   if (shape === "leaf" || shape === "null") return leafNode;
   const draft: Draft = { elements: [], nodes: [] };
   if (shape === "list") {
-    for (const [element, items] of itemsByElement(schema!, value as readonly unknown[])) {
+    for (const [element, item] of itemsByElement(schema!, value as readonly unknown[])) {
       // a list has a schema
-      const node = items.length > 1 ? leafNode : ownedNode(schema!.items, items[0], true);
+      const node = item instanceof Repeated ? leafNode : ownedNode(schema!.items, item, true);
       push(draft, element, node ?? leafNode);
     }
     return draft.elements.length === 0 && !isListed ? undefined : finish(draft, isListed);

@@ -2,7 +2,7 @@
  * The one place that catches. A `StatusError` becomes its `Status` in the encoding the client asked for; anything else
  * is a bug: one line in the log with its stack, and a 500 that tells the client nothing but where to look.
  */
-import { internalError, type Status, StatusError } from "#meta/status-error.ts";
+import { badRequest, internalError, type Status, StatusError } from "#meta/status-error.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { Negotiated, Negotiator } from "../negotiation.ts";
 import type { Filter } from "./filter.ts";
@@ -40,6 +40,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
       }
       return errorReply(request, error);
     }
+    if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; nobody is left to read the answer.
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
     return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
@@ -53,6 +54,10 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     }
   };
 }
+
+/** Walks of objects recurse; one that is nested beyond what the stack holds is a client's own doing. */
+const isTooDeep = (error: unknown): boolean =>
+  error instanceof RangeError && error.message === "Maximum call stack size exceeded";
 
 function describe(request: ApiRequest): object {
   return { method: request.method, path: request.path, auditId: request.auditId };
