@@ -32,7 +32,7 @@ import type { Random } from "#std/random.ts";
 import type { Soon } from "#std/soon.ts";
 import { Cleanup } from "./cleanup.ts";
 import { CustomKind } from "./custom-kind.ts";
-import { decideNames, type NamesDecision, takenNames } from "./names.ts";
+import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
 
 export interface RegistrarOptions {
   /** Of custom resource definitions; its strategy need not wait for this registrar. */
@@ -64,6 +64,8 @@ interface Known {
   readonly kind: CustomKind | undefined;
   /** Whether its objects are to go, and then it. */
   readonly isEnding: boolean;
+  /** Whether there may be something to decide about it. */
+  readonly isOpen: boolean;
 }
 
 const retryMs = 1000;
@@ -147,7 +149,9 @@ export class Registrar {
   #ended(reason: string): void {
     if (this.#closed || reason === "closed") return this.close();
     // Events were missed: what there is now says the same.
-    void this.start();
+    this.start().catch((error: unknown) => {
+      this.#options.log.error({ error: String(error) }, "definitions of custom resources are no longer followed");
+    });
   }
 
   #settle(revision: number): void {
@@ -169,7 +173,10 @@ export class Registrar {
       for (const { type, entry } of events) {
         const name = this.#nameOf(entry);
         if (type === "DELETED") this.#forget(name, entry, changed);
-        else if (this.#learn(entry)) changed.add(name);
+        else {
+          this.#learn(entry);
+          changed.add(name);
+        }
       }
       this.#publish();
       await this.#decide(changed);
@@ -182,11 +189,11 @@ export class Registrar {
     return entry.key.slice(this.#store.prefix.length);
   }
 
-  /** Takes note of a definition. Answers whether it is news. */
-  #learn(entry: Entry): boolean {
+  /** Takes note of a definition, unless more is known already. */
+  #learn(entry: Entry): void {
     const name = this.#nameOf(entry);
     const old = this.#known.get(name);
-    if (old !== undefined && old.entry.revision >= entry.revision) return false;
+    if (old !== undefined && old.entry.revision >= entry.revision) return;
     const definition = read(entry);
     const { spec, status, metadata } = definition;
     const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");
@@ -198,8 +205,13 @@ export class Registrar {
     const isEnding =
       metadata.deletionTimestamp !== undefined &&
       (metadata.finalizers ?? []).includes(this.#options.domain.rename(cleanupFinalizer));
-    this.#known.set(name, { entry, group: spec.group, accepted: status?.acceptedNames, kind, isEnding });
-    return true;
+    const accepted = status?.acceptedNames;
+    const isOpen =
+      isEnding ||
+      accepted === undefined ||
+      !sameNames(spec.names, accepted) ||
+      isProtectedGroup(spec.group, this.#options.domain);
+    this.#known.set(name, { entry, group: spec.group, accepted, kind, isEnding, isOpen });
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
@@ -228,20 +240,34 @@ export class Registrar {
 
   /** Decides about names of the definitions in `changed` and whomever that concerns, and writes what was decided. */
   async #decide(changed: Iterable<string>): Promise<void> {
-    const waiting = new Set(changed);
+    const groups = new Map<string, Set<string>>();
+    for (const name of changed) {
+      const known = this.#known.get(name);
+      if (known?.isOpen !== true) continue;
+      const names = groups.get(known.group);
+      if (names === undefined) groups.set(known.group, new Set([name]));
+      else names.add(name);
+    }
+    const written = await Promise.all([...groups.values()].map((names) => this.#decideGroup(names)));
+    if (written.includes(true)) this.#publish();
+  }
+
+  /** One definition after the other, since names that one gets others cannot have. Answers whether any was written. */
+  async #decideGroup(waiting: Set<string>): Promise<boolean> {
+    let isWritten = false;
     for (const name of waiting) {
       waiting.delete(name);
       const known = this.#known.get(name);
-      if (known === undefined || this.#closed) continue;
+      if (known?.isOpen !== true || this.#closed) continue;
       try {
-        const released = await this.#decideOne(name, known);
-        if (!released) continue;
-        this.#publish();
+        if (!(await this.#decideOne(name, known))) continue;
+        isWritten = true;
         for (const [other, { group }] of this.#known) if (group === known.group && other !== name) waiting.add(other);
       } catch (error) {
         if (!this.#closed) this.#retry(name, error);
       }
     }
+    return isWritten;
   }
 
   /** Answers whether anything was written. */
