@@ -1,10 +1,11 @@
 /** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import { checkApplied } from "#apply/check-applied.ts";
 import { managerName, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
-import { apiVersionOf } from "#meta/group-version.ts";
+import { apiVersionOf, type GroupVersion } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
@@ -122,8 +123,13 @@ export function withOwnership(
 
 function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
   const { definition, context, parts, subresource } = scope;
+  const versions = objectVersions(scope);
+  if (old !== undefined && definition.origin === "custom" && !fitsOwners(versions, definition, old, next)) {
+    const { managedFields: _lost, ...metadata } = next.metadata;
+    return { ...next, metadata };
+  }
   const managedFields = updateManagedFields({
-    ...objectVersions(scope),
+    ...versions,
     old,
     next,
     apiVersion: apiVersionOf(definition),
@@ -134,6 +140,26 @@ function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, option
   if (managedFields === next.metadata.managedFields) return next;
   const { managedFields: _given, ...metadata } = next.metadata;
   return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
+}
+
+/**
+ * Whether a custom resource can be seen in every version its owners wrote in. Upstream forgets all owners when one of
+ * these versions does not have a field that is there now, since it changes the name of the version only.
+ */
+function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: ApiObject, next: ApiObject): boolean {
+  const apiVersion = apiVersionOf(own);
+  const others = new Set<string>();
+  for (const entry of old.metadata.managedFields ?? []) {
+    if (entry.apiVersion !== undefined && entry.apiVersion !== apiVersion) others.add(entry.apiVersion);
+  }
+  for (const other of others) {
+    const schema = versions.schemaFor(other);
+    if (schema === undefined) continue;
+    for (const { metadata: _metadata, ...content } of [old, next]) {
+      if (checkApplied(schema, content) !== undefined) return false;
+    }
+  }
+  return true;
 }
 
 /** The versions of the scope's kind, for owners who wrote in others than that of the request. */
