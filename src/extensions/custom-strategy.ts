@@ -4,12 +4,13 @@
  */
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
-import { isObject, jsonEquals, member } from "#apply/json-value.ts";
-import { type FieldError, invalidField, printValue } from "#meta/field-error.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, invalidField } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
+import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
 import type { CustomVersion } from "./custom-version.ts";
@@ -114,58 +115,25 @@ function checkScale(
   errors.push(...checkReplicas(object, scale.statusReplicasPath));
   const { labelSelectorPath = "" } = scale;
   if (labelSelectorPath === "") return errors;
-  const found = follow(object, labelSelectorPath);
-  if (found.problem !== undefined) errors.push(invalidField(labelSelectorPath, "", found.problem));
-  else if (found.value !== undefined && typeof found.value !== "string") {
-    errors.push(invalidField(labelSelectorPath, "", accessorError(labelSelectorPath, found.value, "string")));
-  }
+  const { problem } = nestedText(object, labelSelectorPath);
+  if (problem !== undefined) errors.push(invalidField(labelSelectorPath, "", problem));
   return errors;
 }
 
 function checkReplicas(object: ApiObject, path: string): FieldError[] {
-  const { value, problem } = follow(object, path);
+  const { value, problem } = nestedInteger(object, path);
   if (problem !== undefined) return [invalidField(path, 0, problem)];
   if (value === undefined) return [];
-  if (typeof value !== "number" || !Number.isInteger(value)) {
-    return [invalidField(path, 0, accessorError(path, value, "int64"))];
-  }
   if (value < 0) return [invalidField(path, value, "should be a non-negative integer")];
   if (value > int32Max) return [invalidField(path, value, `should be less than or equal to ${int32Max}`)];
   return [];
-}
-
-/** The value at `.spec.a.b`; a problem when something on the way is no object. */
-function follow(object: ApiObject, path: string): { readonly value?: unknown; readonly problem?: string } {
-  let value: unknown = object;
-  const names = path.replace(/^\./, "").split(".");
-  for (const [index, name] of names.entries()) {
-    if (value === null || value === undefined) return {};
-    if (!isObject(value) || isRawNumber(value)) {
-      const at = `.${names.slice(0, index).join(".")}`;
-      return { problem: accessorError(at, value, "map[string]interface {}") };
-    }
-    value = member(value, name);
-  }
-  return { value };
-}
-
-function accessorError(path: string, value: unknown, wanted: string): string {
-  return `${path.startsWith(".") ? path : `.${path}`} accessor error: ${printValue(value)} is of the type ${goType(value)}, expected ${wanted}`;
-}
-
-function goType(value: unknown): string {
-  if (value === null) return "<nil>";
-  if (Array.isArray(value)) return "[]interface {}";
-  if (typeof value === "object") return isRawNumber(value) ? "int64" : "map[string]interface {}";
-  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
-  return typeof value === "boolean" ? "bool" : "string";
 }
 
 /** Fields as selectors compare them: texts; empty where there is none. */
 function selectedFields(object: ApiObject, names: readonly string[]): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   for (const name of names) {
-    const { value } = follow(object, name);
+    const { value } = nestedField(object, name);
     fields[name] =
       value === undefined || value === null
         ? ""

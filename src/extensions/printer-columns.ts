@@ -2,14 +2,13 @@
  * Columns of custom kinds in Tables: the name, then what the definition's author asks for by JSONPath, or the age when
  * the author asks for nothing. Source: upstream's `customresource/tableconvertor`.
  */
-import { compareText } from "#apply/field-set.ts";
-import { escapeHtml } from "#codec/json.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseTime } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
+import { goTextOrJson } from "#schema/go-text.ts";
 import { isRawNumber, rawNumber } from "#schema/raw-number.ts";
 import { parseJsonPath, wholeOf } from "./jsonpath.ts";
 
@@ -67,7 +66,9 @@ function columnOf(column: PrinterColumn): Column | undefined {
     cell(object: ApiObject, nowMs: number): unknown {
       const found = path.find(object);
       if (found === undefined || found.length === 0) return null;
-      return type === "string" ? textOf(found[0]) : cellOf(type, found[0], nowMs);
+      const [value] = found;
+      if (type !== "string") return cellOf(type, value, nowMs);
+      return value === null ? "<no value>" : goTextOrJson(value);
     },
   };
 }
@@ -107,38 +108,4 @@ function sinceText(time: string, nowMs: number): string {
   // The first instant of year 1 stands for no time.
   if (instant.seconds === -62135596800 && instant.nanos === 0) return "<unknown>";
   return humanDuration(nowMs - (instant.seconds * 1000 + instant.nanos / 1e6));
-}
-
-/** Any value as Go prints it: lists and objects as JSON, numbers in its shortest form. */
-function textOf(value: unknown): string {
-  if (value === null) return "<no value>";
-  switch (typeof value) {
-    case "string":
-      return value;
-    case "number":
-      return numberText(value);
-    case "object":
-      if (!isRawNumber(value)) return escapeHtml(sortedJson(value));
-      return wholeOf(value.rawJSON) === undefined ? numberText(Number(value.rawJSON), true) : value.rawJSON;
-    default:
-      return String(value as boolean | bigint); // JSON has nothing else left
-  }
-}
-
-/** JSON with the keys of objects in order, as Go writes maps; `JSON.stringify` would put numbers first. */
-function sortedJson(value: unknown): string {
-  if (typeof value !== "object" || value === null || isRawNumber(value)) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
-  const source = value as Readonly<Record<string, unknown>>; // an object is left
-  const keys = Object.keys(source).sort(compareText);
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${sortedJson(source[key])}`).join(",")}}`;
-}
-
-/** Go's `%v` of a number: with an exponent from a million on, and below a ten-thousandth. */
-function numberText(value: number, isFloat = !Number.isInteger(value)): string {
-  if (!isFloat) return String(value);
-  const [digits = "", power = "0"] = value.toExponential().split("e");
-  const exponent = Number(power);
-  if (exponent >= -4 && exponent < 6) return String(value);
-  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }

@@ -14,7 +14,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { badRequest, internalError, invalid, StatusError, unclassified } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
 import type { Schema } from "#schema/schema.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import type { Reply } from "../api-request.ts";
@@ -126,7 +126,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     );
     const { uid, resourceVersion } = scale.metadata;
     return {
-      ...(withNumber(parent, pathOf(specReplicasPath), replicas) as ApiObject), // an object stays one
+      ...(withNumber(parent, pathNames(specReplicasPath), replicas) as ApiObject), // an object stays one
       metadata: {
         ...metadata,
         ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
@@ -147,9 +147,7 @@ function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): Re
 }
 
 const elementsOf = ({ scale }: ResourceDefinition): readonly string[] | null =>
-  scale === undefined ? null : pathOf(scale.specReplicasPath).map((name) => `f:${name}`);
-
-const pathOf = (path: string): string[] => path.replace(/^\./, "").split(".");
+  scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
 
 /** The scale of an object, without owners; `isFound` is whether it says how many are wanted. */
 function shownAs(object: ApiObject, scale: ScaleDefinition): { readonly object: ApiObject; readonly isFound: boolean } {
@@ -176,64 +174,26 @@ function shownAs(object: ApiObject, scale: ScaleDefinition): { readonly object: 
 
 /** A whole number, cut to the 32 bits a scale has; `undefined` for none. Throws for anything else. */
 function numberAt(object: ApiObject, path: string): number | undefined {
-  const value = valueAt(object, path);
-  if (value === undefined) return undefined;
-  if (typeof value === "number" && Number.isInteger(value)) return Number(BigInt.asIntN(32, BigInt(value)));
-  if (isRawNumber(value) && /^-?[0-9]+$/.test(value.rawJSON)) return Number(BigInt.asIntN(32, BigInt(value.rawJSON)));
-  throw wrongType(path, value, "int64");
+  const { value, problem } = nestedInteger(object, path);
+  if (problem !== undefined) throw unclassified(problem);
+  return value === undefined ? undefined : Number(BigInt.asIntN(32, BigInt(value)));
 }
 
 function textAt(object: ApiObject, path: string): string {
-  const value = valueAt(object, path) ?? "";
-  if (typeof value === "string") return value;
-  throw wrongType(path, value, "string");
-}
-
-function valueAt(object: ApiObject, path: string): unknown {
-  let value: unknown = object;
-  const names = pathOf(path);
-  for (const [at, name] of names.entries()) {
-    if (value === null || value === undefined) return undefined;
-    if (!isStruct(value)) throw wrongType(`.${names.slice(0, at + 1).join(".")}`, value, "map[string]interface{}");
-    value = Object.hasOwn(value, name) ? value[name] : undefined;
-  }
+  const { value = "", problem } = nestedText(object, path);
+  if (problem !== undefined) throw unclassified(problem);
   return value;
 }
-
-const isStruct = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
 /** A copy of `value` with the number at the path; what is missing on the way is made. */
 function withNumber(value: unknown, path: readonly string[], number: number, at = 0): unknown {
   if (at === path.length) return number;
-  if (value !== undefined && !isStruct(value)) {
+  if (value !== undefined && !isJsonObject(value)) {
     throw unclassified(`value cannot be set because .${path.slice(0, at).join(".")} is not a map[string]interface{}`);
   }
   const name = path[at]!; // checked above
   const inner = value !== undefined && Object.hasOwn(value, name) ? value[name] : undefined;
   return { ...value, [name]: withNumber(inner, path, number, at + 1) };
-}
-
-function wrongType(path: string, value: unknown, wanted: string): StatusError {
-  const scalar = value as string | number | boolean; // otherwise it is an object
-  const shown = value === null ? "<nil>" : typeof value === "object" ? JSON.stringify(value) : String(scalar);
-  return unclassified(`${path} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${wanted}`);
-}
-
-function goTypeOf(value: unknown): string {
-  if (value === null) return "<nil>";
-  if (Array.isArray(value)) return "[]interface {}";
-  if (isRawNumber(value)) return /^-?[0-9]+$/.test(value.rawJSON) ? "int64" : "float64";
-  switch (typeof value) {
-    case "number":
-      return Number.isInteger(value) ? "int64" : "float64";
-    case "boolean":
-      return "bool";
-    case "string":
-      return "string";
-    default:
-      return "map[string]interface {}";
-  }
 }
 
 const kinds = new WeakMap<ResourceDefinition, ResourceDefinition>();

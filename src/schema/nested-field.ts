@@ -1,0 +1,51 @@
+/**
+ * Fields inside of JSON objects by paths like `.spec.replicas`, names between dots, with upstream's words for what is
+ * not of the type it should be. Source: upstream's `unstructured` helpers.
+ */
+import { goText, goTypeOf } from "./go-text.ts";
+import { isRawNumber } from "./raw-number.ts";
+
+/** What was found; neither of the two: nothing. */
+export interface NestedField<T> {
+  readonly value?: T;
+  readonly problem?: string;
+}
+
+/** The names of a path, which may begin with a dot. */
+export const pathNames = (path: string): string[] => path.replace(/^\./, "").split(".");
+
+/** Any value. */
+export function nestedField(object: unknown, path: string): NestedField<unknown> {
+  let value = object;
+  const names = pathNames(path);
+  for (const [at, name] of names.entries()) {
+    if (value === null || value === undefined) return {};
+    if (!isJsonObject(value)) return { problem: wrongType(names.slice(0, at + 1), value, "map[string]interface{}") };
+    if (!Object.hasOwn(value, name)) return {};
+    value = value[name];
+  }
+  return { value };
+}
+
+/** A whole number of 64 bits. */
+export function nestedInteger(object: unknown, path: string): NestedField<number | bigint> {
+  const found = nestedField(object, path);
+  const { value } = found;
+  if (value === undefined) return found as NestedField<never>; // without a value
+  if (goTypeOf(value) !== "int64") return { problem: wrongType(pathNames(path), value, "int64") };
+  return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) }; // what is left of whole numbers
+}
+
+export function nestedText(object: unknown, path: string): NestedField<string> {
+  const found = nestedField(object, path);
+  const { value } = found;
+  if (value === undefined) return found as NestedField<never>; // without a value
+  return typeof value === "string" ? { value } : { problem: wrongType(pathNames(path), value, "string") };
+}
+
+const wrongType = (names: readonly string[], value: unknown, wanted: string): string =>
+  `.${names.join(".")} accessor error: ${goText(value)} is of the type ${goTypeOf(value)}, expected ${wanted}`;
+
+/** Whether a value is an object with members. */
+export const isJsonObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
