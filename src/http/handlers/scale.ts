@@ -233,15 +233,17 @@ function scaleDefinition(of: ResourceDefinition, schema: Schema, domain: ApiDoma
     unconditionalUpdate: true,
     selectableFields: [],
     fieldAliases: {},
-    columns: scaleColumns(domain),
+    columns: scaleColumns(domain, of.origin),
     strategy: {},
     origin: "builtin",
   };
 }
 
-function scaleColumns(domain: ApiDomain): readonly Column[] {
-  const replicas = (object: ApiObject, part: string): number =>
-    (object[part] as { readonly replicas?: number }).replicas ?? 0; // as `shownAs` made it
+function scaleColumns(domain: ApiDomain, origin: ResourceDefinition["origin"]): readonly Column[] {
+  // Upstream: of custom resources they are printer columns, and a zero is not there.
+  const none = origin === "custom" ? null : 0;
+  const replicas = (object: ApiObject, part: string): number | null =>
+    (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({
     name,
     type,
