@@ -5,6 +5,7 @@ import fc from "fast-check";
 import {
   compareElements,
   compareText,
+  contentOf,
   difference,
   emptyFieldSet,
   equalSets,
@@ -20,6 +21,7 @@ import {
   pathsOf,
   recursiveDifference,
   union,
+  unionAll,
   valueElement,
 } from "./field-set.ts";
 import { frozen } from "./frozen.ts";
@@ -106,6 +108,51 @@ test("an operation that changes nothing gives its argument back", () => {
     const rest = difference(a, b);
     assert.equal(difference(rest, b), rest);
   });
+});
+
+test("the union of many sets is that of their unions", () => {
+  fc.assert(
+    fc.property(fc.array(paths, { maxLength: 6 }), (many) => {
+      const sets = many.map((one) => frozen(fieldSetOf(one)));
+      const all = unionAll(sets);
+      assert.equal(JSON.stringify(all), JSON.stringify(sets.reduce(union, emptyFieldSet)));
+      assert.equal(parseFieldSet(all), all);
+    }),
+  );
+});
+
+test("elements of any values are in the order of their values, however they are compared", () => {
+  const text = fc.string({
+    unit: fc.constantFrom("a", "b", "1", "9", "-", ":", '"', "\\", "<", " ", "é", "\u{1f600}"),
+  });
+  const scalar = fc.oneof(text, fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean());
+  const values = fc.tuple(scalar, scalar).map((pair) => pair.map(valueElement));
+  const keyed = fc.tuple(fc.constantFrom("a", "port"), scalar, scalar, fc.boolean()).map(([name, left, right, both]) =>
+    [left, right].map((value) =>
+      keyElement(
+        both
+          ? [
+              [name, value],
+              ["z", value],
+            ]
+          : [[name, value]],
+      ),
+    ),
+  );
+  fc.assert(
+    fc.property(fc.oneof(values, keyed), ([a = "", b = ""]) => {
+      const order = Math.sign(compareElements(a, b));
+      assert.equal(order + Math.sign(compareElements(b, a)), 0);
+      assert.equal(order === 0, a === b);
+      const ofValues = (element: string): unknown => Object.values({ ...(contentOf(element) as object) })[0];
+      const [left, right] = a.startsWith("v") ? [contentOf(a), contentOf(b)] : [ofValues(a), ofValues(b)];
+      if (typeof left === "number" && typeof right === "number") assert.equal(order, Math.sign(left - right));
+      if (typeof left === "string" && typeof right === "string") {
+        assert.equal(order, Math.sign(Buffer.compare(Buffer.from(left), Buffer.from(right))));
+      }
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 test("elements are written as Go writes them [MF-10]", () => {

@@ -191,6 +191,11 @@ const entry = (
   ...more,
 });
 
+function annotationsOf(story: Story): JsonObject {
+  const metadata = (story.object?.metadata ?? {}) as { readonly annotations?: JsonObject }; // by its schema
+  return metadata.annotations ?? {};
+}
+
 /** An object as it is stored, whoever wrote it. */
 function stored(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
   const story = new Story(structural);
@@ -360,7 +365,7 @@ test("kubectl takes over what it applied on the client's side, and keeps its ann
   assert.match(message(start().apply("other", { size: 2 })), /conflict with "kubectl-client-side-apply" using v1/);
   const story = start();
   assert.equal(story.apply("kubectl", { size: 2, note: "n" }), undefined);
-  const { annotations } = story.object?.metadata as { readonly annotations: JsonObject };
+  const annotations = annotationsOf(story);
   assert.equal(
     annotations[lastAppliedAnnotation],
     '{"apiVersion":"v1","kind":"Gadget","metadata":{"name":"one"},"spec":{"note":"n","size":2}}\n',
@@ -391,7 +396,7 @@ test("an annotation of kubectl that would be too long is emptied", () => {
   const story = new Story();
   story.update("c", { size: 1 }, { metadata: { annotations: { [lastAppliedAnnotation]: "{}" } } });
   assert.equal(story.apply("kubectl", { note: "x".repeat(300_000) }), undefined);
-  const { annotations } = story.object?.metadata as { readonly annotations: JsonObject };
+  const annotations = annotationsOf(story);
   assert.deepEqual(annotations, { [lastAppliedAnnotation]: "" });
 });
 
