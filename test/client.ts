@@ -36,6 +36,7 @@ export const patchTypes = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
 } as const;
 
 /** Accept header of a Table. */

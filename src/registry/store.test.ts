@@ -143,3 +143,30 @@ test("a deletion is told with the last state at the version of the deletion", as
   assert.notEqual(last.metadata.resourceVersion, String(entry!.revision));
   assert.deepEqual(last.metadata.labels, { l: "1" });
 });
+
+test("who wants to create what somebody else has just created changes it instead", async () => {
+  const { store } = setup();
+  const seen: (ApiObject | undefined)[] = [];
+  const stored = await store.update("ns", "one", attributes, {
+    allowCreate: true,
+    uidIsPrecondition: false,
+    async transform(current) {
+      seen.push(current);
+      if (current === undefined) await store.create(thing({ spec: "first" }), attributes);
+      return { ...(current ?? thing({})), spec: "second" };
+    },
+  });
+  assert.equal(stored.created, false);
+  assert.equal(stored.object["spec"], "second");
+  assert.deepEqual(
+    seen.map((current) => current?.["spec"]),
+    [undefined, "first"],
+  );
+});
+
+const thing = (fields: Readonly<Record<string, unknown>>): ApiObject => ({
+  apiVersion: "example.com/v1",
+  kind: "Thing",
+  metadata: { name: "one", namespace: "ns" },
+  ...fields,
+});

@@ -392,8 +392,6 @@ export class Store {
       allowCreate: boolean;
       /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
       uidIsPrecondition: boolean;
-      /** Called before creating: a create must be allowed like one. */
-      admitCreate?: (object: ApiObject) => Promise<ApiObject> | ApiObject;
     },
   ): Promise<Stored & { readonly created: boolean }> {
     const { definition } = this;
@@ -414,13 +412,16 @@ export class Store {
         }
         // Whatever version the client last saw is gone with the object that had it.
         const unversioned = withMeta(fresh, { resourceVersion: "" });
-        const admitted = options.admitCreate === undefined ? unversioned : await options.admitCreate(unversioned);
         const { validate } = options;
-        const stored = await this.create(
-          admitted,
+        const stored = await this.#createOrFind(
+          unversioned,
           attributes,
           validate === undefined ? undefined : (object) => validate(object, undefined),
         );
+        if (stored === undefined) {
+          entry = this.#backend.get(key);
+          continue;
+        }
         return { ...stored, created: true };
       }
       const old = this.object(entry);
@@ -465,6 +466,16 @@ export class Store {
         return { object: this.object(result.entry), entry: result.entry, created: false };
       }
       entry = result.current;
+    }
+  }
+
+  /** `undefined` when somebody else was faster. */
+  async #createOrFind(...args: Parameters<Store["create"]>): Promise<Stored | undefined> {
+    try {
+      return await this.create(...args);
+    } catch (error) {
+      if (error instanceof StatusError && error.status.reason === "AlreadyExists") return undefined;
+      throw error;
     }
   }
 

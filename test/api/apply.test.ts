@@ -1,0 +1,417 @@
+/** Server-side apply and who owns what, from outside, for built-in kinds and custom ones. */
+import assert from "node:assert/strict";
+import type { Answer, SendOptions } from "../client.ts";
+import { patchTypes } from "../client.ts";
+import { crds, custom, definition } from "../crds.ts";
+import { type Api, suite } from "../harness.ts";
+import { claim, configMap, type ObjectBody, secret } from "../objects.ts";
+import { absent } from "../view.ts";
+
+const inBothDomains = suite();
+const slow = { differs: "1.32 needs two seconds until a definition is served" };
+
+/** Applies; `how` is the rest of the query. */
+function apply(
+  api: Api,
+  path: string,
+  manager: string,
+  body: unknown,
+  how = "",
+  options: SendOptions = {},
+): Promise<Answer> {
+  const query = `fieldManager=${encodeURIComponent(manager)}${how === "" ? "" : `&${how}`}`;
+  return api.patch(`${path}?${query}`, body, patchTypes.apply, options);
+}
+
+const one = async (api: Api): Promise<string> => `${(await api.place()).configMaps}/one`;
+const map = (data?: object, metadata: object = {}): ObjectBody => configMap("one", data, metadata);
+
+/** Managers of an object with the fields each has, as `m1: data.a`. */
+function owners(answer: Answer): string[] {
+  if (answer.at("metadata.managedFields") === undefined) return [];
+  return answer.list("metadata.managedFields").map((entry) => {
+    const fields = leaves(entry.at("fieldsV1"), "");
+    const operation = entry.at("operation") === "Apply" ? "" : " (update)";
+    return `${entry.string("manager")}${operation}: ${fields.join(" ")}`;
+  });
+}
+
+function leaves(set: unknown, above: string): string[] {
+  const members = Object.entries(set as Record<string, unknown>).filter(([name]) => name !== ".");
+  if (members.length === 0) return [above.slice(1)];
+  return members.flatMap(([name, inner]) => leaves(inner, `${above}.${name.replace(/^f:/, "")}`));
+}
+
+inBothDomains(
+  "an apply creates what is missing and patches what is there, from YAML or JSON [PATCH-01, PATCH-02, PATCH-03, PATCH-04, EP-14, MF-01, MF-02, MF-05, MF-06, MF-07, MF-08, MF-09]",
+  async (api) => {
+    const path = await one(api);
+    const yaml = "# comment\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {a: x}}\ndata:\n  k: v\n";
+    const made = (await apply(api, path, "m1", yaml)).expect(201, { data: { k: "v" }, "metadata.labels": { a: "x" } });
+    assert.match(made.string("metadata.managedFields.0.time"), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    made.has({
+      "metadata.managedFields.length": 1,
+      "metadata.managedFields.0.manager": "m1",
+      "metadata.managedFields.0.operation": "Apply",
+      "metadata.managedFields.0.apiVersion": "v1",
+      "metadata.managedFields.0.fieldsType": "FieldsV1",
+      "metadata.managedFields.0.fieldsV1": { "f:data": { "f:k": {} }, "f:metadata": { "f:labels": { "f:a": {} } } },
+    });
+    (await apply(api, path, "m1", map({ k: "w" }))).expect(200, { data: { k: "w" }, "metadata.labels": absent });
+  },
+);
+
+inBothDomains("the same apply again changes nothing: no version, no time, no event [SSA-19]", async (api) => {
+  const path = await one(api);
+  const deployments = path.replace("/api/v1/", "/apis/apps/v1/").replace("configmaps/one", "deployments/one");
+  const container = { name: "c", image: "i:1", resources: { limits: { cpu: 1, memory: "1024Mi" } } };
+  const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
+  const deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "one" },
+    spec: { selector: { matchLabels: { a: "b" } }, template },
+  };
+  for (const [at, body] of [
+    [path, map({ a: "1" }, { labels: { x: "y" } })],
+    // Numbers and units that are stored in another form.
+    [deployments, deployment],
+  ] as const) {
+    const first = (await apply(api, at, "m1", body)).expect(201);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const again = (await apply(api, at, "m1", body)).expect(200);
+    assert.deepEqual(again.at("metadata"), first.at("metadata"));
+  }
+});
+
+inBothDomains("an apply must say who applies, in at most 128 bytes [SSA-04]", async (api) => {
+  const path = await one(api);
+  const missing =
+    /^PatchOptions\.meta\.(k8s|platform)\.io "" is invalid: fieldManager: Required value: is required for apply patch$/;
+  (await api.patch(path, map(), patchTypes.apply)).refused(422, "Invalid", missing);
+  (await api.patch(`${path}?fieldManager=`, map(), patchTypes.apply)).refused(422, "Invalid", missing);
+  (await apply(api, path, "a".repeat(129), map())).refused(422, "Invalid", /may not be more than 128 bytes/);
+  (await apply(api, path, "a\u0000b", map())).refused(422, "Invalid", /invalid character U\+0000 \(at position 1\)/);
+  (await api.get(path)).expect(404);
+});
+
+inBothDomains(
+  "a field of another manager is a conflict, told with manager and field, and nothing changes [SSA-05, SSA-06, SSA-07]",
+  async (api) => {
+    const path = await one(api);
+    (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
+    (await api.patch(`${path}?fieldManager=hand`, { data: { c: "1" } })).expect(200);
+    const before = await api.get(path);
+    (await apply(api, path, "m2", map({ a: "2" }))).refused(
+      409,
+      "Conflict",
+      'Apply failed with 1 conflict: conflict with "m1": .data.a',
+      { "details.causes": [{ reason: "FieldManagerConflict", message: 'conflict with "m1"', field: ".data.a" }] },
+    );
+    (await apply(api, path, "m2", map({ a: "2", b: "2", c: "2" }))).refused(
+      409,
+      "Conflict",
+      'Apply failed with 3 conflicts: conflicts with "hand" using v1:\n- .data.c\nconflicts with "m1":\n- .data.a\n- .data.b',
+      { "details.causes.length": 3, "details.causes[field=.data.c].message": 'conflict with "hand" using v1' },
+    );
+    assert.deepEqual((await api.get(path)).value, before.value);
+  },
+);
+
+inBothDomains("force takes the field and makes its manager the only one [SSA-08, SSA-09]", async (api) => {
+  const path = await one(api);
+  (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
+  const forced = (await apply(api, path, "m2", map({ a: "2" }), "force=true")).expect(200, {
+    data: { a: "2", b: "1" },
+  });
+  assert.deepEqual(owners(forced).sort(), ["m1: data.b", "m2: data.a"]);
+  for (const force of ["true", "false"]) {
+    (await api.patch(`${path}?force=${force}`, { data: { a: "3" } })).refused(
+      422,
+      "Invalid",
+      /force: Forbidden: may not be specified for non-apply patch/,
+    );
+  }
+});
+
+inBothDomains(
+  "an update takes what it changes and conflicts with nobody [SSA-10, SSA-11, MF-03, MF-04]",
+  async (api) => {
+    const path = await one(api);
+    const made = (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
+    const body = { ...(made.value as ObjectBody), data: { a: "2", b: "1" } };
+    (await api.put(`${path}?fieldManager=m2`, body)).expect(200);
+    const patched = (await api.patch(`${path}?fieldManager=m3`, { data: { b: "2" } })).expect(200);
+    assert.deepEqual(owners(patched).sort(), ["m2 (update): data.a", "m3 (update): data.b"]);
+  },
+);
+
+inBothDomains(
+  "a value that two agree on is shared, and neither may change it alone [SSA-12, SSA-13, SSA-14, SSA-15]",
+  async (api) => {
+    const path = await one(api);
+    (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
+    const shared = (await apply(api, path, "m2", map({ a: "1" }))).expect(200);
+    assert.deepEqual(owners(shared).sort(), ["m1: data.a data.b", "m2: data.a"]);
+    (await apply(api, path, "m1", map({ a: "3", b: "1" }))).refused(409, "Conflict", /conflict with "m2": \.data\.a$/);
+    const left = (await apply(api, path, "m2", map({ c: "1" }))).expect(200, { data: { a: "1", b: "1", c: "1" } });
+    assert.deepEqual(owners(left).sort(), ["m1: data.a data.b", "m2: data.c"]);
+  },
+);
+
+inBothDomains("what its only owner leaves out goes, what another owns stays [SSA-16, SSA-18]", async (api) => {
+  const path = await one(api);
+  (await apply(api, path, "m1", map({ a: "1", b: "1", c: "1" }))).expect(201);
+  (await api.patch(`${path}?fieldManager=m2`, { data: { b: "2" } })).expect(200);
+  (await apply(api, path, "m1", map({ a: "1" }))).expect(200, { data: { a: "1", b: "2" } });
+});
+
+inBothDomains("a field left out goes back to its default [SSA-17]", async (api) => {
+  const { claims } = await api.place();
+  const path = `${claims}/one`;
+  (await apply(api, path, "m1", claim("one", { volumeMode: "Filesystem" }))).expect(201);
+  const left = (await apply(api, path, "m1", claim("one"))).expect(200, { "spec.volumeMode": "Filesystem" });
+  assert.doesNotMatch(owners(left).join(), /volumeMode/);
+});
+
+inBothDomains("managedFields may not be in an apply [SSA-21]", async (api) => {
+  const path = await one(api);
+  for (const managedFields of [[], [{}]]) {
+    (await apply(api, path, "m1", map({}, { managedFields }))).refused(
+      400,
+      "BadRequest",
+      "metadata.managedFields must be nil",
+    );
+  }
+  (await apply(api, path, "m1", map({}, { managedFields: null }))).expect(201);
+});
+
+inBothDomains(
+  "one empty entry clears who owns what; the writer then owns what it changes [SSA-22, SSA-23, SSA-24]",
+  async (api) => {
+    const path = await one(api);
+    (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+    const kept = (await api.patch(path, { metadata: { managedFields: [] } })).expect(200);
+    assert.deepEqual(owners(kept), ["m1: data.a"]);
+    const cleared = (await api.patch(path, { metadata: { managedFields: [{}] } })).expect(200);
+    assert.deepEqual(owners(cleared), []);
+    (await apply(api, path, "m1", map({ a: "2" }))).refused(
+      409,
+      "Conflict",
+      'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.a',
+    );
+    (await apply(api, path, "m1", map({ a: "1" }))).expect(200);
+    const changed = { metadata: { managedFields: [{}], labels: { x: "y" } } };
+    const reset = (await api.patch(`${path}?fieldManager=m2`, changed)).expect(200);
+    assert.deepEqual(owners(reset), ["m2 (update): metadata.labels.x"]);
+  },
+  { differs: "the specification lets a reset go together with changes" },
+);
+
+inBothDomains("an apply needs the permission to patch [SSA-25]", async (api) => {
+  const path = await one(api);
+  (await apply(api, path, "m1", map({ a: "1" }), "", { as: "alice" })).refused(
+    403,
+    "Forbidden",
+    /cannot patch resource/,
+  );
+});
+
+inBothDomains("an atomic list has one owner [SSA-28]", async (api) => {
+  const { claims } = await api.place();
+  const path = `${claims}/one`;
+  (await apply(api, path, "m1", claim("one"))).expect(201);
+  const other = { ...claim("one"), spec: { accessModes: ["ReadWriteMany"] } };
+  (await apply(api, path, "m2", other)).refused(409, "Conflict", /conflict with "m1": \.spec\.accessModes$/);
+});
+
+inBothDomains("members of sets, keyed lists and maps are owned singly [SSA-29, SSA-30, SSA-31, MF-10]", async (api) => {
+  const { claims } = await api.place();
+  const path = `${claims}/one`;
+  (await api.post(claims, claim("one"))).expect(201);
+  const meta = (finalizer: string, label: string): ObjectBody => ({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "one", finalizers: [`example.com/${finalizer}`], labels: { [label]: "1" } },
+  });
+  (await apply(api, path, "m1", meta("a", "x"))).expect(200);
+  const both = (await apply(api, path, "m2", meta("b", "y"))).expect(200, { "metadata.labels": { x: "1", y: "1" } });
+  assert.ok((both.at("metadata.finalizers") as string[]).includes("example.com/a"));
+  assert.deepEqual(both.at("metadata.managedFields[manager=m2].fieldsV1"), {
+    "f:metadata": { "f:finalizers": { 'v:"example.com/b"': {} }, "f:labels": { "f:y": {} } },
+  });
+  const status = (type: string): ObjectBody => ({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "one" },
+    status: { conditions: [{ type, status: "True" }] },
+  });
+  (await apply(api, `${path}/status`, "m1", status("Resizing"))).expect(200);
+  const conditions = await apply(api, `${path}/status`, "m2", status("FileSystemResizePending"));
+  conditions.expect(200, { "status.conditions.length": 2 });
+  const entries = conditions.list("metadata.managedFields").filter((entry) => entry.at("subresource") === "status");
+  assert.deepEqual(
+    entries.map((entry) => [entry.at("manager"), leaves(entry.at("fieldsV1"), "")[0]]).sort(),
+    [
+      ["m1", 'status.conditions.k:{"type":"Resizing"}.lastProbeTime'],
+      ["m2", 'status.conditions.k:{"type":"FileSystemResizePending"}.lastProbeTime'],
+    ].map(([manager, field]) => [manager, field!.replace("lastProbeTime", "status")]),
+  );
+  (await api.patch(path, { metadata: { finalizers: null } })).expect(200);
+});
+
+inBothDomains("an atomic map has one owner [SSA-32]", async (api) => {
+  const { claims } = await api.place();
+  const path = `${claims}/one`;
+  (await apply(api, path, "m1", claim("one", { selector: { matchLabels: { a: "1" } } }))).expect(201);
+  const other = { ...claim("one"), spec: { selector: { matchLabels: { b: "1" } } } };
+  (await apply(api, path, "m2", other)).refused(409, "Conflict", /conflict with "m1": \.spec\.selector$/);
+});
+
+inBothDomains(
+  "lists of custom resources are atomic unless the schema says otherwise, and who owned them keeps up with it [SSA-33, SSA-34, SSA-35]",
+  async (api) => {
+    const group = `${api.unique("lists")}.example.com`;
+    const schema = (type: string | undefined): object => {
+      const items = {
+        type: "array",
+        items: { type: "string" },
+        ...(type === undefined ? {} : { "x-kubernetes-list-type": type }),
+      };
+      return { type: "object", properties: { spec: { type: "object", properties: { items } } } };
+    };
+    const path = `${crds}/widgets.${group}`;
+    const widget = `/apis/${group}/v1/widgets/w`;
+    const turn = async (type: string | undefined): Promise<void> => {
+      const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema(type) } }];
+      (await api.patch(path, { spec: { versions } })).expect(200);
+    };
+    const put = (manager: string, ...items: string[]): Promise<Answer> =>
+      apply(api, widget, manager, { ...custom(group, "w"), spec: { items } });
+    (await api.post(crds, definition(group, { schema: schema(undefined) }))).expect(201);
+    (await put("m1", "a")).expect(201);
+    (await put("m2", "b")).refused(409, "Conflict", /conflict with "m1": \.spec\.items$/);
+    await turn("set");
+    (await put("m1", "a")).expect(200);
+    (await put("m2", "b")).expect(200, { "spec.items": ["a", "b"] });
+    await turn("atomic");
+    (await put("m2", "a", "c")).refused(409, "Conflict", /conflict with "m1": \.spec\.items$/);
+  },
+  slow,
+);
+
+inBothDomains(
+  "a client's mistake in an apply is its own: 400 with upstream's text [FV-09]",
+  async (api) => {
+    const path = await one(api);
+    const refused = async (body: unknown, text: RegExp): Promise<void> => {
+      for (const level of ["Strict", "Warn", "Ignore"]) {
+        (await apply(api, path, "m1", body, `fieldValidation=${level}`)).refused(400, "BadRequest", text);
+      }
+    };
+    const patchObject = "failed to create typed patch object \\(/one; /v1, Kind=ConfigMap\\): ";
+    await refused({ ...map(), colour: "red" }, new RegExp(`^${patchObject}\\.colour: field not declared in schema$`));
+    await refused(map({ a: 1 }), new RegExp(`^${patchObject}\\.data\\.a: expected string, got .*1`));
+    await refused(
+      map({}, { finalizers: ["a.b/c", "a.b/c"] }),
+      new RegExp(`^${patchObject}\\.metadata\\.finalizers: duplicate entries for key \\[="a\\.b/c"\\]$`),
+    );
+    await refused({ ...map(), kind: "Secret" }, /^invalid object type: \/v1, Kind=Secret$/);
+    await refused("- a\n", /^error decoding YAML: .*cannot unmarshal array/);
+    await refused("a: [", /^error decoding YAML: error converting YAML to JSON: yaml: /);
+    await refused("", /^invalid object type: \/, Kind=$/);
+    (await api.get(path)).expect(404);
+  },
+  { differs: "1.32 answers 500 to some of them" },
+);
+
+inBothDomains(
+  "double keys of an apply are warned of or refused as field validation says [FV-05, FV-07]",
+  async (api) => {
+    const path = await one(api);
+    const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  z: "1"\n  z: "2"\n';
+    (await apply(api, path, "m1", yaml, "fieldValidation=Strict")).refused(
+      400,
+      "BadRequest",
+      'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key "z" already set in map',
+    );
+    (await api.get(path)).expect(404);
+    const warned = (await apply(api, path, "m1", yaml)).expect(201, { data: { z: "2" } });
+    assert.deepEqual(warned.warnings, ['line 7: key "z" already set in map']);
+    assert.deepEqual((await apply(api, path, "m1", yaml, "fieldValidation=Ignore")).warnings, []);
+  },
+);
+
+inBothDomains("an apply fits its address and the version it insists on", async (api) => {
+  const path = await one(api);
+  const made = (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+  const name = /the name of the object \(two\) does not match the name on the URL \(one\)/;
+  (await apply(api, path, "m1", configMap("two"))).refused(400, "BadRequest", name);
+  (await apply(api, path, "m1", map({}, { namespace: "default" }))).refused(400, "BadRequest", /namespace/);
+  (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion: "1" }))).refused(
+    409,
+    "Conflict",
+    /has been modified/,
+  );
+  (await apply(api, path, "m1", map({ a: "2" }, { uid: "other" }))).refused(422, "Invalid", /metadata\.uid/);
+  const { resourceVersion } = made.at("metadata") as { resourceVersion: string };
+  (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion }))).expect(200);
+  const missing = path.replace(/one$/, "none");
+  (await apply(api, missing, "m1", configMap("none", {}, { uid: "u" }))).refused(409, "Conflict", /uid mismatch/);
+  (await apply(api, `${missing}/status`, "m1", configMap("none"))).expect(404);
+});
+
+inBothDomains("a dry run of an apply answers as usual and keeps nothing [DRY-02, DRY-03]", async (api) => {
+  const path = await one(api);
+  (await apply(api, path, "m1", map({ a: "1" }), "dryRun=All")).expect(201, { data: { a: "1" } });
+  (await api.get(path)).expect(404);
+  (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+  (await apply(api, path, "m2", map({ a: "2" }), "dryRun=All")).refused(409, "Conflict");
+  (await apply(api, path, "m2", map({ a: "2" }), "dryRun=All&force=true")).expect(200, { data: { a: "2" } });
+  (await api.get(path)).expect(200, { data: { a: "1" } });
+});
+
+inBothDomains("applies of a missing object at the same time all happen", async (api) => {
+  const path = await one(api);
+  const managers = Array.from({ length: 12 }, (_, i) => `m${i}`);
+  const answers = await Promise.all(managers.map((name) => apply(api, path, name, map({ [name]: "1" }))));
+  assert.deepEqual(
+    answers.map(({ status }) => status).sort(),
+    managers.map((_, i) => (i === 0 ? 200 : i === managers.length - 1 ? 201 : 200)),
+  );
+  const found = (await api.get(path)).expect(200, { "metadata.managedFields.length": managers.length });
+  assert.deepEqual(Object.keys(found.at("data") as object).sort(), managers.toSorted());
+});
+
+inBothDomains("what one applies and another patches at the same time is all there", async (api) => {
+  const path = await one(api);
+  (await apply(api, path, "m", map({ start: "1" }))).expect(201);
+  const writes = Array.from({ length: 20 }, (_, i) =>
+    i % 2 === 0
+      ? apply(api, path, `m${i}`, map({ [`k${i}`]: "1" }))
+      : api.patch(`${path}?fieldManager=p`, { data: { [`k${i}`]: "1" } }),
+  );
+  for (const answer of await Promise.all(writes)) answer.expect(200);
+  const found = (await api.get(path)).expect(200);
+  assert.equal(Object.keys(found.at("data") as object).length, 21);
+});
+
+inBothDomains("secrets are applied like the rest, and what is derived is nobody's conflict", async (api) => {
+  const { secrets } = await api.place();
+  (await api.post(secrets, secret("one", { user: "u" }))).expect(201);
+  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" }, data: { user: "dQ==" } };
+  (await apply(api, `${secrets}/one`, "m1", body)).expect(200, { data: { user: "dQ==" } });
+  (await apply(api, `${secrets}/one`, "m1", { ...body, data: { user: "###" } })).rejected();
+});
+
+inBothDomains("an apply nested too deeply is refused and hurts nobody [LIMIT-01]", async (api) => {
+  const path = await one(api);
+  for (const depth of [900, 4000, 9900, 50_000]) {
+    const open = '{"a":'.repeat(depth);
+    const text = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":${open}1${"}".repeat(depth)}}`;
+    (await apply(api, path, "m1", text)).refused(400, "BadRequest");
+    const lists = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+    (await apply(api, path, "m1", lists)).refused(400, "BadRequest");
+  }
+  (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+});
