@@ -152,8 +152,8 @@ test("who wants to create what somebody else has just created changes it instead
     uidIsPrecondition: false,
     async transform(current) {
       seen.push(current);
-      if (current === undefined) await store.create(thing({ spec: "first" }), attributes);
-      return { ...(current ?? thing({})), spec: "second" };
+      if (current === undefined) await store.create({ ...thing("one"), spec: "first" }, attributes);
+      return { ...(current ?? thing("one")), spec: "second" };
     },
   });
   assert.equal(stored.created, false);
@@ -162,11 +162,4 @@ test("who wants to create what somebody else has just created changes it instead
     seen.map((current) => current?.["spec"]),
     [undefined, "first"],
   );
-});
-
-const thing = (fields: Readonly<Record<string, unknown>>): ApiObject => ({
-  apiVersion: "example.com/v1",
-  kind: "Thing",
-  metadata: { name: "one", namespace: "ns" },
-  ...fields,
 });
