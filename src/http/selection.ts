@@ -33,11 +33,14 @@ export function selectionOf(
   if (fields.empty) {
     return { filter: (entry) => labels.matches(objects.view(entry).labels ?? noLabels), name, namespace };
   }
+  const { namespaced } = definition;
   return {
     filter: (entry) => {
       if (!labels.empty && !labels.matches(objects.view(entry).labels ?? noLabels)) return false;
-      const object = objects.object(definition, entry);
-      return fields.matches(object, definition.strategy.fields);
+      const { key } = entry;
+      const slash = key.lastIndexOf("/");
+      const inNamespace = namespaced ? key.slice(key.lastIndexOf("/", slash - 1) + 1, slash) : "";
+      return fields.matches(key.slice(slash + 1), inNamespace, () => objects.fields(definition, entry));
     },
     name,
     namespace,

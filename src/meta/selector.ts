@@ -5,7 +5,6 @@
  */
 import { type FieldError, goQuote, invalidField, notSupported, printFieldError } from "./field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
-import type { ApiObject } from "./object-meta.ts";
 import { badRequest } from "./status-error.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -43,8 +42,8 @@ export interface FieldSelector {
   readonly text: string;
   /** Value that the field must have, if there is one. */
   exact(field: string): string | undefined;
-  /** `fieldsOf` gives the values beside name and namespace; a field it leaves out has the value "". */
-  matches(object: ApiObject, fieldsOf?: (object: ApiObject) => Labels): boolean;
+  /** `fieldsOf` gives the values beside name and namespace when one is asked for; one it leaves out is "". */
+  matches(name: string, namespace: string, fieldsOf?: () => Labels): boolean;
 }
 
 /** Which fields a selector may name. */
@@ -381,14 +380,14 @@ export function compileFields(requirements: readonly FieldRequirement[]): FieldS
     text: requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(","),
     exact: (field) =>
       requirements.find((requirement) => requirement.field === field && requirement.operator === "=")?.value,
-    matches(object, fieldsOf) {
-      const values = needsFields && fieldsOf !== undefined ? fieldsOf(object) : noValues;
+    matches(name, namespace, fieldsOf) {
+      const values = needsFields && fieldsOf !== undefined ? fieldsOf() : noValues;
       for (const { field, operator, value } of requirements) {
         const found =
           field === nameField
-            ? (object.metadata.name ?? "")
+            ? name
             : field === namespaceField
-              ? (object.metadata.namespace ?? "")
+              ? namespace
               : Object.hasOwn(values, field)
                 ? values[field]!
                 : "";

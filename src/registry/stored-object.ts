@@ -12,13 +12,15 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
-import type { Conversion, ConversionRules, ResourceDefinition } from "./resource-definition.ts";
+import type { Conversion, ConversionRules, ResourceDefinition, Strategy } from "./resource-definition.ts";
 
 /** What is remembered of an entry beside its bytes. */
 export interface EntryView {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
   object: ApiObject | undefined;
+  /** Values of selectable fields, once somebody has asked, and what found them. */
+  fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** Custom resources: rules (one, or several versions') by which nothing but the type of the object is to change. */
   sound?: ConversionRules | readonly ConversionRules[];
 }
@@ -134,6 +136,7 @@ function decodeStored(entry: Entry): ApiObject {
 }
 
 const longNumber = /[0-9]{16}/;
+const noFields: Readonly<Record<string, string>> = {};
 const closingBrace = 0x7d;
 const quote = 0x22;
 
@@ -223,6 +226,15 @@ export class StoredObjects {
     if (conversion?.rules !== undefined) return this.#ruled(definition, conversion, conversion.rules, entry, stored);
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
+  }
+
+  /** Values of the selectable fields other than name and namespace; remembered, since lists ask for them again. */
+  fields(definition: ResourceDefinition, entry: Entry): Readonly<Record<string, string>> {
+    const by = definition.strategy.fields;
+    if (by === undefined) return noFields;
+    const view = this.view(entry);
+    if (view.fields?.by !== by) view.fields = { found: by(this.object(definition, entry)), by };
+    return view.fields.found;
   }
 
   #ruled(
