@@ -144,6 +144,26 @@ test("a deletion is told with the last state at the version of the deletion", as
   assert.deepEqual(last.metadata.labels, { l: "1" });
 });
 
+test("an update that ends an object answers with what it wrote; the deletion is told with what was there", async () => {
+  const { store, backend } = setup();
+  await store.create(thing("a", { labels: { l: "1" }, finalizers: ["example.com/hold"] }), attributes);
+  const marked = await store.delete("ns", "a", { dryRun: false });
+  const revision = backend.revision;
+  const { object, entry } = await store.update("ns", "a", attributes, {
+    allowCreate: false,
+    uidIsPrecondition: false,
+    transform: (current) => {
+      const { finalizers: _finalizers, ...metadata } = current!.metadata;
+      return Promise.resolve({ ...current!, metadata: { ...metadata, labels: { l: "2" } } });
+    },
+  });
+  assert.equal(entry, undefined);
+  assert.deepEqual(object.metadata.labels, { l: "2" });
+  assert.equal(object.metadata.resourceVersion, marked.object.metadata.resourceVersion);
+  assert.equal(backend.get(store.key("ns", "a")), undefined);
+  assert.equal(backend.revision, revision + 1);
+});
+
 test("who wants to create what somebody else has just created changes it instead", async () => {
   const { store } = setup();
   const seen: (ApiObject | undefined)[] = [];

@@ -440,12 +440,13 @@ export class Store {
       await options.validate?.(next, old);
       if (this.#isFinished(next)) {
         if (attributes.dryRun) return { object: next, entry: undefined, created: false };
+        // Upstream: watchers are told of what was there, the writer of what it would have written.
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
-          this.#objects.encode(definition, next, revision),
+          this.#objects.encode(definition, old, revision),
         );
         if (result.ok) {
           await this.#settle(result.entry);
-          return { object: this.object(result.entry), entry: result.entry, created: false };
+          return { object: next, entry: undefined, created: false };
         }
         // Somebody wrote first. A version that was insisted on is refused when it is looked at again.
         entry = result.current;

@@ -194,6 +194,30 @@ inBothDomains(
   },
 );
 
+inBothDomains(
+  "a deletion by removing the last finalizer is told with what was there before [WATCH-07]",
+  async (api) => {
+    const { path, maps } = await one(api, { finalizers: ["example.com/a"], labels: { l: "old" } });
+    const marked = (await api.delete(path)).expect([200, 202]);
+    const since = (await api.get(maps)).string("metadata.resourceVersion");
+    const all = await api.watch(`${maps}?resourceVersion=${since}`);
+    const fresh = await api.watch(`${maps}?resourceVersion=${since}&labelSelector=l%3Dnew&timeoutSeconds=1`);
+    const last = (await api.patch(path, { metadata: { finalizers: null, labels: { l: "new" } } })).expect(200, {
+      "metadata.labels": { l: "new" },
+      "metadata.finalizers": absent,
+      "metadata.resourceVersion": marked.at("metadata.resourceVersion"),
+    });
+    (await all.next()).has({
+      type: "DELETED",
+      "object.metadata.labels": { l: "old" },
+      "object.metadata.finalizers": ["example.com/a"],
+      "object.metadata.resourceVersion": (version: unknown) =>
+        Number(version) > Number(last.at("metadata.resourceVersion")),
+    });
+    assert.deepEqual(await fresh.rest(), []);
+  },
+);
+
 inBothDomains("an object without finalizers goes at once [DELST-05]", async (api) => {
   const { path, uid } = await one(api);
   (await api.delete(path)).expect(200, {
