@@ -31,6 +31,11 @@ const props: JsonSchemaProps = {
           "x-kubernetes-embedded-resource": true,
           "x-kubernetes-preserve-unknown-fields": true,
         },
+        before: {
+          type: "object",
+          "x-kubernetes-embedded-resource": true,
+          "x-kubernetes-preserve-unknown-fields": true,
+        },
       },
     },
   },
@@ -119,6 +124,12 @@ test("metadata of embedded objects too, and their unknown fields are told", () =
     d: "D",
   });
   assert.deepEqual(warnings, ['unknown field "spec.template.metadata.odd"']);
+  const both = decode(body(`,"spec":{"z":1,"template":${template},"before":${template}}`));
+  assert.deepEqual(both.warnings, [
+    'unknown field "spec.z"',
+    'unknown field "spec.before.metadata.odd"',
+    'unknown field "spec.template.metadata.odd"',
+  ]);
   assert.match(
     refused(() => decode(body(',"spec":{"template":{"metadata":5}}'))),
     /spec\.template\.metadata: Invalid value/,

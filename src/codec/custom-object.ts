@@ -154,9 +154,11 @@ function shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: bool
   const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
   const pruned = prune(value, structural, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
+  const embedded: string[] = [];
   const coerced = structural.hasEmbedded
-    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? unknown : undefined, "")
+    ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, "")
     : pruned.value;
+  unknown.push(...embedded.sort());
   const {
     kind: _kind,
     apiVersion: _apiVersion,
