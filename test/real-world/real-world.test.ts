@@ -1,0 +1,256 @@
+/**
+ * Sets of definitions as well-known operators bring them, each through the whole life of an installation: installed,
+ * listed, explained, used well and badly, shared by two appliers, upgraded over stored objects, removed. Each step has a
+ * bound of time, wide enough for a busy machine and far below what a superlinear cost would take.
+ */
+import assert from "node:assert/strict";
+import type { Answer } from "../client.ts";
+import { patchTypes } from "../client.ts";
+import { crds } from "../crds.ts";
+import { type Api, eventually, suite } from "../harness.ts";
+import type { ObjectBody } from "../objects.ts";
+import { absent, type Fields, present, View } from "../view.ts";
+import { certificates } from "./certificates.ts";
+import { type OperatorSet, versionOf } from "./operator-set.ts";
+
+const inBothDomains = suite();
+/** What a 1.32 server needs before it serves a definition; ours serves at once, which other tests hold. */
+const external = process.env["TEST_SERVER"] !== undefined;
+
+const stepMs = external ? 60_000 : 5_000;
+const requestMs = external ? 60_000 : 1_500;
+
+interface Definition {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly scope: string;
+    readonly names: { readonly plural: string; readonly kind: string; readonly categories?: readonly string[] };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+}
+
+const typed = (definition: ObjectBody): Definition => definition as unknown as Definition; // written by this folder
+const text = (value: unknown): string => String(value);
+
+/** One installation of a set in a namespace of its own. */
+class Installation {
+  readonly api: Api;
+  readonly set: OperatorSet;
+  readonly ns: string;
+
+  constructor(api: Api, set: OperatorSet, ns: string) {
+    this.api = api;
+    this.set = set;
+    this.ns = ns;
+  }
+
+  definitionOf(kind: string): Definition {
+    const found = this.set.definitions.map(typed).find((definition) => definition.spec.names.kind === kind);
+    assert.ok(found, `no definition of ${kind}`);
+    return found;
+  }
+
+  collection(kind: string, version: string): string {
+    const { group, scope, names } = this.definitionOf(kind).spec;
+    return `/apis/${group}/${version}/${scope === "Cluster" ? "" : `namespaces/${this.ns}/`}${names.plural}`;
+  }
+
+  /** The collection an object belongs to, and its path. */
+  place(object: ObjectBody, version?: string): { collection: string; path: string } {
+    const collection = this.collection(text(object["kind"]), version ?? text(object["apiVersion"]).split("/")[1]!);
+    return { collection, path: `${collection}/${nameOf(object)}` };
+  }
+
+  async post(object: ObjectBody, query = ""): Promise<Answer> {
+    return quick(`POST ${nameOf(object)}`, () => this.api.post(this.place(object).collection + query, object));
+  }
+
+  apply(object: ObjectBody, manager: string, force = false): Promise<Answer> {
+    const query = `?fieldManager=${manager}${force ? "&force=true" : ""}`;
+    return quick(`apply by ${manager}`, () =>
+      this.api.patch(this.place(object).path + query, object, patchTypes.apply),
+    );
+  }
+}
+
+const nameOf = (object: ObjectBody): string => text((object["metadata"] as { name: string }).name);
+
+/** Does one thing in bounded time. */
+async function quick<T>(what: string, work: () => Promise<T>, withinMs = requestMs): Promise<T> {
+  const start = performance.now();
+  const result = await work();
+  const took = performance.now() - start;
+  assert.ok(took < withinMs, `${what} took ${took.toFixed(0)} ms`);
+  return result;
+}
+
+async function install({ api, set }: Installation): Promise<void> {
+  for (const definition of set.definitions) {
+    const { metadata } = typed(definition);
+    await quick(`install ${metadata.name}`, async () => (await api.post(crds, definition)).expect(201));
+  }
+  for (const { metadata, spec } of set.definitions.map(typed)) {
+    const served = spec.versions.filter((version) => version.served);
+    for (const { name } of served) {
+      const ready = async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(200);
+      await (external ? eventually(ready) : ready());
+    }
+    (await api.get(`${crds}/${metadata.name}`)).expect(200, {
+      "status.conditions[type=NamesAccepted].status": "True",
+      "status.conditions[type=Established].status": "True",
+      "status.conditions[type=NonStructuralSchema]": absent,
+      "status.acceptedNames.plural": spec.names.plural,
+    });
+  }
+}
+
+async function listed({ api, set }: Installation): Promise<void> {
+  for (const { spec } of set.definitions.map(typed)) {
+    for (const { name, served } of spec.versions) {
+      if (!served) continue;
+      const found = (await api.get(`/apis/${spec.group}/${name}`)).expect(200);
+      const fields: Fields = {
+        kind: spec.names.kind,
+        namespaced: spec.scope === "Namespaced",
+        singularName: spec.names.kind.toLowerCase(),
+        categories: spec.names.categories ?? absent,
+        storageVersionHash: present,
+      };
+      found.view(`resources[name=${spec.names.plural}]`).has(fields);
+      found.view(`resources[name=${spec.names.plural}/status]`).has({ verbs: ["get", "patch", "update"] });
+    }
+  }
+}
+
+async function explained({ api, set }: Installation): Promise<void> {
+  const index = (await quick("OpenAPI index", () => api.get("/openapi/v3"))).expect(200);
+  for (const { groupVersion, schema, shows } of set.explained) {
+    const url = index.string(`paths[apis/${groupVersion}].serverRelativeURL`);
+    const document = await quick(`OpenAPI of ${groupVersion}`, () => api.get(url, { literal: true }), stepMs);
+    document.expect(200, { openapi: "3.0.0" });
+    document.view(`components.schemas[${schema}]`).has(shows);
+  }
+  for (const { spec } of set.definitions.map(typed)) {
+    const [version] = spec.versions;
+    const document = await api.get(`/openapi/v3/apis/${spec.group}/${version!.name}`);
+    const scope = spec.scope === "Cluster" ? "" : "namespaces/{namespace}/";
+    const path = `/apis/${spec.group}/${version!.name}/${scope}${spec.names.plural}`;
+    document.expect(200, { [`paths[${path}].post.x-kubernetes-group-version-kind.kind`]: spec.names.kind });
+  }
+  const all = await quick("OpenAPI v2", () => api.get("/openapi/v2"), stepMs);
+  const [first] = set.explained;
+  all.expect(200, { [`definitions[${first!.schema}].type`]: "object" });
+}
+
+async function used(installation: Installation): Promise<void> {
+  const { api, set } = installation;
+  for (const { object, shows = {} } of set.accepted) {
+    (await installation.post(object, "?fieldValidation=Strict")).expect(201, shows);
+    const { collection, path } = installation.place(object);
+    (await api.get(path)).expect(200, shows);
+    const table = await api.get(collection, { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" });
+    table.expect(200, { kind: "Table", "columnDefinitions.0.name": "Name", "rows.0.object.metadata.name": present });
+  }
+  for (const { object, causes } of set.refused) {
+    const refusal = (await installation.post(object)).refused(422, "Invalid");
+    const said = refusal.list("details.causes").map((cause) => `${cause.string("field")}: ${cause.string("message")}`);
+    assert.deepEqual(said.toSorted(), causes.map((cause) => api.name(cause)).toSorted());
+  }
+  const { unknown } = set;
+  if (unknown === undefined) return;
+  const [first] = set.accepted;
+  const object = merged({ ...first!.object, metadata: { name: "odd" } }, unknown.fields);
+  const problems = unknown.named.map((path) => `unknown field "${path}"`);
+  const strict = await installation.post(object, "?fieldValidation=Strict");
+  strict.refused(400, "BadRequest", new RegExp(`strict decoding error: ${RegExp.escape(problems.join(", "))}$`));
+  const warned = (await installation.post(object, "?dryRun=All")).expect(201);
+  assert.deepEqual(warned.warnings, problems);
+}
+
+/** One over the other, object by object. */
+function merged(base: unknown, over: unknown): ObjectBody {
+  const result: Record<string, unknown> = { ...(base as object) };
+  for (const [key, value] of Object.entries(over as object)) {
+    result[key] = typeof value === "object" && !Array.isArray(value) ? merged(result[key], value) : value;
+  }
+  return result;
+}
+
+async function shared(installation: Installation): Promise<void> {
+  const { shared: story } = installation.set;
+  (await installation.apply(story.first, "gitops")).expect(201);
+  const both = (await installation.apply(story.second, "platform")).expect(200, story.merged);
+  const owners = both.list("metadata.managedFields").map((entry) => entry.string("manager"));
+  assert.deepEqual(owners.toSorted(), ["gitops", "platform"]);
+  const again = (await installation.apply(story.first, "gitops")).expect(200, story.merged);
+  assert.equal(again.at("metadata.resourceVersion"), both.at("metadata.resourceVersion"));
+  const refusal = (await installation.apply(story.disputed, "platform")).refused(409, "Conflict");
+  const causes = refusal.list("details.causes");
+  assert.deepEqual(causes.map((cause) => cause.string("field")).toSorted(), [...story.disputedFields].toSorted());
+  for (const cause of causes) cause.has({ reason: "FieldManagerConflict", message: 'conflict with "gitops"' });
+  (await installation.apply(story.disputed, "platform", true)).expect(200, story.settled);
+}
+
+async function upgraded(installation: Installation): Promise<void> {
+  const { api, set } = installation;
+  const { upgrade } = set;
+  const { metadata } = installation.definitionOf(upgrade.kind);
+  const path = `${crds}/${metadata.name}`;
+  const now = (await api.get(path)).expect(200).value as ObjectBody;
+  const spec = { ...(now["spec"] as object), versions: upgrade.versions.map(versionOf) };
+  await quick("upgrade", async () =>
+    (await api.put(path, { ...now, spec })).expect(200, {
+      "status.storedVersions": upgrade.storedVersions,
+      "metadata.generation": 2,
+    }),
+  );
+  const inNew = installation.collection(upgrade.kind, upgrade.stored);
+  const shown = async (): Promise<Answer> => (await api.get(`${inNew}/${upgrade.old}`)).expect(200, upgrade.shows);
+  await (external ? eventually(shown) : shown());
+  const items = (await api.get(inNew)).expect(200).list("items");
+  const old = items.find((item) => item.at("metadata.name") === upgrade.old);
+  assert.ok(old, `${upgrade.old} must be listed`);
+  old.has(upgrade.shows);
+  (await installation.post(upgrade.fresh)).expect(201);
+  const older = installation.collection(upgrade.kind, upgrade.olderVersion);
+  (await api.get(`${older}/${nameOf(upgrade.fresh)}`)).expect(200, upgrade.freshInOlder);
+  // Writing an old object again stores it in the new version.
+  (await api.patch(`${inNew}/${upgrade.old}`, { metadata: { labels: { migrated: "yes" } } })).expect(
+    200,
+    upgrade.shows,
+  );
+  (await api.get(`${older}/${upgrade.old}`)).expect(200, { "metadata.labels": { migrated: "yes" } });
+  const document = (await api.get(`/openapi/v3/apis/${groupOf(installation, upgrade.kind)}/${upgrade.stored}`)).value;
+  const kinds = new View(document, api.endpoint.rename, "OpenAPI after the upgrade").at("components.schemas");
+  assert.ok(Object.keys(kinds as object).some((name) => name.endsWith(`.${upgrade.stored}.${upgrade.kind}`)));
+}
+
+const groupOf = (installation: Installation, kind: string): string => installation.definitionOf(kind).spec.group;
+
+async function removed({ api, set }: Installation): Promise<void> {
+  for (const { metadata } of set.definitions.map(typed)) (await api.delete(`${crds}/${metadata.name}`)).expect(200);
+  for (const { metadata, spec } of set.definitions.map(typed)) {
+    await eventually(async () => (await api.get(`${crds}/${metadata.name}`)).expect(404));
+    const name = spec.versions[0]!.name;
+    await eventually(async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(404));
+    await eventually(async () => (await api.get(`/openapi/v3/apis/${spec.group}/${name}`)).expect(404));
+  }
+}
+
+const chapters = { install, listed, explained, used, shared, upgraded, removed };
+
+for (const set of [certificates]) {
+  inBothDomains(`${set.title}: an operator's definitions are installed, used, upgraded and removed`, async (api, t) => {
+    const installation = new Installation(api, set, (await api.place()).ns);
+    for (const [name, chapter] of Object.entries(chapters)) {
+      let done = true;
+      await t.test(name, async () => {
+        done = false;
+        await quick(name, () => chapter(installation), stepMs);
+        done = true;
+      });
+      if (!done) return;
+    }
+  });
+}
