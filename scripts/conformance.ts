@@ -29,6 +29,9 @@ export const promised: readonly string[] = [
   "write-strategic-patch",
   "write-field-validation",
   "write-dry-run",
+  "write-apply",
+  "write-apply-lists",
+  "write-managed-fields",
   "proto-discovery",
   "proto-openapi",
   "proto-negotiation",
@@ -39,7 +42,7 @@ export const promised: readonly string[] = [
 ];
 
 /** Scenarios with these words in them need what later steps bring. */
-export const later: readonly string[] = ["customresourcedefinitions", "apply-patch", "protobuf", "cbor"];
+export const later: readonly string[] = ["protobuf", "cbor"];
 
 /** Scenarios of promised files that need a controller of a later step: name and reason. */
 export const exceptions: Readonly<Record<string, string>> = {

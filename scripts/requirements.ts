@@ -27,6 +27,8 @@ const sections = [
   "EP",
   "QP",
   "PATCH",
+  "MF",
+  "SSA",
   "MEDIA",
   "SEM",
   "DRY",

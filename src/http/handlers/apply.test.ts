@@ -1,0 +1,129 @@
+/** What an apply must be allowed to do: patch, which the chain asks, and create where there is nothing yet. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { admissionChain } from "#admission/chain.ts";
+import type { Attributes } from "#authz/authorizer.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { StoredObjects } from "#registry/stored-object.ts";
+import { Stores } from "#registry/stores.ts";
+import type { Schema } from "#schema/schema.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { openMemoryBackend } from "#storage/memory.ts";
+import type { ApiRequest, RequestInfo } from "../api-request.ts";
+import { jsonType, negotiator, resourceTransforms } from "../negotiation.ts";
+import type { HandlerParts, Scope } from "../scope.ts";
+import { applyObject } from "./apply.ts";
+
+const text: Schema = { type: "string" };
+const object = (fields: Readonly<Record<string, Schema>>): Schema => ({
+  type: "object",
+  fields: new Map(Object.entries(fields).map(([name, schema]) => [name, { schema, omitempty: true }])),
+});
+const metadata = object({ name: text, namespace: text, uid: text, resourceVersion: text, creationTimestamp: text });
+
+const definition: ResourceDefinition = {
+  group: "example.com",
+  version: "v1",
+  kind: "Thing",
+  resource: "things",
+  singular: "thing",
+  listKind: "ThingList",
+  namespaced: true,
+  verbs: [],
+  shortNames: [],
+  categories: [],
+  subresources: [],
+  schema: object({ apiVersion: text, kind: text, metadata, color: text }),
+  storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
+  storageVersionHash: "",
+  stored: true,
+  nameRule: "dns1123subdomain",
+  generation: false,
+  gracefulDeletion: false,
+  defaultPropagation: "Background",
+  returnDeletedObject: false,
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  selectableFields: [],
+  fieldAliases: {},
+  columns: [],
+  strategy: {},
+  origin: "builtin",
+};
+
+test("who may patch and not create applies to what is there, and creates nothing [SSA-26]", async () => {
+  const clock = new FakeClock();
+  const backend = openMemoryBackend({ clock });
+  const objects = new StoredObjects(4);
+  const stores = new Stores({ backend, objects, clock, random: seededRandom(1) });
+  const asked: Attributes[] = [];
+  let mayCreate = false;
+  const parts = {
+    domain: kubernetesDomain,
+    clock,
+    objects,
+    admission: admissionChain([]),
+    authorizer: {
+      authorize(attributes: Attributes) {
+        asked.push(attributes);
+        return { decision: mayCreate ? "allow" : "noOpinion", reason: "no rule" } as const;
+      },
+    },
+    negotiator: negotiator([jsonType]),
+    transforms: resourceTransforms(kubernetesDomain),
+    bodyLimitBytes: 1000,
+    definitionOfVersion: () => undefined,
+  } as unknown as HandlerParts; // the parts that an apply uses
+  const send = (color: string): ReturnType<typeof applyObject> => {
+    const body = { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "one" }, color };
+    const path = "/apis/example.com/v1/namespaces/ns/things/one";
+    const info: RequestInfo = {
+      isResourceRequest: true,
+      path,
+      verb: "patch",
+      apiPrefix: "apis",
+      group: "example.com",
+      version: "v1",
+      namespace: "ns",
+      resource: "things",
+      subresource: "",
+      name: "one",
+      parts: ["things", "one"],
+    };
+    const request = {
+      url: `${path}?fieldManager=m&force=true`,
+      query: new URLSearchParams("fieldManager=m&force=true"),
+      headers: {},
+      headerValues: () => [],
+      body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
+      info,
+      user: { name: "pat", groups: [] },
+    } as unknown as ApiRequest; // what an apply reads of it
+    const context = { user: request.user, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} };
+    const where = { namespace: "ns", name: "one", subresource: "" };
+    const scope: Scope = { parts, request, context, definition, store: stores.of(definition), ...where };
+    return applyObject(scope);
+  };
+  await assert.rejects(send("red"), (error) => {
+    assert.ok(error instanceof StatusError, String(error instanceof Error ? error.stack : error));
+    assert.equal(error.status.code, 403);
+    assert.match(
+      error.status.message ?? "",
+      /^things\.example\.com "one" is forbidden: User "pat" cannot create resource "things" in API group "example\.com" in the namespace "ns": no rule$/,
+    );
+    return true;
+  });
+  assert.equal(stores.of(definition).count(), 0);
+  assert.deepEqual(
+    asked.map(({ verb, name }) => [verb, name]),
+    [["create", "one"]],
+  );
+  mayCreate = true;
+  assert.equal((await send("red")).code, 201);
+  mayCreate = false;
+  assert.equal((await send("blue")).code, 200);
+  assert.equal(asked.length, 2);
+});
