@@ -33,7 +33,7 @@ import { mergeApplied } from "./merge-applied.ts";
 import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
 import { markReconciled } from "./reconcile-fields.ts";
 import { removeFields, withStructs } from "./remove-fields.ts";
-import { type FieldChanges, fieldsOf, zeroOf } from "./typed-fields.ts";
+import { compareTyped, type FieldChanges, fieldsOf, zeroOf } from "./typed-fields.ts";
 
 export interface FieldApply extends ObjectVersions {
   /** The present object in the version of the request; `undefined` to create one. */
@@ -246,13 +246,13 @@ function prune(
   if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
 
   const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
-  const own = (apiVersion: string, fields: FieldSet): void => {
+  const addOwned = (apiVersion: string, fields: FieldSet): void => {
     const same = owned.get(apiVersion);
     if (same === undefined) owned.set(apiVersion, [fields]);
     else same.push(fields);
   };
-  own(apply.apiVersion, set);
-  for (const other of others) own(other.apiVersion, other.set);
+  addOwned(apply.apiVersion, set);
+  for (const other of others) addOwned(other.apiVersion, other.set);
 
   const start = inVersion(apply, schema, merged, last.apiVersion);
   const startFields = fieldsWithStructs(start.schema, start.object);
@@ -265,7 +265,10 @@ function prune(
     whole = convert(apply, whole, at, apiVersion);
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
-    const kept = union(fieldsWithStructs(here, pruned), withStructs(here, unionAll(sets)));
+    const left = fieldsWithStructs(here, pruned);
+    // What has another value now was filled in by the conversion, in the place of what went.
+    const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
+    const kept = union(own, withStructs(here, unionAll(sets)));
     const isStart = whole === start.object && here === start.schema;
     const all = isStart ? startFields : fieldsWithStructs(here, whole);
     pruned = without(here, whole, difference(all, kept));

@@ -179,7 +179,8 @@ export function objectVersions({ definition, parts, subresource }: Scope): Objec
       if (source.conversion === undefined && target.conversion === undefined) return object;
       const typed = decodeTyped(source.schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // by its schema
       const hub = source.conversion?.toHub(typed) ?? typed;
-      return target.conversion?.fromHub(hub) ?? hub;
+      const converted = target.conversion?.fromHub(hub) ?? hub;
+      return { ...converted, kind: target.kind, apiVersion: to };
     },
   };
 }

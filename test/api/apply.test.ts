@@ -415,3 +415,26 @@ inBothDomains("an apply nested too deeply is refused and hurts nobody [LIMIT-01]
   }
   (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
 });
+
+inBothDomains("managers of different versions of a kind meet in its fields [MF-05]", async (api) => {
+  const { ns } = await api.place();
+  const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
+  const put = (version: string, manager: string, spec: object): Promise<Answer> =>
+    apply(api, `/apis/autoscaling/${version}/namespaces/${ns}/horizontalpodautoscalers/h`, manager, {
+      apiVersion: `autoscaling/${version}`,
+      kind: "HorizontalPodAutoscaler",
+      metadata: { name: "h" },
+      spec: { scaleTargetRef, maxReplicas: 5, ...spec },
+    });
+  const cpu = (averageUtilization: number): object[] => [
+    { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } },
+  ];
+  (await put("v2", "m1", { metrics: cpu(50) })).expect(201);
+  (await put("v1", "m2", { targetCPUUtilizationPercentage: 60 })).refused(409, "Conflict", /"m1": \.spec\.metrics$/);
+  (await put("v1", "m2", { targetCPUUtilizationPercentage: 50, minReplicas: 2 })).expect(200, {
+    "metadata.managedFields[manager=m1].apiVersion": "autoscaling/v2",
+    "metadata.managedFields[manager=m2].apiVersion": "autoscaling/v1",
+  });
+  (await put("v2", "m1", {})).expect(200, { "spec.metrics": cpu(50), "spec.minReplicas": 2 });
+  (await put("v2", "m2", {})).expect(200, { "spec.metrics": cpu(80), "spec.minReplicas": 1 });
+});
