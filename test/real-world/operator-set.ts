@@ -48,6 +48,8 @@ export interface Upgrade {
   /** An object from before, as it is seen in the new version. */
   readonly old: string;
   readonly shows: Fields;
+  /** The same after a write, where that differs. */
+  readonly rewritten?: Fields;
   /** One that is written in the new version, and how older clients see it. */
   readonly fresh: ObjectBody;
   readonly olderVersion: string;

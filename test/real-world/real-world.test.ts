@@ -9,13 +9,18 @@ import { patchTypes } from "../client.ts";
 import { crds } from "../crds.ts";
 import { type Api, eventually, suite } from "../harness.ts";
 import type { ObjectBody } from "../objects.ts";
-import { absent, type Fields, present, View } from "../view.ts";
+import { absent, type Fields, present } from "../view.ts";
 import { certificates } from "./certificates.ts";
+import { databases } from "./databases.ts";
+import { gateways } from "./gateways.ts";
 import { type OperatorSet, versionOf } from "./operator-set.ts";
 
 const inBothDomains = suite();
 /** What a 1.32 server needs before it serves a definition; ours serves at once, which other tests hold. */
 const external = process.env["TEST_SERVER"] !== undefined;
+
+/** Our server is right when a write returns; another may take its time. */
+const soon: <T>(work: () => Promise<T>) => Promise<T> = external ? eventually : (work) => work();
 
 const stepMs = external ? 60_000 : 5_000;
 const requestMs = external ? 60_000 : 1_500;
@@ -26,7 +31,7 @@ interface Definition {
     readonly group: string;
     readonly scope: string;
     readonly names: { readonly plural: string; readonly kind: string; readonly categories?: readonly string[] };
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+    readonly versions: readonly { readonly name: string; readonly served: boolean; readonly subresources?: object }[];
   };
 }
 
@@ -93,21 +98,22 @@ async function install({ api, set }: Installation): Promise<void> {
   for (const { metadata, spec } of set.definitions.map(typed)) {
     const served = spec.versions.filter((version) => version.served);
     for (const { name } of served) {
-      const ready = async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(200);
-      await (external ? eventually(ready) : ready());
+      await soon(async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(200));
     }
-    (await api.get(`${crds}/${metadata.name}`)).expect(200, {
-      "status.conditions[type=NamesAccepted].status": "True",
-      "status.conditions[type=Established].status": "True",
-      "status.conditions[type=NonStructuralSchema]": absent,
-      "status.acceptedNames.plural": spec.names.plural,
-    });
+    await soon(async () =>
+      (await api.get(`${crds}/${metadata.name}`)).expect(200, {
+        "status.conditions[type=NamesAccepted].status": "True",
+        "status.conditions[type=Established].status": "True",
+        "status.conditions[type=NonStructuralSchema]": absent,
+        "status.acceptedNames.plural": spec.names.plural,
+      }),
+    );
   }
 }
 
 async function listed({ api, set }: Installation): Promise<void> {
   for (const { spec } of set.definitions.map(typed)) {
-    for (const { name, served } of spec.versions) {
+    for (const { name, served, subresources } of spec.versions) {
       if (!served) continue;
       const found = (await api.get(`/apis/${spec.group}/${name}`)).expect(200);
       const fields: Fields = {
@@ -118,30 +124,35 @@ async function listed({ api, set }: Installation): Promise<void> {
         storageVersionHash: present,
       };
       found.view(`resources[name=${spec.names.plural}]`).has(fields);
-      found.view(`resources[name=${spec.names.plural}/status]`).has({ verbs: ["get", "patch", "update"] });
+      const verbs = subresources === undefined ? absent : ["get", "patch", "update"];
+      found.view(`resources[name=${spec.names.plural}/status]`).has({ verbs });
     }
   }
 }
 
 async function explained({ api, set }: Installation): Promise<void> {
-  const index = (await quick("OpenAPI index", () => api.get("/openapi/v3"))).expect(200);
   for (const { groupVersion, schema, shows } of set.explained) {
-    const url = index.string(`paths[apis/${groupVersion}].serverRelativeURL`);
-    const document = await quick(`OpenAPI of ${groupVersion}`, () => api.get(url, { literal: true }), stepMs);
-    document.expect(200, { openapi: "3.0.0" });
-    document.view(`components.schemas[${schema}]`).has(shows);
+    await soon(async () => {
+      const index = (await quick("OpenAPI index", () => api.get("/openapi/v3"))).expect(200);
+      const url = index.string(`paths[apis/${groupVersion}].serverRelativeURL`);
+      const document = await quick(`OpenAPI of ${groupVersion}`, () => api.get(url, { literal: true }), stepMs);
+      document.expect(200, { openapi: "3.0.0" });
+      document.view(`components.schemas[${schema}]`).has(shows);
+    });
   }
   for (const { spec } of set.definitions.map(typed)) {
-    const [version] = spec.versions;
-    const document = await api.get(`/openapi/v3/apis/${spec.group}/${version!.name}`);
+    const version = spec.versions.find(({ served }) => served)!.name;
     const scope = spec.scope === "Cluster" ? "" : "namespaces/{namespace}/";
-    const path = `/apis/${spec.group}/${version!.name}/${scope}${spec.names.plural}`;
+    const path = `/apis/${spec.group}/${version}/${scope}${spec.names.plural}`;
+    const document = await api.get(`/openapi/v3/apis/${spec.group}/${version}`);
     document.expect(200, { [`paths[${path}].post.x-kubernetes-group-version-kind.kind`]: spec.names.kind });
   }
   const all = await quick("OpenAPI v2", () => api.get("/openapi/v2"), stepMs);
-  const [first] = set.explained;
-  all.expect(200, { [`definitions[${first!.schema}].type`]: "object" });
+  all.expect(200, { [`definitions[${set.explained[0]!.schema}].type`]: "object" });
 }
+
+/** Said beside other causes by a server that evaluates rules. */
+const unchecked = /^<nil>: .* some validation rules were not checked/;
 
 async function used(installation: Installation): Promise<void> {
   const { api, set } = installation;
@@ -155,7 +166,8 @@ async function used(installation: Installation): Promise<void> {
   for (const { object, causes } of set.refused) {
     const refusal = (await installation.post(object)).refused(422, "Invalid");
     const said = refusal.list("details.causes").map((cause) => `${cause.string("field")}: ${cause.string("message")}`);
-    assert.deepEqual(said.toSorted(), causes.map((cause) => api.name(cause)).toSorted());
+    const own = said.filter((cause) => !unchecked.test(cause));
+    assert.deepEqual(own.toSorted(), causes.map((cause) => api.name(cause)).toSorted());
   }
   const { unknown } = set;
   if (unknown === undefined) return;
@@ -206,8 +218,7 @@ async function upgraded(installation: Installation): Promise<void> {
     }),
   );
   const inNew = installation.collection(upgrade.kind, upgrade.stored);
-  const shown = async (): Promise<Answer> => (await api.get(`${inNew}/${upgrade.old}`)).expect(200, upgrade.shows);
-  await (external ? eventually(shown) : shown());
+  await soon(async () => (await api.get(`${inNew}/${upgrade.old}`)).expect(200, upgrade.shows));
   const items = (await api.get(inNew)).expect(200).list("items");
   const old = items.find((item) => item.at("metadata.name") === upgrade.old);
   assert.ok(old, `${upgrade.old} must be listed`);
@@ -216,14 +227,16 @@ async function upgraded(installation: Installation): Promise<void> {
   const older = installation.collection(upgrade.kind, upgrade.olderVersion);
   (await api.get(`${older}/${nameOf(upgrade.fresh)}`)).expect(200, upgrade.freshInOlder);
   // Writing an old object again stores it in the new version.
-  (await api.patch(`${inNew}/${upgrade.old}`, { metadata: { labels: { migrated: "yes" } } })).expect(
-    200,
-    upgrade.shows,
-  );
+  const label = { metadata: { labels: { migrated: "yes" } } };
+  const rewritten = upgrade.rewritten ?? upgrade.shows;
+  (await api.patch(`${inNew}/${upgrade.old}`, label)).expect(200, rewritten);
+  (await api.get(`${inNew}/${upgrade.old}`)).expect(200, rewritten);
   (await api.get(`${older}/${upgrade.old}`)).expect(200, { "metadata.labels": { migrated: "yes" } });
-  const document = (await api.get(`/openapi/v3/apis/${groupOf(installation, upgrade.kind)}/${upgrade.stored}`)).value;
-  const kinds = new View(document, api.endpoint.rename, "OpenAPI after the upgrade").at("components.schemas");
-  assert.ok(Object.keys(kinds as object).some((name) => name.endsWith(`.${upgrade.stored}.${upgrade.kind}`)));
+  await soon(async () => {
+    const document = await api.get(`/openapi/v3/apis/${groupOf(installation, upgrade.kind)}/${upgrade.stored}`);
+    const kinds = Object.keys(document.expect(200).at("components.schemas") as object);
+    assert.ok(kinds.some((name) => name.endsWith(`.${upgrade.stored}.${upgrade.kind}`)));
+  });
 }
 
 const groupOf = (installation: Installation, kind: string): string => installation.definitionOf(kind).spec.group;
@@ -240,17 +253,20 @@ async function removed({ api, set }: Installation): Promise<void> {
 
 const chapters = { install, listed, explained, used, shared, upgraded, removed };
 
-for (const set of [certificates]) {
+for (const set of [certificates, gateways, databases]) {
   inBothDomains(`${set.title}: an operator's definitions are installed, used, upgraded and removed`, async (api, t) => {
     const installation = new Installation(api, set, (await api.place()).ns);
-    for (const [name, chapter] of Object.entries(chapters)) {
-      let done = true;
-      await t.test(name, async () => {
-        done = false;
-        await quick(name, () => chapter(installation), stepMs);
-        done = true;
-      });
-      if (!done) return;
+    try {
+      for (const [name, chapter] of Object.entries(chapters)) {
+        let done = false;
+        await t.test(name, async () => {
+          await quick(name, () => chapter(installation), stepMs);
+          done = true;
+        });
+        if (!done) return;
+      }
+    } finally {
+      for (const { metadata } of set.definitions.map(typed)) await api.delete(`${crds}/${metadata.name}`);
     }
   });
 }
