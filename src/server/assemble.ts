@@ -104,8 +104,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   };
   const route = createRouter({
     parts,
-    // Upstream: custom resources have no protobuf form.
-    customParts: { ...parts, negotiator: negotiator([jsonType, yamlType], true) },
     stores,
     table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
