@@ -13,7 +13,10 @@ import { absent, type Fields, present } from "../view.ts";
 import { certificates } from "./certificates.ts";
 import { databases } from "./databases.ts";
 import { gateways } from "./gateways.ts";
+import { monitoring } from "./monitoring.ts";
 import { type OperatorSet, versionOf } from "./operator-set.ts";
+import { pipelines } from "./pipelines.ts";
+import { platform } from "./platform.ts";
 
 const inBothDomains = suite();
 /** What a 1.32 server needs before it serves a definition; ours serves at once, which other tests hold. */
@@ -219,7 +222,7 @@ async function upgraded(installation: Installation): Promise<void> {
   );
   const inNew = installation.collection(upgrade.kind, upgrade.stored);
   await soon(async () => (await api.get(`${inNew}/${upgrade.old}`)).expect(200, upgrade.shows));
-  const items = (await api.get(inNew)).expect(200).list("items");
+  const items = (await soon(async () => (await api.get(inNew)).expect(200))).list("items");
   const old = items.find((item) => item.at("metadata.name") === upgrade.old);
   assert.ok(old, `${upgrade.old} must be listed`);
   old.has(upgrade.shows);
@@ -253,7 +256,7 @@ async function removed({ api, set }: Installation): Promise<void> {
 
 const chapters = { install, listed, explained, used, shared, upgraded, removed };
 
-for (const set of [certificates, gateways, databases]) {
+for (const set of [certificates, gateways, databases, monitoring, pipelines, platform]) {
   inBothDomains(`${set.title}: an operator's definitions are installed, used, upgraded and removed`, async (api, t) => {
     const installation = new Installation(api, set, (await api.place()).ns);
     try {
