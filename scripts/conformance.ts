@@ -32,6 +32,18 @@ export const promised: readonly string[] = [
   "write-apply",
   "write-apply-lists",
   "write-managed-fields",
+  "ext-crd-life",
+  "ext-crd-refused",
+  "ext-schema-refused",
+  "ext-defaults",
+  "ext-pruning",
+  "ext-validation",
+  "ext-subresources",
+  "ext-columns",
+  "ext-versions",
+  "ext-publishing",
+  "ext-ratcheting",
+  "ext-operators",
   "proto-discovery",
   "proto-openapi",
   "proto-negotiation",
@@ -42,11 +54,14 @@ export const promised: readonly string[] = [
 ];
 
 /** Scenarios with these words in them need what later steps bring. */
-export const later: readonly string[] = ["protobuf", "cbor"];
+export const later: readonly string[] = ["protobuf", "cbor", "x-kubernetes-validations"];
 
 /** Scenarios of promised files that need a controller of a later step: name and reason. */
 export const exceptions: Readonly<Record<string, string>> = {
   "a claim in use is protected until no pod uses it": "waits for the service account that a later controller makes",
+  "fields the schema does not name are pruned at every level": `an unknown field in an apply ${told}`,
+  "field validation warns by default, fails when strict and stays silent when ignored": `an unknown field in an apply ${told}`,
+  "sets and maps refuse duplicates": `a duplicate in an apply ${told}`,
 };
 
 export interface ConformanceOptions {

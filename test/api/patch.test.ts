@@ -13,6 +13,9 @@ async function one(api: Api, metadata = {}, data: Record<string, unknown> = { k:
   return `${configMaps}/m1`;
 }
 
+/** Patches that change what there is; apply makes it. */
+const changingTypes = [patchTypes.json, patchTypes.merge, patchTypes.strategic];
+
 const json = (api: Api, path: string, operations: unknown) => api.patch(path, operations, patchTypes.json);
 const strategic = (api: Api, path: string, body: unknown) => api.patch(path, body, patchTypes.strategic);
 
@@ -153,7 +156,7 @@ inBothDomains(
 
 inBothDomains("a patch of what is not there is refused [PATCH-13]", async (api) => {
   const { claims } = await api.place();
-  for (const type of Object.values(patchTypes)) {
+  for (const type of changingTypes) {
     const body =
       type === patchTypes.json
         ? [{ op: "add", path: "/metadata/labels", value: {} }]
@@ -234,7 +237,7 @@ inBothDomains("patches of the status write the status only [PATCH-05] [PATCH-08]
 
 inBothDomains("that an object is missing is said before anything about the patch [PATCH-13]", async (api) => {
   const { configMaps } = await api.place();
-  for (const type of Object.values(patchTypes)) {
+  for (const type of changingTypes) {
     (await api.patch(`${configMaps}/none`, "{", type)).refused(404, "NotFound");
   }
 });
