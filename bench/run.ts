@@ -2,7 +2,7 @@
  * `npm run bench [-- NAME…] [--update] [-o json]`: measures the server against its committed baselines. A row whose
  * CPU per operation grew by more than a tenth is marked; `--update` writes what was measured as the new baseline.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { styleText } from "node:util";
 import { type Measurement, measureServer } from "./server.bench.ts";
 
@@ -39,6 +39,7 @@ await measureServer(
 if (isJson) console.log(JSON.stringify(rows, undefined, 2));
 if (isUpdate) {
   const next = { ...baselines, ...Object.fromEntries(rows.map((row) => [row.name, row])) };
+  mkdirSync(new URL(".", baselineFile), { recursive: true });
   writeFileSync(baselineFile, `${JSON.stringify(next, undefined, 2)}\n`);
   if (!isJson) console.log(`\nWrote ${rows.length} rows to bench/baselines/server.json.`);
 }
