@@ -1,5 +1,6 @@
 /** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
 import { styleText } from "node:util";
+import { tuneCompiler } from "./compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "./options.ts";
 import { readGiven } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
@@ -25,7 +26,11 @@ export async function serve(args: readonly string[]): Promise<void> {
   stopOnSignal(starting);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
+  setTimeout(tuneCompiler, settleMs).unref();
 }
+
+/** The start is over for the controllers as well. */
+const settleMs = 500;
 
 const usage = `Starts the API server.
 
