@@ -54,6 +54,8 @@ export interface ApiRequest {
   deadlineMs: number;
   readonly warnings: string[];
   readonly auditId: string;
+  /** Of the audit event; made when there is a first one. */
+  annotations: Map<string, string> | undefined;
 }
 
 export interface ClientCertificate {

@@ -56,6 +56,7 @@ export class IncomingRequest implements ApiRequest {
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
   deadlineMs = 0;
+  annotations: Map<string, string> | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;

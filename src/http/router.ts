@@ -14,6 +14,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
@@ -23,6 +24,7 @@ import { patchObject } from "./handlers/patch.ts";
 import { getScale, scaleScope } from "./handlers/scale.ts";
 import { updateObject } from "./handlers/update.ts";
 import type { HandlerParts, Scope } from "./scope.ts";
+import { viewKind } from "./view-kind.ts";
 
 export interface RouterOptions {
   readonly parts: HandlerParts;
@@ -89,7 +91,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       options.deprecated?.(info, definition.deprecation.removedRelease);
     }
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
-    const scope = {
+    const scope: Scope = {
       parts,
       request,
       context: new Context(request),
@@ -102,10 +104,19 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     if (info.subresource === "scale" && definition.scale !== undefined) {
       return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
     }
+    const action = verb === "create" ? definition.actions?.get(info.subresource) : undefined;
+    if (action !== undefined) return runAction(viewScope(scope), action);
     if (definition.computed === undefined) return handler(scope);
     const objects = definition.computed();
     return single === "" ? listComputed(scope, objects) : getComputed(scope, objects);
   };
+}
+
+/** The scope in which a subresource whose bodies are of another kind is read. */
+function viewScope(scope: Scope): Scope {
+  const { definition, parts, subresource } = scope;
+  const part = definition.subresources.find(({ name }) => name === subresource);
+  return part === undefined ? scope : { ...scope, definition: viewKind(definition, part, parts), parent: definition };
 }
 
 /** Name in the path; a name that only a field selector gave is none. */
@@ -125,11 +136,13 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
     const found = definition.subresources.find(({ name }) => name === subresource);
     if (found === undefined) throw resourceNotFound();
     if (!found.verbs.includes(verb)) throw methodUnknown();
-    // Later steps serve the sub-resources that are no view of the object itself.
-    if (found.kind !== definition.kind && definition.scale === undefined) throw methodNotAllowed(definition, verb);
+    // Later steps serve the other sub-resources that are no view of the object itself.
+    const isView = found.kind === definition.kind || definition.scale !== undefined;
+    if (!isView && definition.actions?.has(subresource) !== true) throw methodNotAllowed(definition, verb);
     return;
   }
-  const isThere = definition.stored || definition.computed !== undefined;
+  const isAction = verb === "create" && definition.actions?.has("") === true;
+  const isThere = definition.stored || definition.computed !== undefined || isAction;
   if (!isThere && isSingle) throw resourceNotFound();
   const fits = verb === "watch" || singleVerbs.has(verb) === isSingle;
   if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
@@ -177,5 +190,7 @@ class Context implements RequestContext {
     if (!warnings.includes(text)) warnings.push(text);
   }
 
-  annotate(): void {}
+  annotate(key: string, value: string): void {
+    (this.#request.annotations ??= new Map()).set(key, value);
+  }
 }

@@ -33,8 +33,8 @@ export interface HandlerParts {
   schemaOfVersion(definition: ResourceDefinition, apiVersion: string): Schema | undefined;
   /** The same kind in another of its versions; `undefined` when that one is not served. */
   definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
-  /** Schema of `Scale`. */
-  scaleSchema(): Schema;
+  /** Schema of a built-in kind. Throws when there is none. */
+  schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
   /** Whether a kind is known in a version, served or not. */

@@ -2,6 +2,7 @@
  * What a served resource is: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds take the data from the
  * generated tables and the hooks from `kinds/`; a custom resource definition becomes the same thing at run time.
  */
+import type { Action } from "#meta/action.ts";
 import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -135,6 +136,8 @@ export interface ResourceDefinition {
   readonly stored: boolean;
   /** Of kinds without stored objects that can be read: what there is now. Kind and version are added. */
   readonly computed?: () => readonly ApiObject[];
+  /** What POST does, by subresource (empty: the resource itself), where nothing is stored. */
+  readonly actions?: ReadonlyMap<string, Action>;
   /** Name of a check in `meta/names.ts`. */
   readonly nameRule: string;
   /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */

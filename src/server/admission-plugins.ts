@@ -6,13 +6,7 @@ import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { storageProtection } from "#admission/storage-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-
-/** Reads of the present, by Kubernetes' name of a resource (`storageclasses.storage.k8s.io`). */
-export interface Lookups {
-  get(resource: string, name: string): ApiObject | undefined;
-  list(resource: string): Iterable<ApiObject>;
-}
+import type { Lookups } from "./lookups.ts";
 
 export interface AdmissionOptions {
   readonly domain: ApiDomain;
@@ -26,14 +20,14 @@ export function serverAdmission({ domain, lookups, gate, disabled }: AdmissionOp
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const plugins: AdmissionPlugin[] = [
-    namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", name) }),
+    namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
     storageProtection({ domain }),
     defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
     ...(gate("VolumeAttributesClass")
       ? [defaultVolumeAttributesClass({ domain, listClasses: () => lookups.list(attributesClasses) })]
       : []),
     claimResize({
-      getStorageClass: (name) => lookups.get(storageClasses, name),
+      getStorageClass: (name) => lookups.get(storageClasses, "", name),
       classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
     }),
   ];

@@ -34,13 +34,14 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
-import { serverAdmission, type Lookups } from "./admission-plugins.ts";
+import { openAccess } from "./access.ts";
+import { serverActions, withActions } from "./actions.ts";
+import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
-import { serverAuthenticator } from "./authenticators.ts";
-import { serverAuthorizer } from "./authorizers.ts";
 import { customResources } from "./custom-resources.ts";
 import { startControllers } from "./controllers.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
+import { storeLookups } from "./lookups.ts";
 
 /** Most bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
@@ -49,7 +50,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
   const { tables, gates } = config.plan;
   const withStatuses = withComponentStatuses(() => backend.failure?.message);
-  const builtIn = new ResourceTable(config.plan.table.definitions.map(withStatuses), 1);
+  const withPosts = withActions(
+    serverActions(() => ({ domain, access })),
+    domain,
+  );
+  const builtIn = new ResourceTable(
+    config.plan.table.definitions.map((definition) => withPosts(withStatuses(definition))),
+    1,
+  );
   for (const warning of gates.warnings) log.warn({}, warning);
 
   const objects = new StoredObjects();
@@ -67,9 +75,13 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     changed: () => tableChanged(),
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
+  const lookups = storeLookups(builtIn, stores, domain.rename);
+  const loopbackToken = random.bytes(32).toString("base64url");
+  const access = openAccess({ ...config, loopbackToken, lookups });
+  const { authenticator, authorizer } = access;
   const admission = serverAdmission({
     domain,
-    lookups: lookups(builtIn, stores, domain.rename),
+    lookups,
     gate: gates.isOn,
     disabled: options.disableAdmissionPlugins,
   });
@@ -80,7 +92,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   };
 
   const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
-  const authorizer = serverAuthorizer(domain);
   const publisher = createPublisher({ domain, tables, definitions: () => table().definitions });
   const parts: HandlerParts = {
     domain,
@@ -95,7 +106,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     deleteOptionsSchema,
     schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
     definitionOfVersion: otherVersion,
-    scaleSchema: () => requiredSchema(tables, { group: "autoscaling", version: "v1", kind: "Scale" }),
+    schemaOf: (gvk) => requiredSchema(tables, gvk),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
     isRegistered: registeredKinds(tables),
     bodyLimitBytes,
@@ -111,7 +122,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     unknown: (path) => publisher.unknown(path),
   });
 
-  const loopbackToken = random.bytes(32).toString("base64url");
   const handle = requestChain({
     domain,
     clock,
@@ -119,7 +129,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     log,
     negotiator: negotiation,
     encodeStatus,
-    authenticator: serverAuthenticator({ ...config, loopbackToken }),
+    authenticator,
     authorizer,
     requestTimeoutMs: options.requestTimeoutMs,
     requestsInFlightMax: options.maxRequestsInflight,
@@ -172,6 +182,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     handle,
     serves: (info) => isServed(table(), info),
     async close() {
+      access.close();
       custom?.close();
       await stopControllers();
     },
@@ -218,33 +229,6 @@ function storedObjects(definitions: readonly ResourceDefinition[], stores: Store
     if (definition.stored) places.set(qualifiedResource(definition.storage), definition);
   }
   return [...places].map(([name, definition]) => ({ labels: [name], value: stores.of(definition).count() }));
-}
-
-/** Reads by Kubernetes' resource names, in any served version. */
-function lookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
-  const find = (name: string): ResourceDefinition | undefined => {
-    const [resource, ...group] = name.split(".");
-    const wanted = rename(group.join("."));
-    return table.definitions.find((definition) => definition.group === wanted && definition.resource === resource);
-  };
-  const known = new Map<string, ResourceDefinition | undefined>();
-  const definitionOf = (name: string): ResourceDefinition | undefined => {
-    if (!known.has(name)) known.set(name, find(name));
-    return known.get(name);
-  };
-  return {
-    get(resource, name) {
-      const definition = definitionOf(resource);
-      if (definition === undefined) return undefined;
-      const store = stores.of(definition);
-      const entry = store.peek("", name);
-      return entry === undefined ? undefined : store.object(entry);
-    },
-    list(resource) {
-      const definition = definitionOf(resource);
-      return definition === undefined ? [] : stores.of(definition).peekAll();
-    },
-  };
 }
 
 /** Counts watch events by kind, with the metric's child looked up once a kind. */

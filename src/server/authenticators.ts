@@ -3,11 +3,9 @@ import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "
 import { bearerToken } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { readTokenFile } from "#authn/token-file.ts";
-import type { AssembleConfig } from "./assemble-config.ts";
+import type { AccessConfig } from "./access.ts";
 
-export function serverAuthenticator(
-  config: AssembleConfig & { /** Of the controllers in this process. */ readonly loopbackToken: string },
-): Authenticator {
+export function serverAuthenticator(config: AccessConfig): Authenticator {
   const { options, domain, clock, log } = config;
   const own = readTokenFile(
     `${config.adminToken},admin,,"system:masters"\n${config.loopbackToken},system:apiserver,,"system:masters"\n`,

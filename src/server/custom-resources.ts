@@ -2,6 +2,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { Registrar, type RegistrarOptions } from "#extensions/registrar.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { withMembers } from "#registry/with-members.ts";
 import type { Schema } from "#schema/schema.ts";
 
 export interface CustomResourcesOptions extends Omit<RegistrarOptions, "definition" | "builtIn" | "metadata"> {
@@ -29,10 +30,4 @@ export function customResources(options: CustomResourcesOptions): Registrar | un
     },
   });
   return registrar;
-}
-
-/** A definition with other members; its schema is still made when first asked for. */
-function withMembers(definition: ResourceDefinition, members: Partial<ResourceDefinition>): ResourceDefinition {
-  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(definition));
-  return Object.assign(copy, members) as ResourceDefinition; // the same members, some replaced
 }

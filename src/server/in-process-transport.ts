@@ -94,6 +94,7 @@ class InProcessRequest implements ApiRequest {
   info = unknownInfo;
   user = unknownUser;
   deadlineMs: number;
+  annotations: Map<string, string> | undefined = undefined;
   readonly #body: Buffer | undefined;
   readonly #outer: AbortSignal | undefined;
   readonly #controller = new AbortController();

@@ -20,7 +20,11 @@ import {
   text,
   withShort,
 } from "./flags.ts";
+import { auditFlags } from "./audit-flags.ts";
+import { authenticationFlags } from "./authentication-flags.ts";
+import { authorizationFlags } from "./authorization-flags.ts";
 import { controllerName } from "./controller-names.ts";
+import { fairnessFlags } from "./fairness-flags.ts";
 import { StartError } from "./start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };
@@ -32,7 +36,6 @@ const own = (name: string) => [name, "Binnacle"] as const;
 const generic = (name: string) => [name, "Generic"] as const;
 const storage = (name: string) => [name, "Etcd"] as const;
 const secure = (name: string) => [name, "Secure serving"] as const;
-const authentication = (name: string) => [name, "Authentication"] as const;
 
 export const serverFlags = {
   apiDomain: text(
@@ -94,18 +97,6 @@ export const serverFlags = {
     generic("livez-grace-period"),
     0,
     "Time after start in which /livez does not wait for what start-up still has to finish.",
-  ),
-  maxRequestsInflight: integer(
-    generic("max-requests-inflight"),
-    400,
-    count,
-    "Most non-mutating requests at a time; 0 for no limit.",
-  ),
-  maxMutatingRequestsInflight: integer(
-    generic("max-mutating-requests-inflight"),
-    200,
-    count,
-    "Most mutating requests at a time; 0 for no limit.",
   ),
   minRequestTimeoutSeconds: integer(
     generic("min-request-timeout"),
@@ -182,30 +173,10 @@ export const serverFlags = {
   ),
   disableHttp2: boolean(secure("disable-http2-serving"), false, "Speak HTTP/1.1 only."),
 
-  anonymousAuth: boolean(
-    authentication("anonymous-auth"),
-    true,
-    "Take requests without credentials as system:anonymous.",
-  ),
-  clientCaFile: optional(
-    authentication("client-ca-file"),
-    "file",
-    "Certificates (PEM) whose client certificates are trusted, beside the server's own.",
-  ),
-  tokenAuthFile: optional(
-    authentication("token-auth-file"),
-    "file",
-    'Fixed tokens: lines of token,user,uid,"group1,group2".',
-  ),
-  enableBootstrapTokenAuth: inert(
-    boolean(authentication("enable-bootstrap-token-auth"), false, "Take bootstrap tokens of the system namespace."),
-    "bootstrap tokens come with a later step",
-  ),
-
-  authorizationMode: inert(
-    list(["authorization-mode", "Authorization"], "modes", "Authorizers in order."),
-    "until RBAC comes with a later step, system:masters may do everything and others may read what discovery needs",
-  ),
+  ...authenticationFlags,
+  ...authorizationFlags,
+  ...auditFlags,
+  ...fairnessFlags,
 
   runtimeConfig: list(
     ["runtime-config", "API enablement"],

@@ -15,11 +15,11 @@ import { badRequest, internalError, invalid, StatusError, unclassified } from "#
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
-import type { Schema } from "#schema/schema.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
+import { viewKind } from "../view-kind.ts";
 
 /** The scope in which handlers write the scale of an object as if it were one. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
@@ -196,48 +196,11 @@ function withNumber(value: unknown, path: readonly string[], number: number, at 
   return { ...value, [name]: withNumber(inner, path, number, at + 1) };
 }
 
-const kinds = new WeakMap<ResourceDefinition, ResourceDefinition>();
+const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /** The kind Scale in the place of the resource. */
-function scaleKind(definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition {
-  let kind = kinds.get(definition);
-  if (kind === undefined) {
-    kind = scaleDefinition(definition, parts.scaleSchema(), parts.domain);
-    kinds.set(definition, kind);
-  }
-  return kind;
-}
-
-function scaleDefinition(of: ResourceDefinition, schema: Schema, domain: ApiDomain): ResourceDefinition {
-  const { resource, singular, namespaced, stored, nameRule } = of;
-  const storage = { group: "autoscaling", version: "v1", kind: "Scale", resource };
-  return {
-    ...storage,
-    singular,
-    listKind: "ScaleList",
-    namespaced,
-    verbs: ["get", "patch", "update"],
-    shortNames: [],
-    categories: [],
-    subresources: [],
-    schema,
-    storage,
-    storageVersionHash: "",
-    stored,
-    nameRule,
-    generation: false,
-    gracefulDeletion: false,
-    defaultPropagation: "Background",
-    returnDeletedObject: false,
-    createOnUpdate: false,
-    unconditionalUpdate: true,
-    selectableFields: [],
-    fieldAliases: {},
-    columns: scaleColumns(domain, of.origin),
-    strategy: {},
-    origin: "builtin",
-  };
-}
+const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition =>
+  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition.origin));
 
 function scaleColumns(domain: ApiDomain, origin: ResourceDefinition["origin"]): readonly Column[] {
   // Upstream: of custom resources they are printer columns, and a zero is not there.

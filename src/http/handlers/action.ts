@@ -1,0 +1,27 @@
+/** POST where nothing is stored: the body is read and admitted like that of a create, then an action answers. */
+import type { Action } from "#meta/action.ts";
+import type { Reply } from "../api-request.ts";
+import { objectReply } from "../object-reply.ts";
+import { writeOptions } from "../options.ts";
+import type { Scope } from "../scope.ts";
+import { admissionAttributes, inNamespace, readObject, withOwnership, withoutSystemFields } from "../write-steps.ts";
+
+export async function runAction(scope: Scope, action: Action): Promise<Reply> {
+  const { request, parts, context, namespace, name } = scope;
+  const options = writeOptions(request.query, "CreateOptions", parts.domain);
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const body = await readObject(scope, options);
+  const sent = inNamespace(scope, withoutSystemFields(body.object));
+  const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
+  const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
+  const object = (await parts.admission.admit(admissionAttributes(scope, { ...about, object: owned }))) ?? owned;
+  const answer = await action({
+    context,
+    namespace,
+    name,
+    object,
+    dryRun: options.dryRun,
+    admitted: (checked) => parts.admission.validate(admissionAttributes(scope, { ...about, object: checked })),
+  });
+  return objectReply(scope, negotiated, 201, answer, undefined);
+}

@@ -1,0 +1,53 @@
+/** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources that handlers understand. */
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
+import type { HandlerParts } from "./scope.ts";
+
+const views = new WeakMap<ResourceDefinition, Map<string, ResourceDefinition>>();
+
+/** The other kind in the place of the resource; made once for each definition. */
+export function viewKind(
+  of: ResourceDefinition,
+  { group, version, kind }: GroupVersionKind,
+  parts: HandlerParts,
+  columns: () => readonly Column[] = () => [],
+): ResourceDefinition {
+  let known = views.get(of);
+  if (known === undefined) {
+    known = new Map();
+    views.set(of, known);
+  }
+  let view = known.get(kind);
+  if (view === undefined) {
+    const { resource, singular, namespaced, stored, nameRule } = of;
+    const storage = { group, version, kind, resource };
+    view = {
+      ...storage,
+      singular,
+      listKind: `${kind}List`,
+      namespaced,
+      verbs: [],
+      shortNames: [],
+      categories: [],
+      subresources: [],
+      schema: parts.schemaOf({ group, version, kind }),
+      storage,
+      storageVersionHash: "",
+      stored,
+      nameRule,
+      generation: false,
+      gracefulDeletion: false,
+      defaultPropagation: "Background",
+      returnDeletedObject: false,
+      createOnUpdate: false,
+      unconditionalUpdate: true,
+      selectableFields: [],
+      fieldAliases: {},
+      columns: columns(),
+      strategy: {},
+      origin: "builtin",
+    };
+    known.set(kind, view);
+  }
+  return view;
+}

@@ -1,0 +1,23 @@
+/**
+ * What a POST does where nothing is stored: a review, a request for a token. The seam between the folders that know the
+ * answer (`authn/`, `authz/`) and the handler that reads bodies and writes replies.
+ */
+import type { Soon } from "#std/soon.ts";
+import type { ApiObject } from "./object-meta.ts";
+import type { RequestContext } from "./request-context.ts";
+
+export interface ActionRequest {
+  readonly context: RequestContext;
+  /** Of the path; empty at the cluster scope. */
+  readonly namespace: string;
+  /** Of the path: of the object whose part this is. Empty for a resource of its own. */
+  readonly name: string;
+  /** The body, decoded by its schema, as mutating admission leaves it. */
+  readonly object: ApiObject;
+  readonly dryRun: boolean;
+  /** Validating admission; to be called once the action has found the object to be valid. */
+  admitted(object: ApiObject): Soon<void>;
+}
+
+/** Answers with the object to send (code 201), or throws a `StatusError`. */
+export type Action = (request: ActionRequest) => Soon<ApiObject>;

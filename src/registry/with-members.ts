@@ -1,0 +1,8 @@
+/** Definitions are shared and read-only: a changed one is a copy. */
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+/** A definition with other members; its schema is still made when first asked for. */
+export function withMembers(definition: ResourceDefinition, members: Partial<ResourceDefinition>): ResourceDefinition {
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(definition));
+  return Object.assign(copy, members) as ResourceDefinition; // the same members, some replaced
+}

@@ -1,0 +1,3 @@
+/** Flags of the audit log. */
+
+export const auditFlags = {};

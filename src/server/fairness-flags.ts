@@ -1,0 +1,20 @@
+/** Flags that say how many requests are served at a time, and whose first. */
+import { integer } from "./flags.ts";
+
+const generic = (name: string) => [name, "Generic"] as const;
+const count = { min: 0, max: 1_000_000_000 };
+
+export const fairnessFlags = {
+  maxRequestsInflight: integer(
+    generic("max-requests-inflight"),
+    400,
+    count,
+    "Most non-mutating requests at a time; 0 for no limit.",
+  ),
+  maxMutatingRequestsInflight: integer(
+    generic("max-mutating-requests-inflight"),
+    200,
+    count,
+    "Most mutating requests at a time; 0 for no limit.",
+  ),
+};
