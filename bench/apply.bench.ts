@@ -1,6 +1,7 @@
 /**
- * What server-side apply costs by itself: two managers of a Deployment in turn, the same again, and lists and crowds of
- * managers of a size that nobody should have. Alone: `node --conditions=source bench/apply.bench.ts`.
+ * Server-side apply: two managers of a Deployment in turn, through the whole server and by itself; by itself also lists
+ * and crowds of managers of a size that nobody should have. Alone, after a build:
+ * `node --conditions=source bench/apply.bench.ts`.
  */
 import { applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { checkApplied } from "#apply/check-applied.ts";
@@ -9,6 +10,26 @@ import { loadDefinitions } from "#api/definitions.ts";
 import { decodeApplied } from "#codec/applied-body.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { decodeTyped } from "#schema/typed.ts";
+import { applyWorkload } from "./apply-workload.ts";
+import { bestOf } from "./in-process.ts";
+import { runAlone } from "./report.ts";
+import { startServer } from "./server-process.ts";
+import { measureWorkloads, type Run, type Suite } from "./suite.ts";
+
+export const applySuite: Suite = {
+  name: "apply",
+  about: "server-side apply",
+  rows: {
+    "apply-16": "two managers of a Deployment in turn, one for each of 16 connections",
+    "apply-alone": "the same without a server: decoding, merging, ownership",
+    "apply-same": "the same body again, without a server",
+    "apply-1000-managers": "a change by one of 1,000 managers, without a server",
+    "apply-100000-items": "an object with a list of 100,000 items, without a server",
+    "apply-100000-items-half": "half of these items replaced by the other half, without a server",
+  },
+  workloads: [applyWorkload],
+  measure,
+};
 
 const schema = loadDefinitions(kubernetesDomain).schemaOf({ group: "apps", version: "v1", kind: "Deployment" })!; // a kind of 1.32
 
@@ -66,50 +87,37 @@ class Deployed {
   }
 }
 
-/** Microseconds, the best of five rounds. */
-function time(run: (at: number) => void, count: number): number {
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const start = performance.now();
-    for (let at = 0; at < count; at++) run(round * count + at);
-    best = Math.min(best, ((performance.now() - start) / count) * 1000);
+async function measure(run: Run): Promise<void> {
+  if (run.wanted(applyWorkload.name)) {
+    const server = await startServer();
+    try {
+      await measureWorkloads(run, server, [applyWorkload]);
+    } finally {
+      await server.stop();
+    }
   }
-  return best;
+  const row = (name: string, count: number, call: (at: number) => void): Promise<void> =>
+    run.row(name, () => bestOf(name, count, call));
+  const two = new Deployed();
+  await row("apply-alone", 2000, (at) => two.apply(at % 2 === 0 ? "a" : "b", at % 2 === 0 ? app(at) : sidecar(at)));
+  const same = app(0);
+  two.apply("a", same);
+  await row("apply-same", 2000, () => two.apply("a", same));
+  await run.row("apply-1000-managers", () => {
+    const crowd = new Deployed();
+    crowd.apply("m", same);
+    for (let at = 0; at < 1000; at++) crowd.apply(`m${at}`, same);
+    return bestOf("apply-1000-managers", 20, (at) => crowd.apply("m", app(at)));
+  });
+  const many = new Deployed();
+  const items = envOf(100_000);
+  const listed = (env: object[]): Buffer => deployment([{ name: "app", image: "i", env }]);
+  await row("apply-100000-items", 1, () => {
+    many.live = undefined;
+    many.apply("a", listed(items));
+  });
+  const halves = [0, 1].map((half) => items.filter((_, at) => at % 2 === half));
+  await row("apply-100000-items-half", 1, (at) => many.apply("a", listed(halves[at % 2]!)));
 }
 
-const show = (name: string, us: number): void => {
-  console.log(`${name.padEnd(44)}${us.toFixed(us < 10 ? 2 : 0).padStart(10)} us`);
-};
-
-const two = new Deployed();
-show(
-  "two managers of a Deployment in turn",
-  time((at) => two.apply(at % 2 === 0 ? "a" : "b", at % 2 === 0 ? app(at) : sidecar(at)), 2000),
-);
-const same = app(0);
-two.apply("a", same);
-show(
-  "the same again",
-  time(() => two.apply("a", same), 2000),
-);
-const crowd = new Deployed();
-crowd.apply("m", same);
-for (let at = 0; at < 1000; at++) crowd.apply(`m${at}`, same);
-show(
-  "a change, one of 1,000 managers",
-  time((at) => crowd.apply("m", app(at)), 20),
-);
-const items = 100_000;
-const many = new Deployed();
-show(
-  "100,000 items, made",
-  time(() => {
-    many.live = undefined;
-    many.apply("a", deployment([{ name: "app", image: "i", env: envOf(items) }]));
-  }, 1),
-);
-const halves = [0, 1].map((half) => envOf(items).filter((_, at) => at % 2 === half));
-show(
-  "100,000 items, half of them changed",
-  time((at) => many.apply("a", deployment([{ name: "app", image: "i", env: halves[at % 2]! }])), 1),
-);
+if (import.meta.main) await runAlone(applySuite);

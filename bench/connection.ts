@@ -4,9 +4,31 @@
  */
 import { connect, type TLSSocket } from "node:tls";
 
+/** Where to connect; without a `ca` the certificate is not checked. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly ca: string | undefined;
+}
+
 export interface Answer {
   readonly code: number;
+  /** As received: with the framing of its chunks, if it came in chunks. */
   readonly body: Buffer;
+  readonly isChunked: boolean;
+}
+
+/** The body as text, without framing. */
+export function textOf({ body, isChunked }: Answer): string {
+  if (!isChunked) return body.toString();
+  const parts: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const line = body.indexOf("\r\n", at);
+    const length = Number.parseInt(body.toString("latin1", at, line), 16);
+    if (!(length > 0)) return Buffer.concat(parts).toString();
+    parts.push(body.subarray(line + 2, line + 2 + length));
+    at = line + 2 + length + 2;
+  }
 }
 
 const headerEnd = Buffer.from("\r\n\r\n");
@@ -27,9 +49,10 @@ export class Connection {
     socket.on("close", () => this.#reject?.(new Error("the server closed the connection")));
   }
 
-  static open(port: number, ca: string): Promise<Connection> {
+  static open({ host, port, ca }: Endpoint): Promise<Connection> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost", ALPNProtocols: ["http/1.1"] });
+      const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
+      const socket = connect({ host, port, ...trust, servername: "localhost", ALPNProtocols: ["http/1.1"] });
       socket.once("error", reject);
       socket.once("secureConnect", () => {
         socket.off("error", reject);
@@ -80,7 +103,7 @@ export class Connection {
     this.#received = empty;
     const resolve = this.#resolve;
     this.#resolve = undefined;
-    resolve?.({ code: Number(head.slice(9, 12)), body: all.subarray(start, need) });
+    resolve?.({ code: Number(head.slice(9, 12)), body: all.subarray(start, need), isChunked: length === null });
   }
 }
 

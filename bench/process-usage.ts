@@ -1,8 +1,8 @@
-/** What a process has used so far, read from the kernel. Linux only; elsewhere the figures are NaN. */
-import { readFileSync } from "node:fs";
+/** What a process tree has used so far, read from the kernel. Linux only; elsewhere the figures are NaN. */
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface Usage {
-  /** User and system time, microseconds. */
+  /** User and system time of all its threads and children, ended ones included, microseconds. */
   readonly cpuUs: number;
   readonly rssMb: number;
 }
@@ -10,14 +10,42 @@ export interface Usage {
 /** Ticks a second of `/proc`; 100 on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
-export function usageOf(pid: number): Usage {
+/** Of the process and all below it; NaN for `undefined` and for a process that is gone. */
+export function usageOf(pid: number | undefined): Usage {
+  if (pid === undefined) return { cpuUs: Number.NaN, rssMb: Number.NaN };
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ");
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    const status = readFileSync(`/proc/${pid}/status`, "latin1");
-    const rssKb = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
-    return { cpuUs: (ticks * 1e6) / ticksPerSecond, rssMb: rssKb / 1024 };
+    let cpuUs = 0;
+    let rssMb = 0;
+    for (const one of treeOf(pid)) {
+      const stat = readFileSync(`/proc/${one}/stat`, "latin1");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
+      const status = readFileSync(`/proc/${one}/status`, "latin1");
+      cpuUs += (ticks * 1e6) / ticksPerSecond;
+      rssMb += Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    }
+    return { cpuUs, rssMb };
   } catch {
     return { cpuUs: Number.NaN, rssMb: Number.NaN };
+  }
+}
+
+function treeOf(root: number): number[] {
+  const found = [root];
+  for (const pid of found) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const children = childrenOf(pid, thread);
+      if (children !== "") found.push(...children.split(" ").map(Number));
+    }
+  }
+  return found;
+}
+
+/** Of one thread; a thread that ended in between, or a kernel without this file, has none. */
+function childrenOf(pid: number, thread: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").trim();
+  } catch {
+    return "";
   }
 }

@@ -1,45 +1,120 @@
 /**
- * `npm run bench [-- NAME…] [--update] [-o json]`: measures the server against its committed baselines. A row whose
- * CPU per operation grew by more than a tenth is marked; `--update` writes what was measured as the new baseline.
+ * `npm run bench [-- NAME…]`: measures against the committed baselines; with `--peer`, beside another server. See the
+ * help below.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { styleText } from "node:util";
-import { type Measurement, measureServer } from "./server.bench.ts";
+import { parseArgs } from "node:util";
+import { applySuite } from "./apply.bench.ts";
+import { crdsSuite } from "./crds.bench.ts";
+import { comparePeers } from "./peer.ts";
+import { defaultSeconds, runSuites } from "./report.ts";
+import { startServer } from "./server-process.ts";
+import { serverSuite } from "./server.bench.ts";
+import { structuralSuite } from "./structural.bench.ts";
+import { defaultWarmupSeconds, type Suite } from "./suite.ts";
+import { openPeer } from "./target.ts";
+import { UsageError } from "./usage-error.ts";
 
-const baselineFile = new URL("./baselines/server.json", import.meta.url);
-const args = process.argv.slice(2);
-const isUpdate = args.includes("--update");
-const isJson = args.includes("json");
-const names = args.filter((arg) => !arg.startsWith("-") && arg !== "json");
-const baselines: Record<string, Measurement> = existsSync(baselineFile)
-  ? (JSON.parse(readFileSync(baselineFile, "utf8")) as Record<string, Measurement>) // written below
-  : {};
-const rows: Measurement[] = [];
-const isTerminal = process.stdout.isTTY;
+const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, structuralSuite];
 
-const cell = (value: number | undefined, unit: string): string =>
-  (value === undefined ? "" : `${value.toLocaleString("en")} ${unit}`).padStart(16);
+const help = (): string => `Measures the server and parts of it.
 
-if (!isJson)
-  console.log(
-    `${"row".padEnd(20)}${"rate".padStart(16)}${"CPU/op".padStart(16)}${"RSS".padStart(16)}${"time".padStart(16)}`,
+Usage: npm run bench -- [NAME...] [options]
+
+  NAME                 a bench or one of its rows (below); without any, all of them
+  --update             write what was measured as the new baselines, bench/baselines/<bench>.json
+  --seconds N          length of a closed loop (${defaultSeconds})
+  -o, --output FORMAT  text or json
+  -h, --help           print this
+
+  --peer NAME=URL,TOKEN,PID
+                       run the rows marked * against ours and this server in turn. The URL is https://HOST:PORT on
+                       this machine, its certificate is not checked; the token, or the file behind @FILE, is that of
+                       a user who may do everything; PID is the root of its process tree, - when unknown. May be
+                       given several times. What is made on the peer is removed again.
+  --rounds N           rounds beside a peer (3)
+  --warmup N           seconds before the first round beside a peer that do not count (${defaultWarmupSeconds})
+
+A table shows operations a second, CPU time of the server per operation (of the code itself where there is no server),
+memory, time of one operation (the median), the longest, the baseline and the ratio to it: of CPU time or, where there
+is none, of time. A row that needs more than 1.1 times its baseline is marked. Servers run from dist/, which
+\`npm run bench\` builds first; \`node bench/run.ts\` takes what is there. Client and server share the machine: the CPU
+figures are the ones to compare. CPU time and memory are read from /proc, so they need Linux.
+
+${suites.map(describe).join("\n")}`;
+
+function describe({ name, about, rows, workloads }: Suite): string {
+  const lines = Object.entries(rows).map(([row, text]) => {
+    const mark = workloads.some((workload) => workload.name === row) ? "*" : " ";
+    return `  ${mark} ${row.padEnd(28)} ${text}\n`;
+  });
+  return `${name}: ${about}\n${lines.join("")}`;
+}
+
+function readArguments(): ReturnType<typeof parse> {
+  try {
+    return parse();
+  } catch (error) {
+    throw new UsageError((error as Error).message); // parseArgs throws nothing else
+  }
+}
+
+function parse() {
+  return parseArgs({
+    allowPositionals: true,
+    options: {
+      update: { type: "boolean", default: false },
+      seconds: { type: "string", default: String(defaultSeconds) },
+      output: { type: "string", short: "o", default: "text" },
+      help: { type: "boolean", short: "h", default: false },
+      peer: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string", default: "3" },
+      warmup: { type: "string", default: String(defaultWarmupSeconds) },
+    },
+  });
+}
+
+function numberOf(flag: string, text: string, min: number): number {
+  const value = Number(text);
+  if (text === "" || !(value >= min && value <= 3600))
+    throw new UsageError(`--${flag} ${text}: not a number from ${min}`);
+  return value;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals: names } = readArguments();
+  if (values.help) {
+    process.stdout.write(help());
+    return;
+  }
+  if (values.output !== "text" && values.output !== "json") throw new UsageError(`unknown format ${values.output}`);
+  const isJson = values.output === "json";
+  const unknown = names.find((name) => !suites.some((suite) => suite.name === name || Object.hasOwn(suite.rows, name)));
+  if (unknown !== undefined) throw new UsageError(`no bench and no row is called ${unknown}`);
+  const seconds = numberOf("seconds", values.seconds, 0.1);
+  const rounds = numberOf("rounds", values.rounds, 1);
+  const warmupSeconds = numberOf("warmup", values.warmup, 0);
+  if (values.peer.length === 0) {
+    await runSuites(suites, { seconds, names, isJson, isUpdate: values.update });
+    return;
+  }
+  if (values.update) throw new UsageError("--update writes baselines of ours alone: leave out --peer");
+  const workloads = suites.flatMap((suite) =>
+    suite.workloads.filter(({ name }) => names.length === 0 || names.includes(suite.name) || names.includes(name)),
   );
-await measureServer(
-  (row) => {
-    rows.push(row);
-    if (isJson) return;
-    const before = baselines[row.name]?.cpuUsPerOp;
-    const change = before === undefined || row.cpuUsPerOp === undefined ? 0 : row.cpuUsPerOp / before - 1;
-    const text = `${row.name.padEnd(20)}${cell(row.rate, "/s")}${cell(row.cpuUsPerOp, "us")}${cell(row.rssMb, "MB")}${cell(row.ms, "ms")}`;
-    const note = before === undefined ? "" : `  ${change >= 0 ? "+" : ""}${Math.round(change * 100)} %`;
-    console.log(text + (change > 0.1 && isTerminal ? styleText("red", note) : note) + (change > 0.1 ? "  slower" : ""));
-  },
-  (name) => names.length === 0 || names.includes(name),
-);
-if (isJson) console.log(JSON.stringify(rows, undefined, 2));
-if (isUpdate) {
-  const next = { ...baselines, ...Object.fromEntries(rows.map((row) => [row.name, row])) };
-  mkdirSync(new URL(".", baselineFile), { recursive: true });
-  writeFileSync(baselineFile, `${JSON.stringify(next, undefined, 2)}\n`);
-  if (!isJson) console.log(`\nWrote ${rows.length} rows to bench/baselines/server.json.`);
+  if (workloads.length === 0) throw new UsageError("none of these rows can run beside a peer");
+  const peers = await Promise.all(values.peer.map(openPeer));
+  const ours = await startServer();
+  try {
+    await comparePeers(workloads, [ours, ...peers], { rounds, seconds, warmupSeconds, isJson });
+  } finally {
+    await ours.stop();
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  const isUsage = error instanceof UsageError;
+  console.error(isUsage ? `bench: ${error.message}; see --help` : error);
+  process.exit(isUsage ? 2 : 1); // a connection that is still open must not keep a failed run alive
 }

@@ -4,13 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { Connection, requestBytes } from "./connection.ts";
+import type { Target } from "./target.ts";
 
-export interface Server {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  readonly port: number;
-  readonly ca: string;
+export interface Server extends Target {
   readonly startMs: number;
   stop(): Promise<void>;
 }
@@ -49,15 +47,21 @@ export async function startServer(given?: string): Promise<Server> {
       `--secure-port=${port}`,
       `--token-auth-file=${tokens}`,
     ],
-    { stdio: ["ignore", "ignore", "inherit"] },
+    { stdio: ["ignore", "ignore", "pipe"] },
   );
+  createInterface(child.stderr).on("line", (line) => {
+    if (!line.includes('"level":"info"')) process.stderr.write(`${line}\n`);
+  });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const ca = await ready(port, join(dataDir, "pki", "ca.crt"), child);
   return {
-    child,
-    pid: child.pid!,
+    name: "ours",
+    host: "127.0.0.1",
     port,
     ca,
+    token: benchToken,
+    pid: child.pid,
+    domain: "platform.io",
     startMs: performance.now() - began,
     async stop() {
       child.kill("SIGTERM");
@@ -73,7 +77,7 @@ async function ready(port: number, caFile: string, child: ChildProcess): Promise
   while (performance.now() < until && child.exitCode === null) {
     try {
       const ca = readFileSync(caFile, "utf8");
-      const connection = await Connection.open(port, ca);
+      const connection = await Connection.open({ host: "127.0.0.1", port, ca });
       const { code } = await connection.request(requestBytes("GET", "/readyz", benchToken));
       connection.close();
       if (code === 200) return ca;

@@ -2,61 +2,30 @@
  * The whole server over TLS: rate, server CPU per operation, memory, start. One child process on a temporary folder,
  * one client in this process; both share the machine, so the CPU figures are the ones to compare.
  */
+import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes } from "./connection.ts";
-import { type Usage, usageOf } from "./process-usage.ts";
-import { benchToken, type Server, startServer } from "./server-process.ts";
+import { usageOf } from "./process-usage.ts";
+import { runAlone } from "./report.ts";
+import { benchToken as token, type Server, startServer } from "./server-process.ts";
+import type { Measurement, Run, Suite } from "./suite.ts";
 
-export interface Measurement {
-  readonly name: string;
-  /** Operations a second; absent where a row has no rate. */
-  readonly rate?: number;
-  readonly cpuUsPerOp?: number;
-  readonly rssMb?: number;
-  readonly ms?: number;
-}
-
-const token = benchToken;
-
-const seconds = Number(process.env["BENCH_SECONDS"] ?? 3);
-
-/** Closed loop of `connections` for some seconds, at most `max` operations. */
-export async function loop(
-  server: Server,
-  name: string,
-  connections: number,
-  next: (worker: number, count: number) => Buffer,
-  max = Number.POSITIVE_INFINITY,
-): Promise<Measurement> {
-  const open = await Promise.all(Array.from({ length: connections }, () => Connection.open(server.port, server.ca)));
-  let count = 0;
-  let deadline = Number.POSITIVE_INFINITY;
-  let started = 0;
-  let before: Usage = usageOf(server.pid);
-  const warmup = Math.min(200, max / 10);
-  await Promise.all(
-    open.map(async (connection, worker) => {
-      while (performance.now() < deadline && count < max + warmup) {
-        const { code, body } = await connection.request(next(worker, count++));
-        if (code >= 300) throw new Error(`${name}: ${code} ${body.toString().slice(0, 300)}`);
-        if (started === 0 && count >= warmup) {
-          before = usageOf(server.pid);
-          started = performance.now();
-          count = 0;
-          deadline = started + seconds * 1000;
-        }
-      }
-    }),
-  );
-  const elapsed = (performance.now() - started) / 1000;
-  const after = usageOf(server.pid);
-  for (const connection of open) connection.close();
-  return {
-    name,
-    rate: Math.round(count / elapsed),
-    cpuUsPerOp: Math.round(((after.cpuUs - before.cpuUs) / count) * 10) / 10,
-    rssMb: Math.round(after.rssMb),
-  };
-}
+export const serverSuite: Suite = {
+  name: "server",
+  about: "the whole server over TLS, built-in kinds",
+  rows: {
+    start: "from the start of the process until it is ready, on an empty folder",
+    "get-64": "GET of a ConfigMap of 1 KB, 64 connections",
+    "list-500": "full list of 500, 4 connections",
+    "patch-merge-16": "merge patch of one value, 16 connections",
+    "create-1": "POST of a ConfigMap of 1 KB, 1 connection",
+    "create-16": "the same over 16 connections",
+    "list-5000": "full list of 5,000, 4 connections",
+    "watch-fanout-1000": "one event delivered to one of 1,000 watchers, one writer at full speed",
+    "growth-100000": "100,000 ConfigMaps created; the memory they take",
+  },
+  workloads: [],
+  measure: measureServer,
+};
 
 const filler = "x".repeat(880);
 const configMap = (name: string, extra = ""): string =>
@@ -65,7 +34,7 @@ const namespaceBody = (name: string): string => `{"apiVersion":"v1","kind":"Name
 const maps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;
 
 async function fill(server: Server, namespace: string, count: number): Promise<void> {
-  const open = await Promise.all(Array.from({ length: 32 }, () => Connection.open(server.port, server.ca)));
+  const open = await Promise.all(Array.from({ length: 32 }, () => Connection.open(server)));
   await open[0]!.request(requestBytes("POST", "/api/v1/namespaces", token, namespaceBody(namespace)));
   let next = 0;
   await Promise.all(
@@ -81,12 +50,12 @@ async function fill(server: Server, namespace: string, count: number): Promise<v
 }
 
 /** One writer at full speed, `watchers` connections that watch; an operation is one delivered event. */
-async function fanOut(server: Server, watchers: number): Promise<Measurement> {
+async function fanOut(server: Server, watchers: number, seconds: number): Promise<Measurement> {
   const open: Connection[] = [];
   let delivered = 0;
   const marker = Buffer.from('{"type":"');
   for (let i = 0; i < watchers; i++) {
-    const connection = await Connection.open(server.port, server.ca);
+    const connection = await Connection.open(server);
     connection.stream(
       requestBytes("GET", `${maps("fan")}?watch=true&resourceVersion=0&timeoutSeconds=600`, token),
       (chunk) => {
@@ -95,7 +64,7 @@ async function fanOut(server: Server, watchers: number): Promise<Measurement> {
     );
     open.push(connection);
   }
-  const writer = await Connection.open(server.port, server.ca);
+  const writer = await Connection.open(server);
   await new Promise((resolve) => setTimeout(resolve, 500));
   delivered = 0;
   const before = usageOf(server.pid);
@@ -116,26 +85,24 @@ async function fanOut(server: Server, watchers: number): Promise<Measurement> {
   for (const connection of [...open, writer]) connection.close();
   return {
     name: `watch-fanout-${watchers}`,
-    rate: Math.round(delivered / elapsed),
-    cpuUsPerOp: Math.round(((after.cpuUs - before.cpuUs) / delivered) * 10) / 10,
-    rssMb: Math.round(after.rssMb),
+    rate: delivered / elapsed,
+    cpuUsPerOp: (after.cpuUs - before.cpuUs) / delivered,
+    rssMb: after.rssMb,
   };
 }
 
-/** Every row of the server benchmark, one after the other; `report` gets each as it is there. */
-export async function measureServer(
-  report: (row: Measurement) => void,
-  wanted: (name: string) => boolean,
-): Promise<void> {
+async function measureServer(run: Run): Promise<void> {
   const server = await startServer();
   try {
-    const run = async (name: string, measure: () => Promise<Measurement>): Promise<void> => {
-      if (wanted(name)) report(await measure());
-    };
-    if (wanted("start")) {
-      report({ name: "start", ms: Math.round(server.startMs), rssMb: Math.round(usageOf(server.pid).rssMb) });
-    }
+    await run.row("start", () => ({ name: "start", ms: server.startMs, rssMb: usageOf(server.pid).rssMb }));
     await fill(server, "bench", 500);
+    const loop = (
+      name: string,
+      connections: number,
+      next: (worker: number, count: number) => Buffer,
+      operationsMax = Number.POSITIVE_INFINITY,
+    ): Promise<void> =>
+      run.row(name, () => closedLoop(server, { name, connections, seconds: run.seconds, operationsMax, next }));
     const post = (worker: number, count: number): Buffer =>
       requestBytes(
         "POST",
@@ -143,43 +110,39 @@ export async function measureServer(
         token,
         configMap(`c${worker}-${count}-${Math.random().toString(36).slice(2)}`),
       );
-    await run("get-64", () =>
-      loop(server, "get-64", 64, (_, count) =>
-        requestBytes("GET", `${maps("bench")}/m${String(count % 500).padStart(6, "0")}`, token),
+    await loop("get-64", 64, (_, count) =>
+      requestBytes("GET", `${maps("bench")}/m${String(count % 500).padStart(6, "0")}`, token),
+    );
+    await loop("list-500", 4, () => requestBytes("GET", maps("bench"), token));
+    await loop("patch-merge-16", 16, (worker, count) =>
+      requestBytes(
+        "PATCH",
+        `${maps("bench")}/m${String(worker).padStart(6, "0")}`,
+        token,
+        `{"data":{"k":"${count}"}}`,
+        "application/merge-patch+json",
       ),
     );
-    await run("list-500", () => loop(server, "list-500", 4, () => requestBytes("GET", maps("bench"), token)));
-    await run("patch-merge-16", () =>
-      loop(server, "patch-merge-16", 16, (worker, count) =>
-        requestBytes(
-          "PATCH",
-          `${maps("bench")}/m${String(worker).padStart(6, "0")}`,
-          token,
-          `{"data":{"k":"${count}"}}`,
-          "application/merge-patch+json",
-        ),
-      ),
-    );
-    await run("create-1", () => loop(server, "create-1", 1, post, 40_000));
-    await run("create-16", () => loop(server, "create-16", 16, post, 40_000));
-    if (wanted("list-5000")) {
-      await fill(server, "large", 5000);
-      report(await loop(server, "list-5000", 4, () => requestBytes("GET", maps("large"), token)));
-    }
-    if (wanted("watch-fanout-1000")) {
+    await loop("create-1", 1, post, 40_000);
+    await loop("create-16", 16, post, 40_000);
+    if (run.wanted("list-5000")) await fill(server, "large", 5000);
+    await loop("list-5000", 4, () => requestBytes("GET", maps("large"), token));
+    await run.row("watch-fanout-1000", async () => {
       await fill(server, "fan", 0);
-      report(await fanOut(server, 1000));
-    }
-    if (wanted("growth-100000")) {
+      return fanOut(server, 1000, run.seconds);
+    });
+    await run.row("growth-100000", async () => {
       const began = performance.now();
       for (let i = 0; i < 20; i++) await fill(server, `grow${i}`, 5000);
-      report({
+      return {
         name: "growth-100000",
-        rate: Math.round(100_000 / ((performance.now() - began) / 1000)),
-        rssMb: Math.round(usageOf(server.pid).rssMb),
-      });
-    }
+        rate: 100_000 / ((performance.now() - began) / 1000),
+        rssMb: usageOf(server.pid).rssMb,
+      };
+    });
   } finally {
     await server.stop();
   }
 }
+
+if (import.meta.main) await runAlone(serverSuite);

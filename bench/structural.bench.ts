@@ -11,6 +11,26 @@ import {
   prune,
   validateValue,
 } from "#schema/structural.ts";
+import { bestOf } from "./in-process.ts";
+import { runAlone } from "./report.ts";
+import type { Run, Suite } from "./suite.ts";
+
+export const structuralSuite: Suite = {
+  name: "structural",
+  about: "an object of 30 fields against its structural schema, and large schemas; no server",
+  rows: {
+    prune: "looking for fields to drop, none there",
+    defaults: "looking for fields to fill in, none missing",
+    validate: "values against their schema",
+    "list-types": "duplicates in sets and maps",
+    "check-schema": "the rules of structural schemas for a schema of 30 fields",
+    "compile-schema": "compiling it",
+    "check-schema-1m": "the rules for a schema of 1 MB, with parsing it",
+    "compile-schema-1m": "compiling one of 1 MB, with parsing it",
+  },
+  workloads: [],
+  measure,
+};
 
 const text = (more: JsonSchemaProps = {}): JsonSchemaProps => ({ type: "string", ...more });
 
@@ -65,17 +85,6 @@ function thirtyValues(): unknown {
   return { apiVersion: "example.com/v1", kind: "Cart", metadata: { name: "a" }, spec };
 }
 
-/** Microseconds, the best of five rounds. */
-function time(run: () => void, count: number): number {
-  let best = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 5; round++) {
-    const start = performance.now();
-    for (let at = 0; at < count; at++) run();
-    best = Math.min(best, ((performance.now() - start) / count) * 1000);
-  }
-  return best;
-}
-
 function largeSchema(bytes: number): JsonSchemaProps {
   const properties: Record<string, JsonSchemaProps> = {};
   const one = thirtyFields();
@@ -84,43 +93,22 @@ function largeSchema(bytes: number): JsonSchemaProps {
   return { type: "object", properties: { spec: { type: "object", properties } } };
 }
 
-const show = (name: string, us: number): void => {
-  console.log(`${name.padEnd(36)}${us.toFixed(us < 10 ? 2 : 0).padStart(10)} us`);
-};
+async function measure(run: Run): Promise<void> {
+  const row = (name: string, count: number, call: () => void): Promise<void> =>
+    run.row(name, () => bestOf(name, count, call));
+  const props = thirtyFields();
+  const schema = compileStructural(props);
+  const value = thirtyValues();
+  await row("prune", 100_000, () => prune(value, schema, { isResourceRoot: true, track: true }));
+  await row("defaults", 100_000, () => applyDefaults(value, schema));
+  await row("validate", 100_000, () => validateValue(value, schema));
+  await row("list-types", 100_000, () => checkListTypes(value, schema));
+  await row("check-schema", 1000, () => checkStructural(props, "spec"));
+  await row("compile-schema", 1000, () => compileStructural(props).node);
+  const text = JSON.stringify(largeSchema(1_000_000));
+  const large = (): JsonSchemaProps => JSON.parse(text) as JsonSchemaProps; // made above
+  await row("check-schema-1m", 1, () => checkStructural(large(), "spec"));
+  await row("compile-schema-1m", 1, () => compileStructural(large()).node);
+}
 
-const props = thirtyFields();
-const schema = compileStructural(props);
-const value = thirtyValues();
-show(
-  "prune, nothing to drop",
-  time(() => prune(value, schema, { isResourceRoot: true, track: true }), 100_000),
-);
-show(
-  "defaults, nothing missing",
-  time(() => applyDefaults(value, schema), 100_000),
-);
-show(
-  "validate",
-  time(() => validateValue(value, schema), 100_000),
-);
-show(
-  "list types",
-  time(() => checkListTypes(value, schema), 100_000),
-);
-show(
-  "check the schema",
-  time(() => checkStructural(props, "spec"), 1000),
-);
-show(
-  "compile the schema",
-  time(() => compileStructural(props).node, 1000),
-);
-const large = JSON.stringify(largeSchema(1_000_000));
-show(
-  "check a schema of 1 MB",
-  time(() => checkStructural(JSON.parse(large) as JsonSchemaProps, "spec"), 1),
-); // made above
-show(
-  "compile a schema of 1 MB",
-  time(() => compileStructural(JSON.parse(large) as JsonSchemaProps).node, 1),
-); // made above
+if (import.meta.main) await runAlone(structuralSuite);

@@ -1,0 +1,57 @@
+/** Closed loops: each of some connections sends its next request when it has the last answer. */
+import { Connection, textOf } from "./connection.ts";
+import { type Usage, usageOf } from "./process-usage.ts";
+import type { Measurement } from "./suite.ts";
+import type { Target } from "./target.ts";
+
+export interface ClosedLoop {
+  readonly name: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** The loop ends earlier after so many operations. */
+  readonly operationsMax?: number;
+  /** Bytes of the next request; `count` starts again at 0 when the warm-up is over. */
+  next(worker: number, count: number): Buffer;
+}
+
+/** Warm-up: the first operations do not count. */
+const warmupOperations = 200;
+
+/** Runs the loop; any answer that is not a success ends it with an error. */
+export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Measurement> {
+  const { name, seconds, operationsMax = Number.POSITIVE_INFINITY } = loop;
+  const open = await Promise.all(Array.from({ length: loop.connections }, () => Connection.open(target)));
+  const warmup = Math.min(warmupOperations, operationsMax / 10);
+  let count = 0;
+  let deadline = Number.POSITIVE_INFINITY;
+  let started = 0;
+  let before: Usage = usageOf(target.pid);
+  let ownBefore = process.cpuUsage();
+  await Promise.all(
+    open.map(async (connection, worker) => {
+      while (performance.now() < deadline && count < operationsMax + warmup) {
+        const answer = await connection.request(loop.next(worker, count++));
+        if (answer.code >= 300)
+          throw new Error(`${target.name}: ${name}: ${answer.code} ${textOf(answer).slice(0, 300)}`);
+        if (started === 0 && count >= warmup) {
+          before = usageOf(target.pid);
+          ownBefore = process.cpuUsage();
+          started = performance.now();
+          count = 0;
+          deadline = started + seconds * 1000;
+        }
+      }
+    }),
+  );
+  const elapsed = (performance.now() - started) / 1000;
+  const after = usageOf(target.pid);
+  const own = process.cpuUsage(ownBefore);
+  for (const connection of open) connection.close();
+  return {
+    name,
+    rate: count / elapsed,
+    cpuUsPerOp: (after.cpuUs - before.cpuUs) / count,
+    clientUsPerOp: (own.user + own.system) / count,
+    rssMb: after.rssMb,
+  };
+}

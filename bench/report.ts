@@ -1,0 +1,142 @@
+/** Runs suites and prints what they measure, beside the committed baselines. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { styleText } from "node:util";
+import type { Measurement, Run, Suite } from "./suite.ts";
+
+export interface ReportOptions {
+  readonly seconds: number;
+  /** Names of suites and rows; without any, everything. */
+  readonly names: readonly string[];
+  readonly isJson: boolean;
+  /** Writes what was measured as the new baselines. */
+  readonly isUpdate: boolean;
+}
+
+/** A row beside its baseline. Both compare the CPU time of an operation or, where there is none, its time. */
+interface Compared extends Measurement {
+  readonly suite: string;
+  readonly baseline?: number;
+  readonly ratio?: number;
+}
+
+type Baselines = Readonly<Record<string, Measurement>>;
+
+/** A row that grew by more than this is marked. */
+const slowerFrom = 1.1;
+
+export const defaultSeconds = 3;
+
+/** Figures of a table, aligned to the right; `name` is the first column. */
+export const nameWidth = 30;
+export const column = (text: string, width = 13): string => text.padStart(width);
+
+/** Three or four digits that say something, with a unit; empty for what is not known. */
+export function figure(value: number | undefined, unit: string): string {
+  if (value === undefined || Number.isNaN(value)) return "";
+  const text = value.toLocaleString(
+    "en",
+    value >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 },
+  );
+  return `${text}${unit}`;
+}
+
+/** Says on standard error what is being measured: in place on a terminal, else a line each when asked for. */
+export function progress(text: string, isKept = false): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${text}`);
+  else if (isKept && text !== "") process.stderr.write(`${text}\n`);
+}
+
+/** Measures the rows of `suites` that are wanted and prints them as they come. */
+export async function runSuites(suites: readonly Suite[], options: ReportOptions): Promise<void> {
+  const { names, isJson } = options;
+  const all: Compared[] = [];
+  if (!isJson) console.log(tableHead());
+  for (const suite of suites) {
+    const wanted = (name: string): boolean =>
+      names.length === 0 || names.includes(suite.name) || (names.includes(name) && Object.hasOwn(suite.rows, name));
+    if (!Object.keys(suite.rows).some(wanted)) continue;
+    const baselines = readBaselines(suite);
+    const rows: Compared[] = [];
+    const run: Run = {
+      seconds: options.seconds,
+      wanted,
+      async row(name, measure) {
+        if (!wanted(name)) return;
+        progress(`${suite.name}: ${name} ...`, isJson);
+        const row = compared(suite, rounded(await measure()), baselines);
+        progress("");
+        rows.push(row);
+        if (!isJson) console.log(tableRow(row));
+      },
+    };
+    await suite.measure(run);
+    all.push(...rows);
+    if (options.isUpdate) writeBaselines(suite, baselines, rows);
+  }
+  if (isJson) console.log(JSON.stringify(all, undefined, 2));
+}
+
+/** What a bench file does when it is the program: all of its rows. */
+export async function runAlone(suite: Suite): Promise<void> {
+  await runSuites([suite], { seconds: defaultSeconds, names: [], isJson: false, isUpdate: false });
+}
+
+const fileOf = (suite: Suite): URL => new URL(`./baselines/${suite.name}.json`, import.meta.url);
+
+function readBaselines(suite: Suite): Baselines {
+  const file = fileOf(suite);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Baselines) : {}; // written below
+}
+
+function writeBaselines(suite: Suite, before: Baselines, rows: readonly Compared[]): void {
+  const measured = Object.fromEntries(
+    rows.map(({ suite: _suite, baseline: _baseline, ratio: _ratio, ...row }) => [row.name, row]),
+  );
+  const merged: Baselines = { ...before, ...measured };
+  const next = Object.fromEntries(
+    Object.keys(suite.rows).flatMap((name) => (merged[name] ? [[name, merged[name]]] : [])),
+  );
+  const file = fileOf(suite);
+  mkdirSync(new URL(".", file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(next, undefined, 2)}\n`);
+  console.error(`wrote ${rows.length} rows to bench/baselines/${suite.name}.json`);
+}
+
+/** Three digits after the point at most, none for large figures; what is not known is left out. */
+function rounded(row: Measurement): Measurement {
+  const entries = Object.entries(row).flatMap(([key, value]: [string, unknown]) => {
+    if (typeof value !== "number") return [[key, value]];
+    const scale = value >= 1000 ? 1 : value >= 10 ? 10 : 1000;
+    return Number.isNaN(value) ? [] : [[key, Math.round(value * scale) / scale]];
+  });
+  return Object.fromEntries(entries) as Measurement; // the same keys
+}
+
+const costOf = (row: Measurement | undefined): number | undefined => row?.cpuUsPerOp ?? row?.ms ?? row?.rssMb;
+
+function compared(suite: Suite, row: Measurement, baselines: Baselines): Compared {
+  const cost = costOf(row);
+  const baseline = costOf(baselines[row.name]);
+  if (cost === undefined || baseline === undefined) return { ...row, suite: suite.name };
+  return { ...row, suite: suite.name, baseline, ratio: Math.round((cost / baseline) * 100) / 100 };
+}
+
+const tableHead = (): string =>
+  "workload".padEnd(nameWidth) +
+  ["rate", "CPU/op", "RSS", "time", "longest", "baseline", "ratio"].map((title) => column(title)).join("");
+
+function tableRow(row: Compared): string {
+  const unit = row.cpuUsPerOp !== undefined ? " us" : row.ms !== undefined ? " ms" : " MB";
+  const isSlower = (row.ratio ?? 0) > slowerFrom;
+  const cells = [
+    figure(row.rate, "/s"),
+    figure(row.cpuUsPerOp, " us"),
+    figure(row.rssMb, " MB"),
+    figure(row.ms, " ms"),
+    figure(row.longestMs, " ms"),
+    figure(row.baseline, unit),
+  ];
+  const ratio = column(row.ratio === undefined ? "" : row.ratio.toFixed(2)) + (isSlower ? "  more" : "");
+  const text = row.name.padEnd(nameWidth) + cells.map((cell) => column(cell)).join("");
+  return text + (isSlower && process.stdout.isTTY ? styleText("red", ratio) : ratio);
+}

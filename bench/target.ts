@@ -1,0 +1,117 @@
+/**
+ * A server that a workload runs against: where it listens, as whom to ask, whose CPU time counts. A peer is named on the
+ * command line and is somebody else's process; `startServer` makes one of ours.
+ */
+import { readFileSync } from "node:fs";
+import { Connection, requestBytes, textOf } from "./connection.ts";
+import { UsageError } from "./usage-error.ts";
+
+export interface Target {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** The authority that signed its certificate; without one the certificate is not checked. */
+  readonly ca: string | undefined;
+  /** Of a user who may do everything. */
+  readonly token: string;
+  /** Root of the process tree whose CPU time counts; `undefined` when unknown. */
+  readonly pid: number | undefined;
+  /** What follows the first label in the vendor's API groups, as in `apiextensions.<domain>`. */
+  readonly domain: string;
+}
+
+/** What `--peer` takes. */
+export const peerSyntax = "NAME=URL,TOKEN,PID";
+
+/**
+ * Reads `NAME=URL,TOKEN,PID`; `@FILE` as token reads it from a file, `-` as PID means unknown. Throws a `UsageError` on
+ * anything else.
+ */
+export function parsePeer(text: string): Omit<Target, "domain"> {
+  const refuse = (why: string): UsageError => new UsageError(`--peer: ${why}; expected ${peerSyntax}`);
+  const at = text.indexOf("=");
+  const [address = "", token = "", pid = "", ...rest] = text.slice(at + 1).split(",");
+  if (at < 1 || token === "" || pid === "" || rest.length > 0) throw refuse("three parts after the name are needed");
+  const url = URL.parse(address);
+  if (url?.protocol !== "https:" || url.port === "") throw refuse("the URL is https://HOST:PORT");
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (!["127.0.0.1", "localhost", "::1"].includes(host)) throw refuse("only servers of this machine are measured");
+  if (pid !== "-" && !/^[1-9][0-9]*$/.test(pid)) throw refuse("the PID is a number or -");
+  return {
+    name: text.slice(0, at),
+    host,
+    port: Number(url.port),
+    ca: undefined,
+    token: token.startsWith("@") ? readFileSync(token.slice(1), "utf8").trim() : token,
+    pid: pid === "-" ? undefined : Number(pid),
+  };
+}
+
+/** A peer by its text; asks it for its domain. */
+export async function openPeer(text: string): Promise<Target> {
+  const peer = parsePeer(text);
+  const client = await Client.open({ ...peer, domain: "" });
+  const groups = await client.send("GET", "/apis");
+  client.close();
+  const domain = /"name":\s*"apiextensions\.([^"]+)"/.exec(groups)?.[1];
+  if (domain === undefined) throw new Error(`${peer.name} serves no custom resource definitions`);
+  return { ...peer, domain };
+}
+
+/** Requests outside of measured loops: one connection, bodies as text, refusals thrown. */
+export class Client {
+  readonly #target: Target;
+  readonly #connection: Connection;
+
+  private constructor(target: Target, connection: Connection) {
+    this.#target = target;
+    this.#connection = connection;
+  }
+
+  static async open(target: Target): Promise<Client> {
+    return new Client(target, await Connection.open(target));
+  }
+
+  /** The status and body, whatever they are. */
+  async ask(method: string, path: string, body = "", type?: string): Promise<{ code: number; text: string }> {
+    const answer = await this.#connection.request(requestBytes(method, path, this.#target.token, body, type));
+    return { code: answer.code, text: textOf(answer) };
+  }
+
+  /** The body of a success; throws on any other answer. */
+  async send(method: string, path: string, body = "", type?: string): Promise<string> {
+    const { code, text } = await this.ask(method, path, body, type);
+    if (code >= 300) throw new Error(`${this.#target.name}: ${method} ${path}: ${code} ${text.slice(0, 300)}`);
+    return text;
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}
+
+/** Makes a namespace of its own name for a workload; the answer is that name. */
+export async function makeNamespace(target: Target, purpose: string): Promise<string> {
+  const name = `bench-${purpose}-${uniqueSuffix()}`;
+  const client = await Client.open(target);
+  await client.send(
+    "POST",
+    "/api/v1/namespaces",
+    `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}"}}`,
+  );
+  client.close();
+  return name;
+}
+
+/** Removes a namespace and, where no controller finishes it, its finalizer; what is in it has to be gone before. */
+export async function dropNamespace(target: Target, name: string): Promise<void> {
+  const client = await Client.open(target);
+  const path = `/api/v1/namespaces/${name}`;
+  await client.ask("DELETE", path);
+  const empty = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}"},"spec":{"finalizers":[]}}`;
+  await client.ask("PUT", `${path}/finalize`, empty);
+  client.close();
+}
+
+/** A few letters and digits that no other run has. */
+export const uniqueSuffix = (): string => Math.random().toString(36).slice(2, 8).padEnd(6, "0");
