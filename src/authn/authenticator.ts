@@ -27,7 +27,14 @@ export interface VerifiedCertificate {
  * never for the client.
  */
 export type Authentication =
-  | { readonly outcome: "user"; readonly user: UserInfo }
+  | {
+      readonly outcome: "user";
+      readonly user: UserInfo;
+      /** Those of the wanted audiences the token is meant for; absent: the method knows none, the user is this server's. */
+      readonly audiences?: readonly string[];
+      /** For the audit event of the request. */
+      readonly annotations?: Readonly<Record<string, string>>;
+    }
   | { readonly outcome: "none" }
   | { readonly outcome: "refused"; readonly reason: string };
 
@@ -64,7 +71,7 @@ export function firstUser<T>(
     if (answer.outcome === "user") return answer;
     reasons = withReason(reasons, answer);
   }
-  return reasons.length === 0 ? noCredentials : { outcome: "refused", reason: reasons.join("; ") };
+  return reasons.length === 0 ? noCredentials : { outcome: "refused", reason: reasons.join(", ") };
 }
 
 function withReason(reasons: readonly string[], answer: Authentication): readonly string[] {
@@ -73,7 +80,7 @@ function withReason(reasons: readonly string[], answer: Authentication): readonl
 
 /** Adds `system:authenticated` to whoever `inner` knows, the anonymous user excepted. */
 export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
-  const known = new WeakMap<UserInfo, Authentication>();
+  const known = new WeakMap<UserInfo, Authentication & { readonly outcome: "user" }>();
   return {
     authenticate: (credentials) =>
       andThen(inner.authenticate(credentials), (answer) => {
@@ -84,7 +91,7 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
           added = { outcome: "user", user: authenticated(answer.user) };
           known.set(answer.user, added);
         }
-        return added;
+        return answer.annotations === undefined ? added : { ...added, annotations: answer.annotations };
       }),
   };
 }

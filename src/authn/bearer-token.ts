@@ -4,8 +4,32 @@ import { type Authentication, type Authenticator, firstUser, noCredentials } fro
 
 /** Knows the users behind tokens of one kind. `none`: not one of mine. */
 export interface TokenAuthenticator {
-  authenticateToken(token: string): Soon<Authentication>;
+  /**
+   * `audiences`: one of these the token must be meant for; absent, this server. Methods that know no audiences leave
+   * them to `forAudiences`.
+   */
+  authenticateToken(token: string, audiences?: readonly string[]): Soon<Authentication>;
 }
+
+/** Asks for each kind of token one after the other, as `firstUser`. */
+export const tokenUnion = (tokens: readonly TokenAuthenticator[]): TokenAuthenticator => ({
+  authenticateToken: (token, audiences) => firstUser(tokens, (one) => one.authenticateToken(token, audiences)),
+});
+
+/**
+ * Users of methods that know no audiences belong to `own`, the names of this server: they are nobody to whoever asks for
+ * other audiences alone. Source: upstream's `authenticator.WrapAudienceAgnosticToken`.
+ */
+export const forAudiences = (own: readonly string[], inner: TokenAuthenticator): TokenAuthenticator => ({
+  authenticateToken(token, audiences) {
+    if (audiences === undefined) return inner.authenticateToken(token);
+    const shared = own.filter((audience) => audiences.includes(audience));
+    return andThen(inner.authenticateToken(token, audiences), (answer) => {
+      if (answer.outcome !== "user" || answer.audiences !== undefined) return answer;
+      return shared.length === 0 ? noCredentials : { ...answer, audiences: shared };
+    });
+  },
+});
 
 /** Asks for each bearer token one after the other. A token that nobody knows is refused. */
 export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticator {

@@ -18,6 +18,10 @@ export function authenticate({ authenticator, log }: AuthenticateOptions): Filte
         throw unauthorized();
       }
       request.user = answer.user;
+      if (answer.annotations !== undefined) {
+        request.annotations ??= new Map();
+        for (const [key, value] of Object.entries(answer.annotations)) request.annotations.set(key, value);
+      }
       return next(request);
     });
 }
