@@ -1,0 +1,49 @@
+/**
+ * A file that may change while the server runs: read again every so often, handed on when its content changed. Content
+ * that cannot be used leaves what there was, and is tried again the next time, since what was wrong may lie elsewhere.
+ */
+import { readFile } from "node:fs/promises";
+import type { Clock } from "#std/clock.ts";
+
+export interface WatchedFileOptions {
+  readonly file: string;
+  /** What the file held when the caller read it; only other content is handed on. */
+  readonly text: string;
+  readonly clock: Clock;
+  /** Default: a minute, as upstream. */
+  readonly periodMs?: number;
+  /** Takes new content. What it throws, or rejects with, is reported and the content not taken. */
+  changed(text: string): void | Promise<void>;
+  /** The file could not be read, or its content not be used. */
+  failed(error: unknown): void;
+}
+
+/** How often files are looked at. */
+export const filePeriodMs = 60_000;
+
+/** Looks until the returned function is called. One look at a time; a look under way then hands on nothing more. */
+export function watchFile(options: WatchedFileOptions): () => void {
+  const { file, clock, periodMs = filePeriodMs } = options;
+  let taken = options.text;
+  let closed = false;
+  let cancel = clock.after(periodMs, check);
+  function check(): void {
+    void look().finally(() => {
+      if (!closed) cancel = clock.after(periodMs, check);
+    });
+  }
+  async function look(): Promise<void> {
+    try {
+      const text = await readFile(file, "utf8");
+      if (closed || text === taken) return;
+      await options.changed(text);
+      taken = text;
+    } catch (error) {
+      if (!closed) options.failed(error);
+    }
+  }
+  return () => {
+    closed = true;
+    cancel();
+  };
+}
