@@ -6,9 +6,9 @@ import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } fr
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
-import { keyPem, newKey, signCertificate } from "./certificate.ts";
 import { StartError } from "./start-error.ts";
 
 /** A certificate and its private key, both PEM. */

@@ -1,10 +1,9 @@
 /**
- * Makes X.509 certificates for ECDSA P-256 keys. Source: RFC 5280. Says nothing about who needs which; see
- * `credentials.ts`.
+ * Makes X.509 certificates. Source: RFC 5280. Says nothing about who needs which; see `server/credentials.ts` for the
+ * server's own and `controllers/csr-signing.ts` for those that others ask for.
  */
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { isIP } from "node:net";
-import type { Random } from "#std/random.ts";
 import {
   bitString,
   explicit,
@@ -18,6 +17,7 @@ import {
   trueValue,
   utf8String,
 } from "./der.ts";
+import type { Random } from "./random.ts";
 
 export interface Issuer {
   readonly commonName: string;
