@@ -7,7 +7,7 @@ import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { elementText } from "./conflicts.ts";
 import { isArray, isObject, type JsonObject, member } from "./json-value.ts";
-import { itemElement, type ListRule, listRuleOf } from "./topology.ts";
+import { elementsOf, hasRepeats, type ListRule, listRuleOf } from "./topology.ts";
 
 /** Findings told at most; upstream tells all. */
 const findingsMax = 100;
@@ -102,14 +102,17 @@ function checkMembers(schema: Schema, object: JsonObject, place: Place | undefin
 
 function checkItems(schema: Schema, list: readonly unknown[], place: Place | undefined, findings: string[]): void {
   const rule = listRuleOf(schema);
-  const seen = new Set<string>();
+  const elements = rule === undefined ? undefined : elementsOf(rule, list);
+  // Which of them come twice matters only when any does.
+  const seen = elements === undefined || !hasRepeats(elements) ? undefined : new Set<string>();
   for (let i = 0; i < list.length; i++) {
-    let element = `i:${i}`;
-    if (rule !== undefined) {
-      const own = itemElement(rule, list[i]);
+    let element = "";
+    if (rule === undefined) element = `i:${i}`;
+    else {
+      const own = elements![i]; // made for the rule
       if (own === undefined) return report(findings, place, `element ${i}: ${whyNoElement(rule, list[i])}`);
-      if (seen.has(own)) report(findings, place, `duplicate entries for key ${elementText(own)}`);
-      seen.add(own);
+      if (seen?.has(own) === true) report(findings, place, `duplicate entries for key ${elementText(own)}`);
+      seen?.add(own);
       element = own;
     }
     if (schema.items !== undefined) check(schema.items, list[i], { above: place, element }, findings);

@@ -48,9 +48,14 @@ export function keyElement(fields: readonly (readonly [string, unknown])[]): str
 export const isEmptySet = (set: FieldSet): boolean => !hasKeys(set);
 
 function hasKeys(node: FieldSet): boolean {
+  if (node === leafNode || wide.has(node)) return node !== leafNode;
   for (const _ in node) return true;
   return false;
 }
+
+/** Children of nodes that have many, since the engine looks at all keys even to tell whether there is one. */
+const wide = new WeakMap<FieldSet, readonly string[]>();
+const wideMin = 128;
 
 /** Whether a node below the root is a member itself. */
 export const isMemberNode = (node: FieldSet): boolean => node["."] !== undefined || !hasKeys(node);
@@ -85,17 +90,22 @@ export function* pathsOf(set: FieldSet, above: FieldPath = []): Generator<FieldP
 
 export function equalSets(a: FieldSet, b: FieldSet): boolean {
   if (a === b) return true;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  for (const key of keys) {
-    const other = b[key];
-    if (other === undefined || (key !== "." && !equalSets(a[key]!, other))) return false;
+  const children = childrenOf(a);
+  if (children.length !== childrenOf(b).length || (a["."] === undefined) !== (b["."] === undefined)) return false;
+  let last: readonly [FieldSet, FieldSet] | undefined;
+  for (const element of children) {
+    const mine = a[element]!;
+    const theirs = b[element];
+    if (theirs === undefined) return false;
+    if (last?.[0] === mine && last[1] === theirs) continue;
+    if (!equalSets(mine, theirs)) return false;
+    last = [mine, theirs];
   }
   return true;
 }
 
 /**
- * A node from children in order. `undefined` when it would hold nothing; the root of a set is `?? emptyFieldSet`.
+ * A node from children in order; the lists are kept, and must stay as they are. `undefined` when it would hold nothing; the root of a set is `?? emptyFieldSet`.
  */
 export function makeNode(
   isMember: boolean,
@@ -106,7 +116,20 @@ export function makeNode(
   const node: Record<string, FieldSet> = {};
   if (isMember) node["."] = leafNode;
   for (let i = 0; i < elements.length; i++) node[elements[i]!] = nodes[i]!;
+  if (elements.length >= wideMin) wide.set(node, elements);
   return node;
+}
+
+/** `before` when it says the same as `node`: neighbours in a list mostly do, and what is the same is quickly compared. */
+export function likeBefore(node: FieldSet, before: FieldSet | undefined): FieldSet {
+  if (before === undefined || node === before) return node;
+  let count = 0;
+  for (const key in node) {
+    if (node[key] !== before[key]) return node;
+    count++;
+  }
+  for (const _ in before) count--;
+  return count === 0 ? before : node;
 }
 
 /** Paths in either. */
@@ -119,6 +142,7 @@ function uniteNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | und
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   let addsToLeft = isMember && a["."] === undefined && left.length > 0;
+  let last: Last | undefined;
   let i = 0;
   let j = 0;
   while (i < left.length || j < right.length) {
@@ -137,13 +161,24 @@ function uniteNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | und
       j++;
       const mine = a[element]!;
       const theirs = b[element]!;
-      const node = mine === theirs ? mine : uniteNodes(mine, theirs, isMemberNode(mine) || isMemberNode(theirs))!;
+      if (last?.mine !== mine || last.theirs !== theirs) {
+        const both = isMemberNode(mine) || isMemberNode(theirs);
+        last = { mine, theirs, node: mine === theirs ? mine : uniteNodes(mine, theirs, both)! };
+      }
+      const node = last.node!;
       elements.push(element);
       nodes.push(node);
       if (node !== mine) addsToLeft = true;
     }
   }
   return addsToLeft ? makeNode(isMember, elements, nodes) : a;
+}
+
+/** What became of the last two nodes: items of a list, whose nodes are often the same, are combined once. */
+interface Last {
+  readonly mine: FieldSet;
+  readonly theirs: FieldSet;
+  readonly node: FieldSet | undefined;
 }
 
 /** Paths in any. Costs what all of them hold, however many they are. */
@@ -176,13 +211,35 @@ export function sortedNode(
   elements: readonly string[],
   nodes: readonly FieldSet[],
 ): FieldSet | undefined {
-  const order = orderOf(elements);
+  const order = elements.length < wideMin ? sortedOrder(elements) : wideOrder(elements);
   if (order === undefined) return makeNode(isMember, elements, nodes);
   return makeNode(
     isMember,
-    order.map((at) => elements[at]!),
-    order.map((at) => nodes[at]!),
+    order.sorted,
+    order.places.map((at) => nodes[at]!),
   );
+}
+
+interface Order {
+  readonly sorted: readonly string[];
+  readonly places: readonly number[];
+}
+
+function sortedOrder(elements: readonly string[]): Order | undefined {
+  const places = orderOf(elements);
+  return places === undefined ? undefined : { sorted: places.map((at) => elements[at]!), places };
+}
+
+/** Orders of long lists that last, such as the elements of a list of items; `null` where they are in order. */
+const orders = new WeakMap<readonly string[], Order | null>();
+
+function wideOrder(elements: readonly string[]): Order | undefined {
+  let order = orders.get(elements);
+  if (order === undefined) {
+    order = sortedOrder(elements) ?? null;
+    orders.set(elements, order);
+  }
+  return order ?? undefined;
 }
 
 /** Paths in both. */
@@ -194,12 +251,17 @@ function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet |
   const nodes: FieldSet[] = [];
   const left = childrenOf(a);
   const right = childrenOf(b);
+  let last: Last | undefined;
   // Either order is the order of the result.
   for (const element of left.length <= right.length ? left : right) {
     const theirs = b[element];
     const mine = a[element];
     if (mine === undefined || theirs === undefined) continue;
-    const node = intersectNodes(mine, theirs, isMemberNode(mine) && isMemberNode(theirs));
+    if (last?.mine !== mine || last.theirs !== theirs) {
+      const isBoth = isMemberNode(mine) && isMemberNode(theirs);
+      last = { mine, theirs, node: intersectNodes(mine, theirs, isBoth) };
+    }
+    const { node } = last;
     if (node === undefined) continue;
     elements.push(element);
     nodes.push(node);
@@ -227,15 +289,22 @@ function subtractNodes(
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   let isSame = wasMember === isMember;
+  let last: Last | undefined;
   for (const element of children) {
     const mine = a[element]!;
     const theirs = b[element];
     let node: FieldSet | undefined = mine;
     if (theirs !== undefined) {
-      const memberHere = isMemberNode(mine);
-      const memberThere = isMemberNode(theirs);
-      if (recursive && memberThere) node = undefined;
-      else node = subtractNodes(mine, theirs, memberHere, memberHere && !memberThere, recursive);
+      if (last?.mine !== mine || last.theirs !== theirs) {
+        const memberHere = isMemberNode(mine);
+        const memberThere = isMemberNode(theirs);
+        const isGone = recursive && memberThere;
+        const rest = isGone
+          ? undefined
+          : subtractNodes(mine, theirs, memberHere, memberHere && !memberThere, recursive);
+        last = { mine, theirs, node: rest };
+      }
+      node = last.node;
     }
     if (node !== mine) isSame = false;
     if (node === undefined) continue;
@@ -274,11 +343,17 @@ function leavesOfNode(node: FieldSet): FieldSet | undefined {
 }
 
 /** Elements of a node's children, in order. */
-export function childrenOf(node: FieldSet): string[] {
+export function childrenOf(node: FieldSet): readonly string[] {
+  if (node === leafNode) return noElements;
+  const listed = wide.get(node);
+  if (listed !== undefined) return listed;
   const keys = Object.keys(node);
   if (keys.length > 0 && keys[0] === ".") keys.shift();
+  if (keys.length >= wideMin) wide.set(node, keys);
   return keys;
 }
+
+const noElements: readonly string[] = [];
 
 /** Sets seen before; they came from here or were found to be canonical. */
 const known = new WeakSet<object>();

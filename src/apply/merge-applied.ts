@@ -6,7 +6,18 @@
  */
 import type { Schema } from "#schema/schema.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
-import { isBare, itemElement, type ListRule, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+import {
+  type Elements,
+  elementsOf,
+  hasRepeats,
+  isBare,
+  type ListRule,
+  listRuleOf,
+  memberSchema,
+  rememberElements,
+  sameElements,
+  shapeOf,
+} from "./topology.ts";
 
 /** `undefined` on a side is an absent value; `applied` must have passed `checkApplied`. */
 export function mergeApplied(schema: Schema | undefined, live: unknown, applied: unknown): unknown {
@@ -46,18 +57,26 @@ function copyOf(object: JsonObject): DraftObject {
 }
 
 /** Items by element; one that comes twice stands for nothing that could be merged with. */
-function index(
-  rule: ListRule,
-  list: readonly unknown[],
-): { elements: (string | undefined)[]; items: Map<string, unknown> } {
-  const elements: (string | undefined)[] = [];
+function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; items: Map<string, unknown> } {
+  const elements = elementsOf(rule, list);
   const items = new Map<string, unknown>();
-  for (const item of list) {
-    const element = itemElement(rule, item);
-    elements.push(element);
-    if (element !== undefined) items.set(element, items.has(element) ? undefined : item);
+  const areDifferent = !hasRepeats(elements);
+  for (let i = 0; i < list.length; i++) {
+    const element = elements[i];
+    if (element === undefined) continue;
+    items.set(element, areDifferent || !items.has(element) ? list[i] : undefined);
   }
   return { elements, items };
+}
+
+/** `mergeItems` of lists with the same items in the same order, none of them twice. */
+function mergeAligned(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
+  let merged: unknown[] | undefined;
+  for (let i = 0; i < live.length; i++) {
+    const item = mergeApplied(schema.items, live[i], applied[i]);
+    if (item !== live[i]) (merged ??= live.slice())[i] = item;
+  }
+  return merged ?? live;
 }
 
 /**
@@ -68,6 +87,12 @@ function index(
  */
 function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
   const rule = listRuleOf(schema)!; // the shape says that it has one
+  const elements = elementsOf(rule, live);
+  if (sameElements(elements, elementsOf(rule, applied)) && !hasRepeats(elements)) {
+    const merged = mergeAligned(schema, live, applied);
+    if (merged !== live) rememberElements(rule, merged, elements);
+    return merged;
+  }
   const old = index(rule, live);
   const own = index(rule, applied);
   const shared = own.elements.filter((element) => element !== undefined && old.items.has(element));

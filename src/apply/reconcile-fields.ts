@@ -30,13 +30,24 @@ function reconcileNode(schema: Schema | undefined, node: FieldSet): FieldSet {
   const isList = schema.type === "array";
   if (isList ? listRuleOf(schema) === undefined : schema.mapType === "atomic") return leafNode;
   let isSame = true;
+  // Items of lists are mostly alike.
+  let lastItem: FieldSet | undefined;
+  let lastMade: FieldSet | undefined;
   const nodes = elements.map((element) => {
     const child = node[element]!;
     const isField = element.startsWith("f:");
     if (isField === isList) return child;
-    const made = reconcileNode(isField ? memberSchema(schema, element.slice(2)) : schema.items, child);
-    if (made !== child) isSame = false;
-    return made;
+    if (isField) {
+      const made = reconcileNode(memberSchema(schema, element.slice(2)), child);
+      if (made !== child) isSame = false;
+      return made;
+    }
+    if (child !== lastItem) {
+      lastItem = child;
+      lastMade = reconcileNode(schema.items, child);
+    }
+    if (lastMade !== child) isSame = false;
+    return lastMade!;
   });
   return isSame ? node : makeNode(isMemberNode(node), elements, nodes)!; // it has children
 }

@@ -5,7 +5,7 @@
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, setMember } from "./json-value.ts";
-import { itemElement, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+import { elementsOf, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
 
 /**
  * The value without the set's fields; itself when it has none of them. A struct or list of which nothing is left is
@@ -44,8 +44,10 @@ function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): r
   const rule = listRuleOf(schema)!; // the shape says that it has one
   const kept: unknown[] = [];
   let isChanged = false;
-  for (const item of list) {
-    const element = itemElement(rule, item);
+  const elements = elementsOf(rule, list);
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i];
+    const element = elements[i];
     const node = element === undefined ? undefined : set[element];
     if (node === undefined) {
       kept.push(item);
@@ -71,17 +73,25 @@ export function withStructs(schema: Schema | undefined, set: FieldSet): FieldSet
 function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: boolean): FieldSet {
   const elements = childrenOf(node);
   let isSame = isMember === isMemberNode(node) || elements.length === 0;
+  // Items of lists are mostly alike.
+  let lastItem: FieldSet | undefined;
+  let lastMade: FieldSet | undefined;
   const nodes = elements.map((element) => {
     const child = node[element]!;
+    if (element.startsWith("k:")) {
+      if (child !== lastItem) {
+        lastItem = child;
+        lastMade = withStructsNode(schema?.items, child, isMemberNode(child));
+      }
+      if (lastMade !== child) isSame = false;
+      return lastMade!;
+    }
     const name = element.startsWith("f:") ? element.slice(2) : undefined;
     const isField = name !== undefined && schema?.fields?.has(name) === true;
-    const below = name === undefined ? keyedItems(schema, element) : memberSchema(schema, name);
+    const below = name === undefined ? undefined : memberSchema(schema, name);
     const made = withStructsNode(below, child, isField || isMemberNode(child));
     if (made !== child) isSame = false;
     return made;
   });
   return isSame ? node : (makeNode(isMember, elements, nodes) ?? node);
 }
-
-const keyedItems = (schema: Schema | undefined, element: string): Schema | undefined =>
-  element.startsWith("k:") ? schema?.items : undefined;

@@ -91,6 +91,53 @@ export function itemElement(rule: ListRule, item: unknown): string | undefined {
   return keyElement(fields);
 }
 
+/** Elements of long lists, which several steps of a write ask for. By rule, as a list has one of them. */
+const longLists = new WeakMap<readonly unknown[], { readonly rule: ListRule; readonly elements: Elements }>();
+const longMin = 64;
+
+export type Elements = readonly (string | undefined)[];
+
+/** The element of each item of a list. */
+export function elementsOf(rule: ListRule, list: readonly unknown[]): Elements {
+  if (list.length < longMin) return list.map((item) => itemElement(rule, item));
+  const known = longLists.get(list);
+  if (known?.rule === rule) return known.elements;
+  const elements = list.map((item) => itemElement(rule, item));
+  longLists.set(list, { rule, elements });
+  return elements;
+}
+
+/** Tells that `list` was made with items of these elements. */
+export function rememberElements(rule: ListRule, list: readonly unknown[], elements: Elements): void {
+  if (list.length >= longMin) longLists.set(list, { rule, elements });
+}
+
+/** Whether an element comes twice, or an item has none; remembered for long lists. */
+export function hasRepeats(elements: Elements): boolean {
+  if (elements.length < longMin) return isRepeating(elements);
+  let found = repeating.get(elements);
+  if (found === undefined) {
+    found = isRepeating(elements);
+    repeating.set(elements, found);
+  }
+  return found;
+}
+
+const repeating = new WeakMap<Elements, boolean>();
+
+function isRepeating(elements: Elements): boolean {
+  const seen = new Set(elements);
+  return seen.size < elements.length || seen.has(undefined);
+}
+
+/** Whether two lists have the same elements in the same order. */
+export function sameElements(one: Elements, other: Elements): boolean {
+  if (one === other) return true;
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
+}
+
 /** Whether an object has no members. */
 export function isBare(object: JsonObject): boolean {
   for (const name in object) if (object[name] !== undefined) return false;

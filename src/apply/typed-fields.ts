@@ -4,9 +4,18 @@
  * comparison costs what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
 import type { Field, Schema } from "#schema/schema.ts";
-import { compareText, emptyFieldSet, type FieldSet, leafNode, makeNode, sortedNode } from "./field-set.ts";
+import { compareText, emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
-import { isBare, itemElement, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+import {
+  type Elements,
+  elementsOf,
+  hasRepeats,
+  isBare,
+  listRuleOf,
+  sameElements,
+  memberSchema,
+  shapeOf,
+} from "./topology.ts";
 
 /** Paths that differ, each in one of the sets only. */
 export interface FieldChanges {
@@ -91,11 +100,28 @@ function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
 }
 
 function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
-  const draft: Draft = { elements: [], nodes: [] };
-  for (const [element, item] of itemsByElement(schema, list)) {
-    push(draft, element, item instanceof Repeated ? leafNode : wholeNode(schema.items, item));
+  return (
+    finish(
+      eachItem(schema, list, (item) => wholeNode(schema.items, item)),
+      true,
+    ) ?? leafNode
+  );
+}
+
+/** The nodes of a list's items; `nodeOf` is asked for what comes once only. */
+function eachItem(schema: Schema, list: readonly unknown[], nodeOf: (item: unknown) => FieldSet): Draft {
+  const elements = elementsOf(listRuleOf(schema)!, list); // the shape of the list says that it has a rule
+  let before: FieldSet | undefined;
+  if (!hasRepeats(elements)) {
+    const nodes = list.map((item) => (before = likeBefore(nodeOf(item), before)));
+    return { elements: elements as readonly string[], nodes }; // none is missing
   }
-  return finish(draft, true) ?? leafNode;
+  const draft: GrowingDraft = { elements: [], nodes: [] };
+  for (const [element, item] of itemsByElement(elements, list)) {
+    before = likeBefore(item instanceof Repeated ? leafNode : nodeOf(item), before);
+    push(draft, element, before);
+  }
+  return draft;
 }
 
 /** Items of one element, where there are several. */
@@ -108,11 +134,11 @@ class Repeated {
 }
 
 /** Items, or `Repeated` ones, by element. */
-function itemsByElement(schema: Schema, list: readonly unknown[]): Map<string, unknown> {
-  const rule = listRuleOf(schema)!; // the shape of the list says that it has one
+function itemsByElement(elements: Elements, list: readonly unknown[]): Map<string, unknown> {
   const found = new Map<string, unknown>();
-  for (const item of list) {
-    const element = itemElement(rule, item);
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i];
+    const element = elements[i];
     if (element === undefined) continue;
     const same = found.get(element);
     if (same === undefined) found.set(element, item);
@@ -124,18 +150,24 @@ function itemsByElement(schema: Schema, list: readonly unknown[]): Map<string, u
 
 /** Children of a node, in any order. */
 interface Draft {
-  readonly elements: string[];
+  readonly elements: readonly string[];
+  readonly nodes: readonly FieldSet[];
+}
+
+/** One that is being filled. */
+interface GrowingDraft extends Draft {
+  elements: string[];
   readonly nodes: FieldSet[];
 }
 
 /** What changed below a node. */
 interface Drafts {
-  added: Draft | undefined;
-  modified: Draft | undefined;
-  removed: Draft | undefined;
+  added: GrowingDraft | undefined;
+  modified: GrowingDraft | undefined;
+  removed: GrowingDraft | undefined;
 }
 
-function push(draft: Draft, element: string, node: FieldSet): void {
+function push(draft: GrowingDraft, element: string, node: FieldSet): void {
   draft.elements.push(element);
   draft.nodes.push(node);
 }
@@ -146,7 +178,9 @@ function record(
   element: string,
   node: FieldSet | undefined,
 ): void {
-  if (node !== undefined) push((out[where] ??= { elements: [], nodes: [] }), element, node);
+  if (node === undefined) return;
+  const draft = (out[where] ??= { elements: [], nodes: [] });
+  push(draft, element, likeBefore(node, draft.nodes.at(-1)));
 }
 
 /** The node of a draft, its children sorted. */
@@ -222,9 +256,23 @@ function compareMembers(
 }
 
 function compareItems(schema: Schema, old: readonly unknown[], next: readonly unknown[]): Drafts | undefined {
+  const rule = listRuleOf(schema)!; // the shape of the lists says that they have one
+  const elements = elementsOf(rule, old);
+  const nextElements = elementsOf(rule, next);
   const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
-  const before = itemsByElement(schema, old);
-  const after = itemsByElement(schema, next);
+  if (sameElements(elements, nextElements) && !hasRepeats(elements)) {
+    for (let i = 0; i < old.length; i++) {
+      if (old[i] !== next[i]) compareNodes(schema.items, old[i], next[i], out, elements[i]!, undefined);
+    }
+    for (const key of ["added", "modified", "removed"] as const) {
+      const draft = out[key];
+      // These are all of them, and their order may be known. Nothing is added any more.
+      if (draft?.elements.length === elements.length) draft.elements = elements as string[];
+    }
+    return out;
+  }
+  const before = itemsByElement(elements, old);
+  const after = itemsByElement(nextElements, next);
   for (const [element, item] of before) compareSame(schema.items, item, after.get(element), out, element);
   for (const [element, item] of after) {
     if (!before.has(element)) compareSame(schema.items, undefined, item, out, element);
@@ -252,15 +300,12 @@ function compareSame(schema: Schema | undefined, old: unknown, next: unknown, ou
 function ownedNode(schema: Schema | undefined, value: unknown, isListed: boolean): FieldSet | undefined {
   const shape = shapeOf(schema, value);
   if (shape === "leaf" || shape === "null") return leafNode;
-  const draft: Draft = { elements: [], nodes: [] };
   if (shape === "list") {
-    for (const [element, item] of itemsByElement(schema!, value as readonly unknown[])) {
-      // a list has a schema
-      const node = item instanceof Repeated ? leafNode : ownedNode(schema!.items, item, true);
-      push(draft, element, node ?? leafNode);
-    }
-    return draft.elements.length === 0 && !isListed ? undefined : finish(draft, isListed);
+    const items = schema!.items; // a list has a schema
+    const nodes = eachItem(schema!, value as readonly unknown[], (item) => ownedNode(items, item, true) ?? leafNode);
+    return nodes.elements.length === 0 && !isListed ? undefined : finish(nodes, isListed);
   }
+  const draft: GrowingDraft = { elements: [], nodes: [] };
   const object = value as JsonObject; // the shape says so
   for (const name of sortedNames(Object.keys(object))) {
     if (object[name] === undefined) continue;
