@@ -1,0 +1,198 @@
+/**
+ * Where a webhook is and how to speak to it: the kubeconfig that `--authentication-token-webhook-config-file` and its
+ * like name, read whole. Of the ways to show credentials those that need another program are refused.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { type Outgoing, type OutgoingOptions, openOutgoing } from "#client/outgoing-https.ts";
+import type { Clock } from "#std/clock.ts";
+import { anyValue, booleanValue, ConfigError, listOf, readDocument, struct, textValue } from "./config-document.ts";
+import { reasonOf } from "./credentials.ts";
+
+export interface WebhookConnection {
+  readonly url: string;
+  /** Credentials; never to be printed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly trust: Omit<OutgoingOptions, "clock">;
+}
+
+interface Cluster {
+  readonly server?: string;
+  readonly "certificate-authority"?: string;
+  readonly "certificate-authority-data"?: string;
+  readonly "tls-server-name"?: string;
+  readonly "insecure-skip-tls-verify"?: boolean;
+  readonly "proxy-url"?: string;
+}
+
+interface User {
+  readonly "client-certificate"?: string;
+  readonly "client-certificate-data"?: string;
+  readonly "client-key"?: string;
+  readonly "client-key-data"?: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly exec?: unknown;
+  readonly "auth-provider"?: unknown;
+  readonly as?: string;
+}
+
+interface Kubeconfig {
+  readonly "current-context"?: string;
+  readonly clusters?: readonly { readonly name?: string; readonly cluster?: Cluster }[];
+  readonly users?: readonly { readonly name?: string; readonly user?: User }[];
+  readonly contexts?: readonly {
+    readonly name?: string;
+    readonly context?: { readonly cluster?: string; readonly user?: string };
+  }[];
+}
+
+const cluster = struct({
+  server: textValue,
+  "certificate-authority": textValue,
+  "certificate-authority-data": textValue,
+  "tls-server-name": textValue,
+  "insecure-skip-tls-verify": booleanValue,
+  "proxy-url": textValue,
+});
+const user = struct({
+  "client-certificate": textValue,
+  "client-certificate-data": textValue,
+  "client-key": textValue,
+  "client-key-data": textValue,
+  token: textValue,
+  tokenFile: textValue,
+  username: textValue,
+  password: textValue,
+  exec: anyValue,
+  "auth-provider": anyValue,
+  as: textValue,
+});
+const kubeconfig = {
+  kind: "Config",
+  apiVersions: ["v1"],
+  fields: {
+    "current-context": textValue,
+    clusters: listOf(struct({ name: textValue, cluster })),
+    users: listOf(struct({ name: textValue, user })),
+    contexts: listOf(struct({ name: textValue, context: struct({ cluster: textValue, user: textValue }) })),
+  },
+  lenient: true,
+};
+
+/** Reads `file` and the files it names, which are relative to it. Throws `ConfigError`, whose message begins with `file`. */
+export function readWebhookConnection(file: string): WebhookConnection {
+  try {
+    return connectionOf(readText(file), dirname(file));
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${file}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+export const openWebhook = ({ trust }: WebhookConnection, clock: Clock): Outgoing => openOutgoing({ ...trust, clock });
+
+function connectionOf(text: string, folder: string): WebhookConnection {
+  const config = readDocument<Kubeconfig>(text, kubeconfig);
+  const current = config["current-context"] ?? "";
+  if (current === "") throw new ConfigError("current-context: must be set");
+  const context = config.contexts?.find(({ name }) => name === current)?.context;
+  if (context === undefined) throw new ConfigError(`contexts: there is none with the name ${JSON.stringify(current)}`);
+  const found = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
+  if (found === undefined) {
+    throw new ConfigError(`clusters: there is none with the name ${JSON.stringify(context.cluster ?? "")}`);
+  }
+  const who = context.user ?? "";
+  const shown = who === "" ? {} : config.users?.find(({ name }) => name === who)?.user;
+  if (shown === undefined) throw new ConfigError(`users: there is none with the name ${JSON.stringify(who)}`);
+  const pem = (data: string | undefined, path: string | undefined, field: string): string | undefined => {
+    if (data !== undefined && data !== "") return Buffer.from(data, "base64").toString();
+    return path === undefined || path === "" ? undefined : readNamed(resolve(folder, path), field);
+  };
+  const ca = pem(found["certificate-authority-data"], found["certificate-authority"], "certificate-authority");
+  const cert = pem(shown["client-certificate-data"], shown["client-certificate"], "client-certificate");
+  const key = pem(shown["client-key-data"], shown["client-key"], "client-key");
+  checkPem(ca, cert, key);
+  const serverName = found["tls-server-name"];
+  const insecure = found["insecure-skip-tls-verify"] === true;
+  if (insecure && ca !== undefined) {
+    throw new ConfigError("insecure-skip-tls-verify: must not be set together with a certificate authority");
+  }
+  if ((found["proxy-url"] ?? "") !== "") throw new ConfigError("proxy-url: proxies are not supported");
+  return {
+    url: serverUrl(found.server ?? ""),
+    headers: credentialsOf(shown, folder),
+    trust: {
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(serverName === undefined || serverName === "" ? {} : { serverName }),
+      ...(insecure ? { insecure } : {}),
+    },
+  };
+}
+
+function serverUrl(server: string): string {
+  const url = URL.parse(server);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigError(`server: must be an http or https URL, not ${JSON.stringify(server)}`);
+  }
+  if (url.username !== "" || url.password !== "") throw new ConfigError("server: must not contain a user or password");
+  return server;
+}
+
+function credentialsOf(shown: User, folder: string): Readonly<Record<string, string>> {
+  for (const field of ["exec", "auth-provider"] as const) {
+    if (shown[field] !== undefined && shown[field] !== null) {
+      throw new ConfigError(`${field}: credentials of other programs are not supported`);
+    }
+  }
+  if ((shown.as ?? "") !== "") throw new ConfigError("as: impersonation is not supported");
+  const { username = "", password = "", tokenFile = "" } = shown;
+  const token = tokenFile === "" ? (shown.token ?? "") : readNamed(resolve(folder, tokenFile), "tokenFile").trim();
+  if (token !== "") {
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new ConfigError("token: must be one word of visible ASCII characters");
+    return { authorization: `Bearer ${token}` };
+  }
+  return username === "" && password === ""
+    ? {}
+    : { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
+}
+
+function checkPem(ca: string | undefined, cert: string | undefined, key: string | undefined): void {
+  const parse = (field: string, read: () => void): void => {
+    try {
+      read();
+    } catch (error) {
+      throw new ConfigError(`${field}: not in PEM form`, { cause: error });
+    }
+  };
+  if (ca !== undefined) parse("certificate-authority", () => new X509Certificate(ca));
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new ConfigError("client-certificate and client-key must be given together");
+  }
+  if (cert !== undefined && key !== undefined) {
+    parse("client-certificate", () => new X509Certificate(cert));
+    parse("client-key", () => createPrivateKey(key));
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new ConfigError(`cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function readNamed(file: string, field: string): string {
+  try {
+    return readText(file);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ConfigError(`${field}: ${file} ${error.message}`, { cause: error });
+    throw error;
+  }
+}
