@@ -2,21 +2,36 @@
  * Makes X.509 certificates. Source: RFC 5280. Says nothing about who needs which; see `server/credentials.ts` for the
  * server's own and `controllers/csr-signing.ts` for those that others ask for.
  */
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  X509Certificate,
+} from "node:crypto";
 import { isIP } from "node:net";
 import {
   bitString,
+  type DerElement,
+  DerError,
   explicit,
   implicit,
   integer,
+  nullValue,
   objectIdentifier,
   octetString,
+  readElements,
+  readObjectIdentifier,
+  readOnly,
   sequence,
   set,
   time,
   trueValue,
   utf8String,
 } from "./der.ts";
+import { printPem } from "./pem.ts";
 import type { Random } from "./random.ts";
 
 export interface Issuer {
@@ -43,20 +58,135 @@ export const keyPem = (key: KeyObject): string => key.export({ type: "pkcs8", fo
 
 /** Signs a certificate; PEM. An authority that signs itself passes its own name and key as issuer. */
 export function signCertificate(request: CertificateRequest, issuer: Issuer, random: Random): string {
-  const algorithm = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
-  const body = sequence(
+  const body = {
+    subject: distinguishedName(request.commonName, request.organizations ?? []),
+    publicKey: request.publicKey,
+    extensions: extensions(request, createPublicKey(issuer.key)),
+    notBeforeMs: request.notBeforeMs,
+    notAfterMs: request.notAfterMs,
+  };
+  return signBody(body, { subject: distinguishedName(issuer.commonName, []), key: issuer.key }, random);
+}
+
+/** Who signs certificates that others ask for. */
+export interface Authority {
+  /** DER of its name. */
+  readonly subject: Buffer;
+  readonly key: KeyObject;
+  /** Identifies its key; empty when its certificate does not say. */
+  readonly keyId: Buffer;
+  readonly notAfterMs: number;
+}
+
+/** From PEM of a certificate (the first counts) and of its key. Throws when they are not understood. */
+export function readAuthority(certificate: string, privateKey: string): Authority {
+  const read = new X509Certificate(certificate);
+  const key = createPrivateKey(privateKey);
+  if (!read.checkPrivateKey(key)) throw new DerError("not the key of the certificate");
+  const [body] = readElements(readOnly(read.raw, 0x30).content);
+  const parts = readElements(body!.content);
+  const subject = parts[parts[0]!.tag === 0xa0 ? 5 : 4]!.whole;
+  const found = parts.find(({ tag }) => tag === 0xa3);
+  return { subject, key, keyId: found === undefined ? noBytes : subjectKeyId(found), notAfterMs: validTo(read) };
+}
+
+const noBytes = Buffer.alloc(0);
+const validTo = (certificate: X509Certificate): number => certificate.validToDate.getTime();
+
+function subjectKeyId(extensionsField: DerElement): Buffer {
+  for (const { content } of readElements(readElements(extensionsField.content)[0]!.content)) {
+    const parts = readElements(content);
+    if (readObjectIdentifier(parts[0]!) === "2.5.29.14") return readOnly(parts.at(-1)!.content, 0x04).content;
+  }
+  return noBytes;
+}
+
+/** What a certificate says that somebody asked for. */
+export interface Issuance {
+  /** DER of a name. */
+  readonly subject: Buffer;
+  readonly publicKey: KeyObject;
+  /** Bits of the key's usages, from 0 (digitalSignature) to 8. */
+  readonly usageBits: readonly number[];
+  /** Object identifiers. */
+  readonly extendedUsages: readonly string[];
+  readonly dnsNames: readonly string[];
+  readonly emails: readonly string[];
+  /** Network bytes. */
+  readonly addresses: readonly Buffer[];
+  readonly uris: readonly string[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** Signs a certificate that is never one of an authority; PEM. */
+export function issueCertificate(issuance: Issuance, authority: Authority, random: Random): string {
+  const { usageBits, extendedUsages, dnsNames, emails, addresses, uris } = issuance;
+  const names = [
+    ...emails.map((text) => implicit(1, Buffer.from(text))),
+    ...dnsNames.map((text) => implicit(2, Buffer.from(text))),
+    ...uris.map((text) => implicit(6, Buffer.from(text))),
+    ...addresses.map((bytes) => implicit(7, bytes)),
+  ];
+  const list = [
+    ...(usageBits.length === 0 ? [] : [extension("2.5.29.15", true, namedBits(usageBits))]),
+    ...(extendedUsages.length === 0
+      ? []
+      : [extension("2.5.29.37", false, sequence(...extendedUsages.map(objectIdentifier)))]),
+    extension("2.5.29.19", true, sequence()),
+    ...(authority.keyId.length === 0 ? [] : [extension("2.5.29.35", false, sequence(implicit(0, authority.keyId)))]),
+    ...(names.length === 0 ? [] : [extension("2.5.29.17", isEmptyName(issuance.subject), sequence(...names))]),
+  ];
+  return signBody({ ...issuance, extensions: list }, authority, random);
+}
+
+const isEmptyName = (subject: Buffer): boolean => subject.length === 2;
+
+/** Bits by their numbers, without trailing zeros. */
+function namedBits(numbers: readonly number[]): Buffer {
+  const last = Math.max(...numbers);
+  const bytes = Buffer.alloc(Math.floor(last / 8) + 1);
+  for (const number of numbers) bytes[Math.floor(number / 8)]! |= 0x80 >> (number % 8);
+  return bitString(bytes, 7 - (last % 8));
+}
+
+interface Body {
+  /** DER of a name. */
+  readonly subject: Buffer;
+  readonly publicKey: KeyObject;
+  readonly extensions: readonly Buffer[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+function signBody(body: Body, issuer: { readonly subject: Buffer; readonly key: KeyObject }, random: Random): string {
+  const [algorithm, digest] = signatureAlgorithm(issuer.key);
+  const bytes = sequence(
     explicit(0, integer(Buffer.from([2]))),
     integer(serialNumber(random)),
     algorithm,
-    distinguishedName(issuer.commonName, []),
-    sequence(time(request.notBeforeMs), time(request.notAfterMs)),
-    distinguishedName(request.commonName, request.organizations ?? []),
-    request.publicKey.export({ type: "spki", format: "der" }),
-    explicit(3, sequence(...extensions(request, createPublicKey(issuer.key)))),
+    issuer.subject,
+    sequence(time(body.notBeforeMs), time(body.notAfterMs)),
+    body.subject,
+    body.publicKey.export({ type: "spki", format: "der" }),
+    explicit(3, sequence(...body.extensions)),
   );
-  const der = sequence(body, algorithm, bitString(sign("sha256", body, issuer.key)));
-  const lines = der.toString("base64").replaceAll(/.{1,64}/g, "$&\n");
-  return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n`;
+  return printPem("CERTIFICATE", sequence(bytes, algorithm, bitString(sign(digest, bytes, issuer.key))));
+}
+
+/** How a key signs: identifier and digest. Throws for keys that cannot. */
+function signatureAlgorithm(key: KeyObject): readonly [identifier: Buffer, digest: string | null] {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  if (type === "rsa") return [sequence(objectIdentifier("1.2.840.113549.1.1.11"), nullValue), "sha256"];
+  if (type === "ed25519") return [sequence(objectIdentifier("1.3.101.112")), null];
+  const digests: Readonly<Record<string, readonly [string, string]>> = {
+    prime256v1: ["1.2.840.10045.4.3.2", "sha256"],
+    secp384r1: ["1.2.840.10045.4.3.3", "sha384"],
+    secp521r1: ["1.2.840.10045.4.3.4", "sha512"],
+  };
+  const found = digests[details?.namedCurve ?? ""];
+  if (type !== "ec" || found === undefined) throw new DerError("a key that signs no certificates");
+  return [sequence(objectIdentifier(found[0])), found[1]];
 }
 
 /** Positive, 127 bits, never zero. */
@@ -74,10 +204,11 @@ function distinguishedName(commonName: string, organizations: readonly string[])
   );
 }
 
+const extension = (id: string, critical: boolean, value: Buffer): Buffer =>
+  sequence(objectIdentifier(id), ...(critical ? [trueValue] : []), octetString(value));
+
 function extensions(request: CertificateRequest, issuerKey: KeyObject): Buffer[] {
   const isAuthority = request.usage === "authority";
-  const extension = (id: string, critical: boolean, value: Buffer): Buffer =>
-    sequence(objectIdentifier(id), ...(critical ? [trueValue] : []), octetString(value));
   // Bits from the left: digitalSignature is 0, keyCertSign 5, cRLSign 6.
   const usageBits = isAuthority ? bitString(Buffer.from([0b10000110]), 1) : bitString(Buffer.from([0b10000000]), 7);
   const list = [
