@@ -47,7 +47,7 @@ export interface RegistrarOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Hears of every new table, once it is in force. */
+  /** Hears when versions of groups come or go, once the table that says so is in force. */
   readonly changed?: () => void;
 }
 
@@ -62,6 +62,8 @@ interface Known {
   readonly accepted: CustomResourceDefinitionNames | undefined;
   /** Absent while it is not served. */
   readonly kind: CustomKind | undefined;
+  /** What the table has of it: built-in definitions have precedence. */
+  readonly served: readonly ResourceDefinition[];
   /** Whether its objects are to go, and then it. */
   readonly isEnding: boolean;
   /** Whether there may be something to decide about it. */
@@ -76,8 +78,13 @@ export class Registrar {
   readonly #cleanup: Cleanup;
   readonly #known = new Map<string, Known>();
   readonly #waiters: { readonly revision: number; readonly done: () => void }[] = [];
+  readonly #builtInNames: ReadonlySet<string>;
   #queue: StoreEvent[] = [];
   #table: ResourceTable;
+  /** Whether what is known and what is in the table differ. */
+  #isChanged = false;
+  /** Whether they differ in more than what the same versions are like. */
+  #hasOtherVersions = false;
   #running = false;
   /** Everything up to here is in force. */
   #settled = 0;
@@ -87,6 +94,7 @@ export class Registrar {
   constructor(options: RegistrarOptions) {
     this.#options = options;
     this.#store = new Store({ ...options });
+    this.#builtInNames = new Set(options.builtIn.map(nameInTable));
     this.#table = new ResourceTable(options.builtIn, 1);
     this.#cleanup = new Cleanup({
       ...options,
@@ -111,8 +119,7 @@ export class Registrar {
     const names = new Set(entries.map((entry) => this.#nameOf(entry)));
     for (const [name, known] of this.#known) {
       if (names.has(name)) continue;
-      known.kind?.retire();
-      this.#known.delete(name);
+      this.#lose(name, known);
     }
     for (const entry of entries) this.#learn(entry);
     this.#publish();
@@ -194,14 +201,16 @@ export class Registrar {
     const name = this.#nameOf(entry);
     const old = this.#known.get(name);
     if (old !== undefined && old.entry.revision >= entry.revision) return;
-    const definition = read(entry);
+    const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
     const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");
     let kind: CustomKind | undefined;
     if (isServed) {
-      const before = old?.kind === undefined ? undefined : { kind: old.kind, definition: read(old.entry) };
-      kind = new CustomKind(definition, () => read(entry), this.#options, before);
+      const before = old?.kind === undefined ? undefined : { kind: old.kind, definition: this.#read(old.entry) };
+      kind = new CustomKind(definition, () => this.#read(entry), this.#options, before);
     } else old?.kind?.retire();
+    const served = kind?.definitions.filter((own) => !this.#builtInNames.has(nameInTable(own))) ?? [];
+    if (kind !== old?.kind) this.#replaced(old?.served ?? [], served);
     const isEnding =
       metadata.deletionTimestamp !== undefined &&
       (metadata.finalizers ?? []).includes(this.#options.domain.rename(cleanupFinalizer));
@@ -211,30 +220,39 @@ export class Registrar {
       accepted === undefined ||
       !sameNames(spec.names, accepted) ||
       isProtectedGroup(spec.group, this.#options.domain);
-    this.#known.set(name, { entry, group: spec.group, accepted, kind, isEnding, isOpen });
+    this.#known.set(name, { entry, group: spec.group, accepted, kind, served, isEnding, isOpen });
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
     const known = this.#known.get(name);
     if (known === undefined || known.entry.revision > entry.revision) return;
-    known.kind?.retire();
-    this.#known.delete(name);
+    this.#lose(name, known);
     // Its names are free for others of its group.
     for (const [other, { group }] of this.#known) if (group === known.group) changed.add(other);
   }
 
+  #lose(name: string, { kind, served }: Known): void {
+    kind?.retire();
+    if (kind !== undefined) this.#replaced(served, []);
+    this.#known.delete(name);
+  }
+
+  #replaced(before: readonly ResourceDefinition[], after: readonly ResourceDefinition[]): void {
+    this.#isChanged = true;
+    if (before.length !== after.length || before.some(({ version }, at) => version !== after[at]!.version)) {
+      this.#hasOtherVersions = true;
+    }
+  }
+
   /** Everybody sees the same list from now on. */
   #publish(): void {
-    const { builtIn } = this.#options;
-    const custom: ResourceDefinition[] = [];
-    const taken = new Set(builtIn.map(({ group, version, resource }) => `${group}/${version}/${resource}`));
-    for (const { kind } of this.#known.values()) {
-      for (const definition of kind?.definitions ?? []) {
-        const { group, version, resource } = definition;
-        if (!taken.has(`${group}/${version}/${resource}`)) custom.push(definition);
-      }
-    }
-    this.#table = new ResourceTable([...builtIn, ...custom], this.#table.generation + 1);
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    const all = [...this.#options.builtIn];
+    for (const { served } of this.#known.values()) for (const definition of served) all.push(definition);
+    this.#table = new ResourceTable(all, this.#table.generation + 1, this.#table);
+    if (!this.#hasOtherVersions) return;
+    this.#hasOtherVersions = false;
     this.#options.changed?.();
   }
 
@@ -248,26 +266,23 @@ export class Registrar {
       if (names === undefined) groups.set(known.group, new Set([name]));
       else names.add(name);
     }
-    const written = await Promise.all([...groups.values()].map((names) => this.#decideGroup(names)));
-    if (written.includes(true)) this.#publish();
+    await Promise.all([...groups.values()].map((names) => this.#decideGroup(names)));
+    this.#publish();
   }
 
-  /** One definition after the other, since names that one gets others cannot have. Answers whether any was written. */
-  async #decideGroup(waiting: Set<string>): Promise<boolean> {
-    let isWritten = false;
+  /** One definition after the other, since names that one gets others cannot have. */
+  async #decideGroup(waiting: Set<string>): Promise<void> {
     for (const name of waiting) {
       waiting.delete(name);
       const known = this.#known.get(name);
       if (known?.isOpen !== true || this.#closed) continue;
       try {
         if (!(await this.#decideOne(name, known))) continue;
-        isWritten = true;
         for (const [other, { group }] of this.#known) if (group === known.group && other !== name) waiting.add(other);
       } catch (error) {
         if (!this.#closed) this.#retry(name, error);
       }
     }
-    return isWritten;
   }
 
   /** Answers whether anything was written. */
@@ -276,7 +291,7 @@ export class Registrar {
       this.#cleanup.begin(name);
       return false;
     }
-    const definition = read(known.entry);
+    const definition = this.#read(known.entry);
     const decision = decideNames(definition, takenNames(this.#acceptedIn(known.group)));
     const conditions = [...(decision?.conditions ?? []), ...this.#approval(definition)];
     if (decision === undefined && conditions.length === 0) return false;
@@ -287,6 +302,12 @@ export class Registrar {
         status.conditions ?? [],
       ),
     }));
+  }
+
+  /** The definition an entry holds. Not kept: decoded definitions are large, and few are looked at twice. */
+  #read(entry: Entry): CustomResourceDefinition {
+    // Valid, and of our own encoding.
+    return this.#options.objects.peek(entry) as unknown as CustomResourceDefinition;
   }
 
   *#acceptedIn(group: string): Iterable<CustomResourceDefinitionNames> {
@@ -357,10 +378,7 @@ export class Registrar {
   }
 }
 
-/** The definition an entry holds. Not kept: decoded definitions are large, and few are looked at twice. */
-function read(entry: Entry): CustomResourceDefinition {
-  return JSON.parse(entry.value.toString()) as CustomResourceDefinition; // our own encoding of a valid object
-}
+const nameInTable = ({ group, version, resource }: ResourceDefinition): string => `${group}/${version}/${resource}`;
 
 function withDecision(
   status: CustomResourceDefinitionStatus,

@@ -5,31 +5,55 @@ export class ResourceTable {
   readonly definitions: readonly ResourceDefinition[];
   /** Grows with every replacement; caches built from a table keep it. */
   readonly generation: number;
-  readonly #byResource = new Map<string, ResourceDefinition>();
-  readonly #groupVersions = new Set<string>();
-  readonly #byKind = new Map<string, ResourceDefinition>();
+  readonly #groups = new Map<string, Group>();
 
-  constructor(definitions: readonly ResourceDefinition[], generation: number) {
+  /** Of groups that `before` has with the same definitions, its indexes are used again. */
+  constructor(definitions: readonly ResourceDefinition[], generation: number, before?: ResourceTable) {
     this.definitions = definitions;
     this.generation = generation;
+    const members = new Map<string, ResourceDefinition[]>();
     for (const definition of definitions) {
-      const { group, version, kind, resource } = definition;
-      this.#groupVersions.add(`${group}/${version}`);
-      this.#byResource.set(`${group}/${version}/${resource}`, definition);
-      this.#byKind.set(`${group}/${version}/${kind}`, definition);
+      const list = members.get(definition.group);
+      if (list === undefined) members.set(definition.group, [definition]);
+      else list.push(definition);
+    }
+    for (const [name, list] of members) {
+      const old = before === undefined ? undefined : before.#groups.get(name);
+      this.#groups.set(name, old !== undefined && isSame(old.members, list) ? old : new Group(list));
     }
   }
 
   find(group: string, version: string, resource: string): ResourceDefinition | undefined {
-    return this.#byResource.get(`${group}/${version}/${resource}`);
+    return this.#groups.get(group)?.byResource.get(`${version}/${resource}`);
   }
 
   /** Whether anything of this group version is served. */
   serves(group: string, version: string): boolean {
-    return this.#groupVersions.has(`${group}/${version}`);
+    return this.#groups.get(group)?.versions.has(version) === true;
   }
 
   findKind(group: string, version: string, kind: string): ResourceDefinition | undefined {
-    return this.#byKind.get(`${group}/${version}/${kind}`);
+    return this.#groups.get(group)?.byKind.get(`${version}/${kind}`);
   }
 }
+
+/** The definitions of one group, by what is asked for. */
+class Group {
+  readonly members: readonly ResourceDefinition[];
+  readonly versions = new Set<string>();
+  readonly byResource = new Map<string, ResourceDefinition>();
+  readonly byKind = new Map<string, ResourceDefinition>();
+
+  constructor(members: readonly ResourceDefinition[]) {
+    this.members = members;
+    for (const definition of members) {
+      const { version, kind, resource } = definition;
+      this.versions.add(version);
+      this.byResource.set(`${version}/${resource}`, definition);
+      this.byKind.set(`${version}/${kind}`, definition);
+    }
+  }
+}
+
+const isSame = (one: readonly ResourceDefinition[], other: readonly ResourceDefinition[]): boolean =>
+  one.length === other.length && one.every((definition, at) => definition === other[at]);

@@ -207,6 +207,11 @@ export class StoredObjects {
     if (!isWhole || value[value.length - 2] !== closingBrace) this.view(entry);
   }
 
+  /** The same for a look now and then at objects that are large: what is not there already is not kept. */
+  peek(entry: Entry): ApiObject {
+    return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
+  }
+
   /** Decoded object of an entry in its stored version. Shared and read-only. */
   stored(entry: Entry): ApiObject {
     const view = this.view(entry);

@@ -308,7 +308,12 @@ function checkSchema(
 ): FieldError[] {
   const props = schema?.openAPIV3Schema;
   if (props === undefined || old?.has(props, statusSubresource, name) === true) return [];
-  return checkStructural(props, `${field}.openAPIV3Schema`, { ...old?.checks, statusSubresource });
+  const at = `${field}.openAPIV3Schema`;
+  const findings = checkStructural(props, at, { statusSubresource });
+  // What is stored has to be looked at only where something may be forgiven.
+  return findings.length === 0 || old === undefined
+    ? findings
+    : checkStructural(props, at, { ...old.checks, statusSubresource });
 }
 
 function hasDefaults(props: JsonSchemaProps | undefined): boolean {

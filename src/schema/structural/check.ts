@@ -9,7 +9,7 @@ import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
-import { hasDefault, type JsonSchemaProps, someSchema, subSchemas } from "./json-schema.ts";
+import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
 import { isDeeper, showValue } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { expandedSize, patternsSizeMax } from "./pattern.ts";
@@ -80,11 +80,10 @@ function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefi
         patterns.add(pattern);
         size += Math.max(pattern.length, expandedSize(pattern));
       }
-      for (const part of [schema.default, schema.enum, schema.example]) {
-        if (isDeeper(part, depthMax))
-          return forbiddenField(path, `values must not be nested deeper than ${depthMax} levels`);
+      if (isDeeper(schema.default, depthMax) || isDeeper(schema.enum, depthMax) || isDeeper(schema.example, depthMax)) {
+        return forbiddenField(path, `values must not be nested deeper than ${depthMax} levels`);
       }
-      for (const inner of subSchemas(schema)) next.push(inner);
+      addSubSchemas(schema, next);
     }
     level = next;
   }

@@ -82,21 +82,28 @@ export function namesOf(schemas: JsonSchemas | undefined): readonly string[] {
 /** A null default is none. */
 export const hasDefault = (props: JsonSchemaProps): boolean => props.default !== undefined && props.default !== null;
 
-/** Every schema directly inside, whatever it is for. */
-export function* subSchemas(props: JsonSchemaProps): Generator<JsonSchemaProps> {
-  if (Array.isArray(props.items)) yield* props.items as readonly JsonSchemaProps[];
-  else if (props.items !== undefined) yield props.items as JsonSchemaProps; // no list
-  for (const list of [props.allOf, props.anyOf, props.oneOf]) if (list !== undefined) yield* list;
-  if (props.not !== undefined) yield props.not;
-  for (const map of [props.properties, props.patternProperties, props.definitions]) {
-    if (map !== undefined) for (const name in map) yield map[name]!;
-  }
-  for (const one of [props.additionalProperties, props.additionalItems]) if (typeof one === "object") yield one;
+/** Adds every schema directly inside to `into`, whatever it is for. Plain code: definitions of megabytes come by. */
+export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): void {
+  if (Array.isArray(props.items)) for (const inner of props.items as readonly JsonSchemaProps[]) into.push(inner);
+  else if (props.items !== undefined) into.push(props.items as JsonSchemaProps); // no list
+  if (props.allOf !== undefined) for (const inner of props.allOf) into.push(inner);
+  if (props.anyOf !== undefined) for (const inner of props.anyOf) into.push(inner);
+  if (props.oneOf !== undefined) for (const inner of props.oneOf) into.push(inner);
+  if (props.not !== undefined) into.push(props.not);
+  if (props.properties !== undefined) addAll(props.properties, into);
+  if (props.patternProperties !== undefined) addAll(props.patternProperties, into);
+  if (props.definitions !== undefined) addAll(props.definitions, into);
+  if (typeof props.additionalProperties === "object") into.push(props.additionalProperties);
+  if (typeof props.additionalItems === "object") into.push(props.additionalItems);
   if (props.dependencies !== undefined) {
     for (const dependency of Object.values(props.dependencies)) {
-      if (!Array.isArray(dependency)) yield dependency as JsonSchemaProps; // no list
+      if (!Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // no list
     }
   }
+}
+
+function addAll(schemas: JsonSchemas, into: JsonSchemaProps[]): void {
+  for (const name of Object.keys(schemas)) into.push(schemas[name]!);
 }
 
 /** Whether `holds` is true of the schema or any inside it. Depth costs no stack. */
@@ -104,7 +111,7 @@ export function someSchema(props: JsonSchemaProps, holds: (props: JsonSchemaProp
   const waiting: JsonSchemaProps[] = [props];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (holds(next)) return true;
-    for (const inner of subSchemas(next)) waiting.push(inner);
+    addSubSchemas(next, waiting);
   }
   return false;
 }

@@ -170,6 +170,7 @@ export const showText = (text: string): string =>
 
 /** Whether lists and objects nest deeper than `max` in a value. Costs no stack. */
 export function isDeeper(value: unknown, max: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
   let level: unknown[] = [value];
   for (let depth = 0; depth <= max; depth++) {
     const next: unknown[] = [];
