@@ -6,7 +6,12 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { builtInDefinitions } from "./built-in.ts";
 import type { KindEnvironment } from "./generic.ts";
 
-const environment: KindEnvironment = { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 3600 };
+const environment: KindEnvironment = {
+  domain: kubernetesDomain,
+  gate: () => false,
+  eventTtlSeconds: 3600,
+  now: () => 0,
+};
 const all = builtInDefinitions(loadDefinitions(kubernetesDomain), environment);
 const find = (group: string, version: string, kind: string) =>
   all.find((one) => one.group === group && one.version === version && one.kind === kind)!;

@@ -24,6 +24,7 @@ test("every kind has the columns of release 1.32 [TABLE-04] [TABLE-05] [TABLE-08
     domain: kubernetesDomain,
     gate: () => true,
     eventTtlSeconds: 0,
+    now: () => 0,
   });
   const known = new Set(["Name", "Created At"]);
   let compared = 0;

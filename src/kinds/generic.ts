@@ -15,6 +15,8 @@ export interface KindEnvironment {
   gate(name: string): boolean;
   /** Seconds an event is kept; 0 for ever. */
   readonly eventTtlSeconds: number;
+  /** Milliseconds since the epoch. */
+  now(): number;
 }
 
 /** What a kind adds to the generic behaviour. */
@@ -86,11 +88,13 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   return {
     ...own,
     resetFields: (subresource) =>
-      subresource === "status"
-        ? resetByStatus
-        : subresource === "" || subresource === "finalize"
-          ? resetByMain
-          : undefined,
+      own.resetFields !== undefined
+        ? own.resetFields(subresource)
+        : subresource === "status"
+          ? resetByStatus
+          : subresource === "" || subresource === "finalize"
+            ? resetByMain
+            : undefined,
     ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
   };

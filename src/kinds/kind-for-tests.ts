@@ -33,7 +33,7 @@ export function kindUnderTest(
   const gates = options.gates ?? ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
   const [definition] = builtInDefinitions(
     known,
-    { domain, gate: (name) => gates.includes(name), eventTtlSeconds: 3600 },
+    { domain, gate: (name) => gates.includes(name), eventTtlSeconds: 3600, now: () => 1_700_000_000_000 },
     (facts) => facts.kubernetesGroup === of.group && facts.version === of.version && facts.kind === of.kind,
   );
   if (definition === undefined) throw new Error(`no kind ${of.kind}`);

@@ -119,6 +119,7 @@ for (const gates of [false, true]) {
     domain: kubernetesDomain,
     gate: () => gates,
     eventTtlSeconds: 60,
+    now: () => 0,
   });
   test(`hooks take whatever the schema allows, gates ${gates ? "on" : "off"}, seed ${seed}`, () => {
     for (const definition of definitions) {

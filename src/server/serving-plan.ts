@@ -9,6 +9,7 @@ import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
+import type { Clock } from "#std/clock.ts";
 import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 import { StartError } from "./start-error.ts";
@@ -23,7 +24,7 @@ export interface ServingPlan {
 }
 
 /** Throws `StartError` for options that cannot be. */
-export function planServing(options: ServerOptions, domain: ApiDomain): ServingPlan {
+export function planServing(options: ServerOptions, domain: ApiDomain, clock: Clock): ServingPlan {
   const tables = loadDefinitions(domain);
   const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
   const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
@@ -33,7 +34,7 @@ export function planServing(options: ServerOptions, domain: ApiDomain): ServingP
   const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
   const definitions = builtInDefinitions(
     tables,
-    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000) },
+    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000), now: () => clock.now() },
     (facts) => served.has(facts),
   );
   return { tables, gates, table: new ResourceTable(definitions, 1), tokens };

@@ -103,7 +103,7 @@ function readInputs(sources: CredentialSources): Inputs {
   const { options, folder } = sources;
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
-  const plan = planServing(options, apiDomain(options.apiDomain));
+  const plan = planServing(options, apiDomain(options.apiDomain), sources.clock);
   return { current: readServingCredentials(sources), plan, isMarked };
 }
 
