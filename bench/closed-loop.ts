@@ -27,26 +27,29 @@ export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Meas
   let started = 0;
   let before: Usage = usageOf(target.pid);
   let ownBefore = process.cpuUsage();
-  await Promise.all(
-    open.map(async (connection, worker) => {
-      while (performance.now() < deadline && count < operationsMax + warmup) {
-        const answer = await connection.request(loop.next(worker, count++));
-        if (answer.code >= 300)
-          throw new Error(`${target.name}: ${name}: ${answer.code} ${textOf(answer).slice(0, 300)}`);
-        if (started === 0 && count >= warmup) {
-          before = usageOf(target.pid);
-          ownBefore = process.cpuUsage();
-          started = performance.now();
-          count = 0;
-          deadline = started + seconds * 1000;
+  try {
+    await Promise.all(
+      open.map(async (connection, worker) => {
+        while (performance.now() < deadline && count < operationsMax + warmup) {
+          const answer = await connection.request(loop.next(worker, count++));
+          if (answer.code >= 300)
+            throw new Error(`${target.name}: ${name}: ${answer.code} ${textOf(answer).slice(0, 300)}`);
+          if (started === 0 && count >= warmup) {
+            before = usageOf(target.pid);
+            ownBefore = process.cpuUsage();
+            started = performance.now();
+            count = 0;
+            deadline = started + seconds * 1000;
+          }
         }
-      }
-    }),
-  );
+      }),
+    );
+  } finally {
+    for (const connection of open) connection.close();
+  }
   const elapsed = (performance.now() - started) / 1000;
   const after = usageOf(target.pid);
   const own = process.cpuUsage(ownBefore);
-  for (const connection of open) connection.close();
   return {
     name,
     rate: count / elapsed,

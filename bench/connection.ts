@@ -32,11 +32,14 @@ export function textOf({ body, isChunked }: Answer): string {
 }
 
 const headerEnd = Buffer.from("\r\n\r\n");
-const empty = Buffer.alloc(0);
+const lastChunk = "0\r\n\r\n";
 
 export class Connection {
   readonly #socket: TLSSocket;
-  #received: Buffer = empty;
+  /** What has arrived of the answer, and how much of it is needed: unknown before the headers are there. */
+  #parts: Buffer[] = [];
+  #size = 0;
+  #need: number | "chunks" | undefined;
   #resolve: ((answer: Answer) => void) | undefined;
   #reject: ((error: Error) => void) | undefined;
   #onChunk: ((chunk: Buffer) => void) | undefined;
@@ -86,31 +89,42 @@ export class Connection {
       this.#onChunk(data);
       return;
     }
-    const all = this.#received.length === 0 ? data : Buffer.concat([this.#received, data]);
-    const at = all.indexOf(headerEnd);
-    if (at < 0) {
-      this.#received = all;
-      return;
-    }
-    const head = all.toString("latin1", 0, at);
-    const length = /\r\ncontent-length: (\d+)/i.exec(head);
-    const start = at + headerEnd.length;
-    const need = length === null ? chunkedEnd(all, start) : start + Number(length[1]);
-    if (need < 0 || all.length < need) {
-      this.#received = all;
-      return;
-    }
-    this.#received = empty;
+    this.#parts.push(data);
+    this.#size += data.length;
+    this.#need ??= this.#needed();
+    if (this.#need === undefined || !this.#isComplete(this.#need, data)) return;
+    const all = joined(this.#parts);
+    const answer: Answer = {
+      code: Number(all.toString("latin1", 9, 12)),
+      body: all.subarray(all.indexOf(headerEnd) + headerEnd.length),
+      isChunked: this.#need === "chunks",
+    };
+    this.#parts = [];
+    this.#size = 0;
+    this.#need = undefined;
     const resolve = this.#resolve;
     this.#resolve = undefined;
-    resolve?.({ code: Number(head.slice(9, 12)), body: all.subarray(start, need), isChunked: length === null });
+    resolve?.(answer);
+  }
+
+  /** Bytes of the whole answer, by its headers. */
+  #needed(): number | "chunks" | undefined {
+    const all = joined(this.#parts);
+    const at = all.indexOf(headerEnd);
+    if (at < 0) return undefined;
+    const length = /\r\ncontent-length: (\d+)/i.exec(all.toString("latin1", 0, at));
+    return length === null ? "chunks" : at + headerEnd.length + Number(length[1]);
+  }
+
+  #isComplete(need: number | "chunks", last: Buffer): boolean {
+    if (need !== "chunks") return this.#size >= need;
+    const end = last.length >= lastChunk.length ? last : joined(this.#parts);
+    return end.toString("latin1", Math.max(0, end.length - lastChunk.length)) === lastChunk;
   }
 }
 
-/** End of a chunked body, or -1 while it is not all there. */
-function chunkedEnd(bytes: Buffer, start: number): number {
-  const end = bytes.length;
-  return end >= start + 5 && bytes.toString("latin1", end - 5, end) === "0\r\n\r\n" ? end : -1;
+function joined(parts: readonly Buffer[]): Buffer {
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }
 
 /** Bytes of a request. */
