@@ -36,6 +36,14 @@ const props: JsonSchemaProps = {
           "x-kubernetes-embedded-resource": true,
           "x-kubernetes-preserve-unknown-fields": true,
         },
+        byName: {
+          type: "object",
+          additionalProperties: {
+            type: "object",
+            "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true,
+          },
+        },
       },
     },
   },
@@ -136,10 +144,31 @@ test("metadata of embedded objects too, and their unknown fields are told", () =
   );
 });
 
+test("embedded objects below keys of maps are named by their key, and shown as Go shows them [FV-04]", () => {
+  const { warnings } = decode(body(',"spec":{"byName":{"k":{"apiVersion":"v1","kind":"X","metadata":{"odd":1}}}}'));
+  assert.deepEqual(warnings, ['unknown field "spec.byName[k].metadata.odd"']);
+  const cannot = '400 Widget in version "v1" cannot be handled as a Widget: ';
+  assert.equal(
+    refused(() => decode(body(',"spec":{"byName":{"k":{"kind":1}}}'))),
+    `${cannot}spec.byName[k].kind: Invalid value: 1: must be a string`,
+  );
+  assert.equal(
+    refused(() => decode(body(',"spec":{"template":{"metadata":{"labels":{"a":1}}}}'))),
+    `${cannot}spec.template.metadata: Invalid value: map[string]interface {}{"labels":map[string]interface {}{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`,
+  );
+});
+
 test("numbers are what an untyped reader makes of them, whole ones of 64 bits exactly [EXPR-46]", () => {
   const { object } = decode(body(',"spec":{"n":9223372036854775807}'));
   assert.match(JSON.stringify(object), /"n":9223372036854775807/);
   assert.match(JSON.stringify(decode(body(',"spec":{"n":1e3}')).object), /"n":1000[,}]/);
+});
+
+test("a number that no double holds is refused, not stored as null [ERR-02]", () => {
+  assert.equal(
+    refused(() => decode(body(',"spec":{"template":{"n":1E400}}'))),
+    '400 Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number 1E400 into Go value of type float64',
+  );
 });
 
 test("YAML is read alike", () => {

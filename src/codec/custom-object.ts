@@ -10,8 +10,9 @@ import { badRequest, invalid } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, withRawNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
-import { applyDefaults, prune, type StructuralSchema } from "#schema/structural.ts";
+import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { atOnce, type Steps } from "#std/turn.ts";
 import {
   cannotHandle,
   type DecodedObject,
@@ -44,19 +45,24 @@ export interface CustomBody {
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
-export function decodeCustom(body: CustomBody): DecodedObject {
+export const decodeCustom = (body: CustomBody): DecodedObject => atOnce(decodeCustomSteps(body));
+
+/** The same in steps, for bodies that are large. */
+export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
   const { gvk, fieldValidation } = body;
   let value: unknown;
   let problems: readonly string[] = [];
+  let hasRawNumbers = false;
   try {
     const read = readValue({ ...body, schema: body.type.metadata });
-    value = read.hasRawNumbers ? plainNumbers(read.value) : read.value;
+    ({ value, hasRawNumbers } = read);
     const said = saidType(value);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${read.text()}'`);
     if (said.apiVersion !== "" && parseApiVersion(said.apiVersion) === undefined) {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
     }
     checkType(said, value as Json, gvk); // an object: it has a kind
+    yield;
     if (fieldValidation !== "Ignore") {
       const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
       problems = hasDoubles
@@ -68,7 +74,9 @@ export function decodeCustom(body: CustomBody): DecodedObject {
     throw error;
   }
   try {
-    const shaped = shape(value as Json, body.type, gvk, fieldValidation !== "Ignore");
+    yield;
+    const plain = hasRawNumbers ? plainNumbers(value) : value;
+    const shaped = yield* shape(plain as Json, body.type, gvk, fieldValidation !== "Ignore"); // an object: it has a kind
     problems = [...problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     const warnings = fieldValidation === "Warn" ? problems : [];
@@ -118,7 +126,10 @@ export interface PatchedCustom {
 }
 
 /** The object a patch made. Throws `invalid` when it does not fit its type. */
-export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
+export const decodePatchedCustom = (patched: PatchedCustom): PatchedObject => atOnce(decodePatchedCustomSteps(patched));
+
+/** The same in steps, for objects that are large. */
+export function* decodePatchedCustomSteps(patched: PatchedCustom): Steps<PatchedObject> {
   const { gvk, fieldValidation } = patched;
   const value = withRawNumbers(patched.value);
   try {
@@ -131,7 +142,8 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
       const { group = "" } = parseApiVersion(said.apiVersion) ?? {};
       throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, { ...gvk, group });
     }
-    const shaped = shape(json, patched.type, gvk, fieldValidation !== "Ignore");
+    yield;
+    const shaped = yield* shape(json, patched.type, gvk, fieldValidation !== "Ignore");
     const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     return { object: shaped.object, warnings: problems, hasEmptyLists: false };
@@ -148,17 +160,19 @@ interface Shaped {
 }
 
 /** A value that says the right type, as an object of its kind. `track` says whether what is dropped matters. */
-function shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: boolean): Shaped {
+function* shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: boolean): Steps<Shaped> {
   const { structural } = type;
   const unknown: string[] = [];
   const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
   const pruned = prune(value, structural, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
+  yield;
   const embedded: string[] = [];
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, "")
     : pruned.value;
-  unknown.push(...embedded.sort());
+  for (const path of embedded.sort()) unknown.push(path);
+  yield;
   const {
     kind: _kind,
     apiVersion: _apiVersion,
@@ -197,12 +211,14 @@ export function coerceEmbedded(
   }
   let next = value as Json; // an object that is no list
   for (const key of Object.keys(next)) {
-    const at = path === "" ? key : `${path}.${key}`;
+    const declared = schema.fields?.get(key)?.schema;
+    const isMapKey = declared === undefined && schema.items !== undefined;
+    const at = isMapKey ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
     const old = next[key];
-    let changed = coerceEmbedded(old, schema.fields?.get(key)?.schema ?? schema.items, metadata, unknown, at);
+    let changed = coerceEmbedded(old, declared ?? schema.items, metadata, unknown, at);
     if (schema.embeddedResource === true) {
       if ((key === "apiVersion" || key === "kind") && typeof old !== "string") {
-        throw new DecodeError(`${at}: Invalid value: ${sortedJson(old)}: must be a string`);
+        throw new DecodeError(`${at}: Invalid value: ${showValue(old)}: must be a string`);
       }
       if (key === "metadata") changed = embeddedMetadata(old, metadata, unknown, at);
     }
@@ -219,7 +235,7 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
     return creationTimestamp === undefined || creationTimestamp === null ? rest : { creationTimestamp, ...rest };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw new DecodeError(`${path}: Invalid value: ${sortedJson(value)}: ${error.message}`, { cause: error });
+    throw new DecodeError(`${path}: Invalid value: ${showValue(value)}: ${error.message}`, { cause: error });
   }
 }
 

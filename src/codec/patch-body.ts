@@ -121,8 +121,8 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
-/** Most of the patched object that an error shows. */
-const shownLengthMax = 1024;
+/** Upstream shows the patched object whole, however large; nobody reads more of it than this. */
+const shownLengthMax = 64 * 1024;
 
 export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");

@@ -2,6 +2,7 @@
  * Numbers of a JSON text that a JavaScript number would change (`9007199254740993`, `1.0`, `1e400`). `decodeJson` keeps
  * them as `JSON.rawJSON` objects, which `JSON.stringify` writes as they were.
  */
+import { DecodeError } from "./decode-error.ts";
 
 export interface RawNumber {
   /** The literal. */
@@ -46,12 +47,19 @@ export function countKeys(value: unknown): number {
 const isInt64 = (literal: string): boolean =>
   /^-?[0-9]{1,19}$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
 
+/** The nearest double. Throws `DecodeError` when there is none but infinity, which JSON cannot say. */
+function nearest(literal: string): number {
+  const value = Number(literal);
+  if (Number.isFinite(value)) return value;
+  throw new DecodeError(`json: cannot unmarshal number ${literal} into Go value of type float64`);
+}
+
 /**
  * `value` as the folder `apply` computes with it: raw numbers become `bigint` where they are whole and of 64 bits, else
- * the nearest double. Shares what has no raw number inside.
+ * the nearest double. Shares what has no raw number inside. Throws `DecodeError` for what no double holds.
  */
 export const withBigInts = (value: unknown): unknown =>
-  mapNumbers(value, (raw) => (isInt64(raw) ? simplest(BigInt(raw)) : Number(raw)));
+  mapNumbers(value, (raw) => (isInt64(raw) ? simplest(BigInt(raw)) : nearest(raw)));
 
 const simplest = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
 
@@ -67,7 +75,7 @@ export function withRawNumbers(value: unknown): unknown {
  */
 export const plainNumbers = (value: unknown): unknown =>
   mapNumbers(value, (raw) => {
-    if (!isInt64(raw)) return Number(raw);
+    if (!isInt64(raw)) return nearest(raw);
     return Number.isSafeInteger(Number(raw)) ? Number(raw) : undefined;
   });
 

@@ -27,6 +27,7 @@ export {
 } from "./structural/check.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
+export { showValue } from "./structural/json-value.ts";
 
 export type { Pruned, PruneOptions } from "./structural/prune.ts";
 

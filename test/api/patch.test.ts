@@ -241,3 +241,19 @@ inBothDomains("that an object is missing is said before anything about the patch
     (await api.patch(`${configMaps}/none`, "{", type)).refused(404, "NotFound");
   }
 });
+
+inBothDomains("a patch with a number that no double holds is refused [PATCH-07] [ERR-02]", async (api) => {
+  const path = await one(api);
+  for (const [body, type] of [
+    ['{"metadata":{"annotations":{"n":1E400}}}', patchTypes.merge],
+    ['[{"op":"add","path":"/data/n","value":1E400}]', patchTypes.json],
+  ] as const) {
+    (await api.patch(path, body, type)).refused(400, "BadRequest");
+  }
+});
+
+inBothDomains("a patched object that fits no type is shown whole [PATCH-07]", async (api) => {
+  const path = await one(api, {}, { long: "x".repeat(3000), k: "v" });
+  const wrong = /x{3000}.*cannot unmarshal array into Go struct field ConfigMap\.data/;
+  (await api.patch(path, { data: { k: [] } })).refused(422, "Invalid", wrong);
+});
