@@ -1,7 +1,7 @@
 /** Conflicts of an apply: which fields of other managers it would change, and how clients are told. */
 import { goQuote } from "#meta/field-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
-import { childrenOf, compareText, contentOf, type FieldPath, type FieldSet, isMemberNode } from "./field-set.ts";
+import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
 import { isArray, isObject } from "./json-value.ts";
 import type { Owner } from "./owners.ts";
 
@@ -31,8 +31,7 @@ export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport 
   for (const { owner, fields } of sorted) {
     const who = nameOf(owner);
     lines.push(`conflicts with ${who}:`);
-    for (const path of membersFirst(fields, [])) {
-      const field = path.map(elementText).join("");
+    for (const field of membersFirst(fields, "")) {
       causes.push({ message: `conflict with ${who}`, field });
       lines.push(`- ${field}`);
     }
@@ -50,11 +49,13 @@ function nameOf({ manager, subresource, isApplier, apiVersion }: Owner): string 
   return `${goQuote(manager)}${of}${isApplier ? "" : ` using ${apiVersion}`}`;
 }
 
-/** Paths of a set, of every node its own members before what lies below them. */
-function* membersFirst(node: FieldSet, above: FieldPath): Generator<FieldPath> {
+/** Paths of a set as texts, of every node its own members before what lies below them. `above` is the text so far. */
+function* membersFirst(node: FieldSet, above: string): Generator<string> {
   const children = childrenOf(node);
-  for (const element of children) if (isMemberNode(node[element]!)) yield [...above, element];
-  for (const element of children) yield* membersFirst(node[element]!, [...above, element]);
+  if (children.length === 0) return;
+  const texts = children.map((element) => above + elementText(element));
+  for (let i = 0; i < texts.length; i++) if (isMemberNode(node[children[i]!]!)) yield texts[i]!;
+  for (let i = 0; i < texts.length; i++) yield* membersFirst(node[children[i]!]!, texts[i]!);
 }
 
 /** A path element in the words of errors: `.name`, `[name="x"]`, `[="x"]`, `[3]`. */

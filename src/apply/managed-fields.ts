@@ -5,6 +5,7 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
+import { atOnce, type Steps } from "#std/turn.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
@@ -72,7 +73,11 @@ export function managerName(fieldManager: string, userAgent: string): string {
  * - One empty entry clears ownership; the writer then owns what this write changes.
  * - An object without owners gains none by updates.
  */
-export function updateManagedFields(update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined {
+export const updateManagedFields = (update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined =>
+  atOnce(updateSteps(update));
+
+/** The same in steps, for objects that are large. */
+export function* updateSteps(update: FieldUpdate): Steps<readonly ManagedFieldsEntry[] | undefined> {
   const { old, next, subresource } = update;
   const oldList = old?.metadata?.managedFields;
   const given = subresource === "" ? next.metadata?.managedFields : undefined;
@@ -92,8 +97,11 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
 
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
+  yield;
   const changes = changesWithout(update.resetFields, schema, old, next);
+  yield;
   const kept = takeChanged(update, schema, changes, served(update, owners));
+  yield;
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeOwners(fold(kept), list);

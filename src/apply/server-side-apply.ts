@@ -7,6 +7,7 @@
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
+import { atOnce, type Steps } from "#std/turn.ts";
 import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
 import {
   difference,
@@ -89,20 +90,25 @@ const neverOwned: FieldSet = fieldSetOf([
 ]);
 
 /** Applies; conflicts are an answer, not an error. */
-export function applyFields(apply: FieldApply): AppliedResult {
+export const applyFields = (apply: FieldApply): AppliedResult => atOnce(applySteps(apply));
+
+/** The same in steps, for objects that are large. */
+export function* applySteps(apply: FieldApply): Steps<AppliedResult> {
   const schema = apply.schemaFor(apply.apiVersion);
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
   const { live, lastAppliedAnnotation: annotation } = apply;
   const present: OwnedObject = live ?? zeroOf(schema);
   const owners = ownersBefore(apply, present);
-  let outcome = merge(apply, schema, present, owners, apply.force);
+  yield;
+  let outcome = yield* merge(apply, schema, present, owners, apply.force);
   if (!outcome.ok && apply.manager === kubectlManager) {
     const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
     if (allowed !== undefined) {
       const left = conflictsOutside(outcome.conflicts, allowed);
-      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, owners, true);
+      outcome = left.length > 0 ? { ok: false, conflicts: left } : yield* merge(apply, schema, present, owners, true);
     }
   }
+  yield;
   if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
   let { object } = outcome;
   const changed = object !== present || live === undefined;
@@ -140,26 +146,29 @@ type Outcome =
   | { readonly ok: false; readonly conflicts: readonly Conflict[] }
   | { readonly ok: true; readonly object: OwnedObject; readonly owners: Owner[] };
 
-function merge(
+function* merge(
   apply: FieldApply,
   schema: Schema,
   present: OwnedObject,
   before: readonly Owner[],
   force: boolean,
-): Outcome {
+): Steps<Outcome> {
   const { applied, apiVersion, subresource, manager } = apply;
   const id = identify(manager, true, apiVersion, subresource);
   const last = before.find((owner) => owner.id === id);
   const named = fieldsOfApplied(apply, schema);
   const set = markReconciled(schema, difference(named, neverOwned));
+  yield;
   const others = before.filter((owner) => owner !== last);
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-  const object = prune(apply, schema, merged, named, last, others);
+  yield;
+  const object = yield* prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
   const owners: Owner[] = [];
   if (isSame) owners.push(...others);
   else {
-    const conflicts = takeOver(apply, schema, present, object, others, owners);
+    yield;
+    const conflicts = yield* takeOver(apply, schema, present, object, others, owners);
     if (conflicts.length > 0 && !force) return { ok: false, conflicts };
   }
   if (!isEmptySet(set)) {
@@ -177,14 +186,14 @@ function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
 }
 
 /** What the other owners keep goes into `kept`; the answer is what they would lose by force. */
-function takeOver(
+function* takeOver(
   apply: FieldApply,
   schema: Schema,
   present: OwnedObject,
   object: OwnedObject,
   others: readonly Owner[],
   kept: Owner[],
-): Conflict[] {
+): Steps<Conflict[]> {
   const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
   const conflicts: Conflict[] = [];
   for (const owner of others) {
@@ -193,6 +202,7 @@ function takeOver(
       const { added, modified, removed } = changesFor(apply, schema, present, object, owner.apiVersion);
       changes = { taken: union(modified, added), removed };
       byVersion.set(owner.apiVersion, changes);
+      yield;
     }
     const fields = intersection(owner.set, changes.taken);
     if (!isEmptySet(fields)) conflicts.push({ owner, fields });
@@ -234,14 +244,14 @@ const convert = (apply: FieldApply, object: OwnedObject, from: string, to: strin
  * Without what the applier owned last time, does not apply now, and nobody else owns. Structs go with the last of their
  * fields, items of lists with their keys. `set` is all that is applied.
  */
-function prune(
+function* prune(
   apply: FieldApply,
   schema: Schema,
   merged: OwnedObject,
   set: FieldSet,
   last: Owner | undefined,
   others: readonly Owner[],
-): OwnedObject {
+): Steps<OwnedObject> {
   if (last === undefined) return merged;
   // Whoever still applies all of it takes nothing away; what lies above is applied with it.
   if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
@@ -258,6 +268,7 @@ function prune(
   const start = inVersion(apply, schema, merged, last.apiVersion);
   const startFields = fieldsWithStructs(start.schema, start.object);
   const lastFields = withStructs(start.schema, last.set);
+  yield;
   let pruned = without(start.schema, start.object, lastFields);
   let whole = start.object;
   let at = last.apiVersion;
@@ -266,15 +277,19 @@ function prune(
     whole = convert(apply, whole, at, apiVersion);
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
+    yield;
     const left = fieldsWithStructs(here, pruned);
+    yield;
     // What has another value now was filled in by the conversion, in the place of what went.
     const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
     const kept = union(own, withStructs(here, unionAll(sets)));
+    yield;
     const isStart = whole === start.object && here === start.schema;
     const all = isStart ? startFields : fieldsWithStructs(here, whole);
     pruned = without(here, whole, difference(all, kept));
   }
   pruned = convert(apply, pruned, at, last.apiVersion);
+  yield;
   const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
   const result = without(start.schema, start.object, intersection(gone, lastFields));
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);

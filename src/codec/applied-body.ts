@@ -11,6 +11,7 @@ import { countKeys, plainNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
+import { atOnce, type Steps } from "#std/turn.ts";
 import { coerceEmbedded, type CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, kindOf, withType } from "./object.ts";
@@ -28,9 +29,13 @@ export interface AppliedBody {
 const openBrace = 0x7b;
 
 /** Decodes a configuration. Throws `badRequest`. */
-export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody {
+export const decodeApplied = (bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody =>
+  atOnce(decodeAppliedSteps(bytes, fieldValidation));
+
+/** The same in steps, for bodies that are large. */
+export function* decodeAppliedSteps(bytes: Uint8Array, fieldValidation: FieldValidation): Steps<AppliedBody> {
   try {
-    const { value, duplicates } = readText(bytes, fieldValidation !== "Ignore");
+    const { value, duplicates } = yield* readText(bytes, fieldValidation !== "Ignore");
     if (value !== null && kindOf(value) !== "object") {
       throw new DecodeError(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`,
@@ -47,11 +52,15 @@ export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidatio
   }
 }
 
-function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown; duplicates: readonly string[] } {
-  const json = bytes[0] === openBrace ? readJson(bytes, wantsDuplicates) : undefined;
+function* readText(
+  bytes: Uint8Array,
+  wantsDuplicates: boolean,
+): Steps<{ value: unknown; duplicates: readonly string[] }> {
+  const json = bytes[0] === openBrace ? yield* readJson(bytes, wantsDuplicates) : undefined;
   if (json !== undefined) return { value: json.value, duplicates: [] };
   try {
     const { value, duplicates } = decodeYaml(bytes);
+    yield;
     return { value: plainNumbers(value), duplicates };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -60,11 +69,12 @@ function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown
 }
 
 /** `undefined` for what is no JSON or has double keys, of which the YAML decoder knows the lines. */
-function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value: unknown } | undefined {
+function* readJson(bytes: Uint8Array, wantsDuplicates: boolean): Steps<{ readonly value: unknown } | undefined> {
   try {
-    const { value, keys } = decodeJson(bytes);
+    const { value, keys, hasRawNumbers } = decodeJson(bytes);
+    yield;
     if (wantsDuplicates && keys !== countKeys(value)) return undefined;
-    return { value: plainNumbers(value) };
+    return { value: hasRawNumbers ? plainNumbers(value) : value };
   } catch (error) {
     if (error instanceof DecodeError) return undefined;
     throw error;
@@ -83,11 +93,14 @@ export interface MergedValue {
 }
 
 /** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
-export function decodeMerged(merged: MergedValue): { readonly object: ApiObject; readonly hasEmptyLists: boolean } {
+export function* decodeMergedSteps(
+  merged: MergedValue,
+): Steps<{ readonly object: ApiObject; readonly hasEmptyLists: boolean }> {
   const { value, gvk, schema, custom } = merged;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   try {
-    if (custom !== undefined) return { object: mergedCustom(value, gvk, custom, findings), hasEmptyLists: false };
+    if (custom !== undefined)
+      return { object: yield* mergedCustom(value, gvk, custom, findings), hasEmptyLists: false };
     if (schema === undefined) throw new Error("a merged value needs a schema");
     const object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
     return {
@@ -102,13 +115,14 @@ export function decodeMerged(merged: MergedValue): { readonly object: ApiObject;
 }
 
 /** Nulls stay: unlike a body that is read, a merged object is validated with what it holds. */
-function mergedCustom(
+function* mergedCustom(
   value: MergedValue["value"],
   gvk: GroupVersionKind,
   type: CustomType,
   findings: Findings,
-): ApiObject {
+): Steps<ApiObject> {
   const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
+  yield;
   const { structural } = type;
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")

@@ -10,6 +10,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { atOnce, type Steps } from "#std/turn.ts";
 import { decodeProtobuf } from "./protobuf.ts";
 import { decodeJson } from "./json.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
@@ -52,7 +53,10 @@ export interface DecodedObject {
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
-export function decodeObject(body: ObjectBody): DecodedObject {
+export const decodeObject = (body: ObjectBody): DecodedObject => atOnce(decodeObjectSteps(body));
+
+/** The same in steps, for bodies that are large. */
+export function* decodeObjectSteps(body: ObjectBody): Steps<DecodedObject> {
   const { gvk } = body;
   let read: ReadValue;
   let actual: GroupVersionKind;
@@ -63,6 +67,7 @@ export function decodeObject(body: ObjectBody): DecodedObject {
     if (error instanceof DecodeError) throw unrecognized(body, error);
     throw error;
   }
+  yield;
   try {
     checkKind(body, actual, () => Buffer.from(body.bytes).toString());
     return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);

@@ -3,12 +3,13 @@
  * object that is not there created. What comes out goes the way of every other patched object.
  */
 import { checkApplied } from "#apply/check-applied.ts";
-import { applyFields } from "#apply/server-side-apply.ts";
-import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
+import { applySteps } from "#apply/server-side-apply.ts";
+import { type AppliedBody, decodeAppliedSteps, decodeMergedSteps } from "#codec/applied-body.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
+import { largeBytes, paced, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
@@ -31,22 +32,24 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
   let body: AppliedBody | undefined;
+  function* next(current: ApiObject | undefined): Steps<Written> {
+    // Read late: what is missing is the first thing a client hears of.
+    body ??= yield* readConfiguration(scope, bytes, options);
+    return yield* apply(scope, options, current, body);
+  }
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: scope.subresource === "",
     uidIsPrecondition: false,
-    next(current) {
-      // Read late: what is missing is the first thing a client hears of.
-      body ??= readConfiguration(scope, bytes, options);
-      return apply(scope, options, current, body);
-    },
+    isLarge: bytes.length > largeBytes,
+    next: (current, isLarge) => paced(next(current), isLarge),
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }
 
 /** The configuration, which fits its type. Throws `badRequest`. */
-function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): AppliedBody {
+function* readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): Steps<AppliedBody> {
   const { definition } = scope;
-  const body = decodeApplied(bytes, options.fieldValidation);
+  const body = yield* decodeAppliedSteps(bytes, options.fieldValidation);
   const { value } = body;
   const { apiVersion, kind, metadata } = value;
   const isText = typeof kind === "string" && typeof apiVersion === "string";
@@ -56,10 +59,12 @@ function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): 
   if (Array.isArray((metadata as { readonly managedFields?: unknown } | null | undefined)?.managedFields)) {
     throw badRequest("metadata.managedFields must be nil");
   }
+  yield;
   const problem = checkApplied(definition.schema, value);
   if (problem !== undefined) {
     throw badRequest(`failed to create typed patch object (${placeText(value)}; ${typeOf(scope)}): ${problem}`);
   }
+  yield;
   return body;
 }
 
@@ -78,9 +83,14 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
-function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefined, body: AppliedBody): Written {
+function* apply(
+  scope: Scope,
+  options: WriteOptions,
+  current: ApiObject | undefined,
+  body: AppliedBody,
+): Steps<Written> {
   const { definition, subresource, parts } = scope;
-  const result = applyFields({
+  const result = yield* applySteps({
     ...objectVersions(scope),
     live: current,
     applied: body.value,
@@ -98,9 +108,10 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
       causes.map((cause) => ({ reason: "FieldManagerConflict", ...cause })),
     );
   }
+  yield;
   const written =
     result.changed || current === undefined
-      ? decoded(scope, result.object)
+      ? yield* decoded(scope, result.object)
       : { object: result.object as ApiObject, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -112,14 +123,15 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
+  yield;
   const isSame = current !== undefined && sameButTimes(object, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
 
 /** The merged object as one of its kind, defaults filled in. */
-function decoded(scope: Scope, merged: Readonly<Record<string, unknown>>): Written {
+function* decoded(scope: Scope, merged: Readonly<Record<string, unknown>>): Steps<Written> {
   const { definition } = scope;
-  const { object, hasEmptyLists } = decodeMerged({
+  const { object, hasEmptyLists } = yield* decodeMergedSteps({
     value: merged,
     gvk: definition,
     ...(definition.custom === undefined ? { schema: definition.schema } : { custom: definition.custom }),

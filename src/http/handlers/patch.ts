@@ -6,7 +6,7 @@ import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
-import { decodePatchedCustom } from "#codec/custom-object.ts";
+import { decodePatchedCustomSteps } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -20,6 +20,7 @@ import {
   unsupportedMediaType,
 } from "#meta/status-error.ts";
 import { withBigInts } from "#schema/raw-number.ts";
+import { largeBytes, paced, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
@@ -54,15 +55,18 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
   let patch: Patch | undefined;
+  function* next(current: ApiObject | undefined): Steps<Written> {
+    // Read late: a missing object is the first thing a client hears of.
+    patch ??= readPatch(scope, type, bytes, options);
+    yield;
+    // The present object is always given: patches other than apply do not create.
+    return yield* patched(scope, options, current!, patch);
+  }
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
     uidIsPrecondition: false,
-    next(current) {
-      // Read late: a missing object is the first thing a client hears of.
-      patch ??= readPatch(scope, type, bytes, options);
-      // The present object is always given: patches other than apply do not create.
-      return patched(scope, options, current!, patch);
-    },
+    isLarge: bytes.length > largeBytes,
+    next: (current, isLarge) => paced(next(current), isLarge),
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
 }
@@ -89,7 +93,7 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
   }
 }
 
-function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Written {
+function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Steps<Written> {
   const { definition, context } = scope;
   let value: unknown;
   try {
@@ -99,13 +103,15 @@ function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch:
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
+  yield;
   const { fieldValidation } = options;
   const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
   const { custom } = definition;
   const { object, warnings, hasEmptyLists } =
     custom === undefined
       ? decodePatched({ ...result, schema: definition.schema })
-      : decodePatchedCustom({ ...result, type: custom });
+      : yield* decodePatchedCustomSteps({ ...result, type: custom });
+  yield;
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
   return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };

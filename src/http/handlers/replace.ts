@@ -8,10 +8,11 @@ import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import { andThen, type Soon } from "#std/soon.ts";
+import { largeBytes, paced, turn } from "#std/turn.ts";
 import { attributesOf } from "../filters/authorize.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, withOwnership, type Written } from "../write-steps.ts";
+import { admissionAttributes, ownershipSteps, type Written } from "../write-steps.ts";
 
 export async function replaceObject(
   scope: Scope,
@@ -20,8 +21,10 @@ export async function replaceObject(
   write: {
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
+    /** The body is so large that others are to have turns meanwhile. A large present object is reason enough, too. */
+    readonly isLarge: boolean;
     /** The new object, given the present one. */
-    next(current: ApiObject | undefined): Written;
+    next(current: ApiObject | undefined, isLarge: boolean): Soon<Written>;
   },
 ): Promise<Stored & { readonly created: boolean }> {
   const { parts, store, name } = scope;
@@ -33,20 +36,27 @@ export async function replaceObject(
       dryRun: options.dryRun,
       name,
     });
-  return (scope.writes ?? store).update(scope.namespace, name, attributes, {
+  const isLarge = write.isLarge || (store.peek(scope.namespace, name)?.value.length ?? 0) > largeBytes;
+  const paused = (next: () => Soon<void>): Soon<void> => (isLarge ? turn().then(next) : next());
+  const stored = await (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,
     uidIsPrecondition: write.uidIsPrecondition,
-    transform(current) {
-      const next = withOwnership(scope, current, write.next(current), options);
-      const admitted = parts.admission.admit(about(next, current));
-      if (admitted instanceof Promise) return admitted.then((object) => object ?? next);
-      return admitted ?? next;
-    },
+    transform: (current) =>
+      andThen(write.next(current, isLarge), (written) =>
+        andThen(paced(ownershipSteps(scope, current, written, options), isLarge), (next) => {
+          const admitted = andThen(parts.admission.admit(about(next, current)), (object) => object ?? next);
+          return isLarge ? turn().then(() => admitted) : admitted;
+        }),
+      ),
     validate: (object, old) =>
-      old === undefined
-        ? andThen(checkCreateAllowed(scope), () => parts.admission.validate(about(object, old)))
-        : parts.admission.validate(about(object, old)),
+      paused(() =>
+        old === undefined
+          ? andThen(checkCreateAllowed(scope), () => parts.admission.validate(about(object, old)))
+          : parts.admission.validate(about(object, old)),
+      ),
   });
+  if (isLarge) await turn();
+  return stored;
 }
 
 /** Who creates by another verb must be allowed to create. */
