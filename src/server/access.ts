@@ -1,14 +1,18 @@
 /** Who a server knows and what they may do, opened together: both read files that may change and objects that do. */
 import type { Authenticator } from "#authn/authenticator.ts";
+import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
-import { serverAuthenticator } from "./authenticators.ts";
+import { serverAuthenticators } from "./authenticators.ts";
 import { serverAuthorizer } from "./authorizers.ts";
 import type { Lookups } from "./lookups.ts";
 
 export interface Access {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  /** Every kind of bearer token, for reviews of tokens. */
+  readonly tokens: TokenAuthenticator;
   /** Stops watching files and asking others. */
   close(): void;
 }
@@ -17,10 +21,12 @@ export interface AccessConfig extends AssembleConfig {
   /** Of the controllers in this process. */
   readonly loopbackToken: string;
   readonly lookups: Lookups;
+  /** Of the server itself; there before the first request. */
+  readonly client: () => RestClient;
 }
 
 export function openAccess(config: AccessConfig): Access {
-  const authenticator = serverAuthenticator(config);
+  const { authenticator, tokens, close } = serverAuthenticators(config);
   const authorizer = serverAuthorizer(config.domain);
-  return { authenticator, authorizer, close: () => undefined };
+  return { authenticator, authorizer, tokens, close };
 }

@@ -1,21 +1,53 @@
 /** What a POST does where nothing is stored, by resource. */
+import { selfSubjectReview } from "#authn/self-subject-review.ts";
+import { tokenRequest } from "#authn/token-request.ts";
+import { tokenReview } from "#authn/token-review.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { withMembers } from "#registry/with-members.ts";
 import type { Access } from "./access.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import type { Lookups } from "./lookups.ts";
 
 /** Actions by Kubernetes' name of the resource (`serviceaccounts`, `tokenreviews.authentication.k8s.io`), then by subresource. */
 export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>;
 
-export interface ActionParts {
-  readonly domain: ApiDomain;
+export interface ActionParts extends AssembleConfig {
   readonly access: Access;
+  readonly lookups: Lookups;
 }
 
 /** `parts` are complete before the first request. */
-export function serverActions(_parts: () => ActionParts): Actions {
-  return {};
+export function serverActions(parts: () => ActionParts): Actions {
+  return {
+    serviceaccounts: { token: later(() => requestToken(parts())) },
+    "selfsubjectreviews.authentication.k8s.io": { "": later(() => selfSubjectReview(parts().clock)) },
+    "tokenreviews.authentication.k8s.io": {
+      "": later(() => tokenReview(parts().access.tokens, parts().issuer.audiences)),
+    },
+  };
+}
+
+/** An action that is made when it is first asked for. */
+function later(make: () => Action): Action {
+  let action: Action | undefined;
+  return (request) => (action ??= make())(request);
+}
+
+function requestToken({ options, plan, domain, clock, random, issuer, lookups }: ActionParts): Action {
+  return tokenRequest({
+    domain,
+    clock,
+    random,
+    find: lookups.get.bind(lookups),
+    issuer: issuer.issuers[0],
+    audiences: issuer.audiences,
+    lifetimeSecondsMax: Math.floor(options.serviceAccountMaxTokenExpirationMs / 1000),
+    extendsLifetime: options.serviceAccountExtendTokenExpiration,
+    bindsNodes: plan.gates.isOn("ServiceAccountTokenNodeBinding"),
+    sign: (claims) => issuer.sign(claims),
+  });
 }
 
 /** Gives definitions their actions; leaves others alone. */

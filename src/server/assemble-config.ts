@@ -11,6 +11,7 @@ import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
+import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
 import type { ServingPlan } from "./serving-plan.ts";
 
 export interface AssembleConfig {
@@ -29,6 +30,9 @@ export interface AssembleConfig {
   readonly endpoints: Endpoints;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
+  readonly issuer: ServiceAccountIssuer;
+  /** Where clients on this machine reach the server. */
+  readonly url: string;
   /** PEM. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
 }

@@ -41,6 +41,7 @@ import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
 import { startControllers } from "./controllers.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
+import { issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
 
 /** Most bytes of a request body. */
@@ -51,7 +52,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { tables, gates } = config.plan;
   const withStatuses = withComponentStatuses(() => backend.failure?.message);
   const withPosts = withActions(
-    serverActions(() => ({ domain, access })),
+    serverActions(() => ({ ...config, access, lookups })),
     domain,
   );
   const builtIn = new ResourceTable(
@@ -77,7 +78,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const lookups = storeLookups(builtIn, stores, domain.rename);
   const loopbackToken = random.bytes(32).toString("base64url");
-  const access = openAccess({ ...config, loopbackToken, lookups });
+  const access = openAccess({ ...config, loopbackToken, lookups, client: () => client });
   const { authenticator, authorizer } = access;
   const admission = serverAdmission({
     domain,
@@ -91,6 +92,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     return gv === undefined ? undefined : table().findKind(gv.group, gv.version, of.kind);
   };
 
+  const documents = issuerDocuments(config.issuer, options, config.url);
+  if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
   const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
   const publisher = createPublisher({ domain, tables, definitions: () => table().definitions });
   const parts: HandlerParts = {
@@ -118,7 +121,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     stores,
     table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
-    other: (request) => config.endpoints(request) ?? publisher.reply(request),
+    other: (request) => config.endpoints(request) ?? documents.reply(request) ?? publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
   });
 

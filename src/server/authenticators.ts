@@ -1,19 +1,76 @@
-/** Who a server knows: its own tokens, client certificates, the token file; others are anonymous or refused. */
+/**
+ * Who a server knows: its own tokens, the token file, service accounts, bootstrap tokens, and those others vouch for;
+ * the rest is anonymous or refused. Order: upstream's.
+ */
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
-import { bearerToken } from "#authn/bearer-token.ts";
-import { clientCertificate } from "#authn/client-certificate.ts";
+import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "#authn/bearer-token.ts";
+import { bootstrapTokens } from "#authn/bootstrap-token.ts";
+import { serviceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { AccessConfig } from "./access.ts";
+import { externalAuthenticators } from "./external-authenticators.ts";
 
-export function serverAuthenticator(config: AccessConfig): Authenticator {
-  const { options, domain, clock, log } = config;
+export interface ServerAuthenticators {
+  /** Of requests. */
+  readonly authenticator: Authenticator;
+  /** Every kind of bearer token, for reviews of tokens. */
+  readonly tokens: TokenAuthenticator;
+  close(): void;
+}
+
+export function serverAuthenticators(config: AccessConfig): ServerAuthenticators {
+  const { options, domain, clock, log, issuer } = config;
   const own = readTokenFile(
     `${config.adminToken},admin,,"system:masters"\n${config.loopbackToken},system:apiserver,,"system:masters"\n`,
     "the server's own tokens",
   );
   const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
-  const inner = union([clientCertificate({ domain, clock }), bearerToken([own, ...given])]);
-  const known = withAuthenticatedGroup(inner);
-  return options.anonymousAuth ? orAnonymous(known) : known;
+  const find = config.lookups.get.bind(config.lookups);
+  const accounts = serviceAccountTokens({
+    domain,
+    clock,
+    issuers: issuer.issuers,
+    keys: issuer.keys,
+    audiences: issuer.audiences,
+    lookup: options.serviceAccountLookup,
+    find,
+    usedSecret: secretMarker(config),
+  });
+  const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
+  const external = externalAuthenticators(config);
+  const tokens = [own, ...given, accounts, ...bootstrap, ...external.tokens].map((kind) =>
+    forAudiences(issuer.audiences, kind),
+  );
+  const known = withAuthenticatedGroup(
+    union([
+      ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
+      external.clientCertificate,
+      bearerToken(tokens),
+    ]),
+  );
+  const { enabled, paths } = external.anonymous;
+  return {
+    authenticator: enabled ? orAnonymous(known, paths) : known,
+    tokens: tokenUnion(tokens),
+    close: () => external.close(),
+  };
+}
+
+/**
+ * Writes on a Secret the day its token was last used, so that unused ones can be found. Nobody waits for it, and a write
+ * that fails is made again at the next use.
+ */
+function secretMarker({ domain, log, client }: AccessConfig): (secret: ApiObject, day: string) => void {
+  const label = domain.rename("kubernetes.io/legacy-token-last-used");
+  const underWay = new Set<string>();
+  return ({ metadata: { namespace = "", name = "", uid = "" } }, day) => {
+    if (underWay.has(uid)) return;
+    underWay.add(uid);
+    client()
+      .patch(`/api/v1/namespaces/${namespace}/secrets/${name}`, { metadata: { uid, labels: { [label]: day } } })
+      .catch((error: unknown) => log.debug({ error, namespace, secret: name }, "cannot note the use of a token"))
+      .finally(() => underWay.delete(uid));
+  };
 }

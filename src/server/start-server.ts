@@ -37,6 +37,7 @@ import {
   tlsFiles,
   writeCredentials,
 } from "./serving-credentials.ts";
+import { type ServiceAccountIssuer, serviceAccountIssuer } from "./service-account-issuer.ts";
 import { planServing, type ServingPlan } from "./serving-plan.ts";
 import { StartError } from "./start-error.ts";
 import { tlsSettings } from "./tls-settings.ts";
@@ -95,6 +96,7 @@ export async function startServer(
 interface Inputs {
   readonly current: ServingCredentials;
   readonly plan: ServingPlan;
+  readonly issuer: ServiceAccountIssuer;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
@@ -104,7 +106,8 @@ function readInputs(sources: CredentialSources): Inputs {
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
   const plan = planServing(options, apiDomain(options.apiDomain), sources.clock);
-  return { current: readServingCredentials(sources), plan, isMarked };
+  const current = readServingCredentials(sources);
+  return { current, plan, issuer: serviceAccountIssuer(options, current.credentials.serviceAccount), isMarked };
 }
 
 interface Start {
@@ -181,6 +184,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   addHealthChecks(health, backend, () => stopping !== "no");
 
   const version = programVersion();
+  const url = urlOf(options, listener.port);
   assembled = await assemble({
     options,
     plan: inputs.plan,
@@ -194,11 +198,12 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     random,
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
     adminToken: credentials.admin.token,
+    issuer: inputs.issuer,
+    url,
     serviceAccount: credentials.serviceAccount,
   });
   undo.push(() => assembled?.close());
 
-  const url = urlOf(options, listener.port);
   const kubeconfig = adminKubeconfig(url, credentials.ca.certificate, credentials.admin);
   if (folder !== undefined) {
     writeCredentials(folder, url, credentials);

@@ -1,0 +1,63 @@
+/**
+ * Bootstrap tokens: `<id>.<secret>`, kept as Secrets of the system namespace, for machines that join.
+ * Source: upstream's `plugin/pkg/auth/authenticator/token/bootstrap`.
+ */
+import { timingSafeEqual } from "node:crypto";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timeToMs } from "#meta/time.ts";
+import type { Clock } from "#std/clock.ts";
+import { noCredentials } from "./authenticator.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+import type { FindObject } from "./service-account-token.ts";
+
+export interface BootstrapTokenOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly find: FindObject;
+}
+
+const group = "system:bootstrappers";
+
+/** Tokens of another form, and those without a fitting Secret, are somebody else's. */
+export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions): TokenAuthenticator {
+  const namespace = domain.rename("kube-system");
+  const type = domain.rename("bootstrap.kubernetes.io/token");
+  return {
+    authenticateToken(token) {
+      const [, id, secret] = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token) ?? [];
+      if (id === undefined || secret === undefined) return noCredentials;
+      const object = find("secrets", namespace, `bootstrap-token-${id}`);
+      if (object === undefined || object.metadata.deletionTimestamp !== undefined) return noCredentials;
+      if (object["type"] !== type) return noCredentials;
+      const value = (key: string): string => dataText(object, key);
+      const expected = Buffer.from(value("token-secret"));
+      const given = Buffer.from(secret);
+      if (expected.length !== given.length || !timingSafeEqual(expected, given)) return noCredentials;
+      if (value("token-id") !== id || value("usage-bootstrap-authentication") !== "true") return noCredentials;
+      if (hasExpired(value("expiration"), clock.now())) return noCredentials;
+      const groups = groupsOf(value("auth-extra-groups"));
+      if (groups === undefined) return noCredentials;
+      return { outcome: "user", user: { name: `system:bootstrap:${id}`, groups } };
+    },
+  };
+}
+
+/** A value of a Secret; empty when it is missing. */
+function dataText({ data }: ApiObject, key: string): string {
+  if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return "";
+  const value = (data as Record<string, unknown>)[key]; // an object, as was just seen
+  return typeof value === "string" ? Buffer.from(value, "base64").toString() : "";
+}
+
+/** A time nobody can read is over. */
+function hasExpired(expiration: string, nowMs: number): boolean {
+  return expiration !== "" && (timeToMs(expiration) ?? 0) <= nowMs;
+}
+
+/** In order and without repetition; `undefined` when one is none of the groups such tokens may have. */
+function groupsOf(extra: string): readonly string[] | undefined {
+  const wanted = extra === "" ? [] : extra.split(",");
+  if (!wanted.every((name) => /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/.test(name))) return undefined;
+  return [...new Set([group, ...wanted])].sort();
+}

@@ -1,0 +1,190 @@
+/**
+ * JSON Web Tokens in compact form: taken apart, verified, made. Source: RFC 7515, 7518 and 7519.
+ *
+ * Which algorithms a key may be used with follows from the key alone, never from the token: a token that says `none`,
+ * or HS256 with a public key as the shared secret, finds no key. Verifying runs outside the main thread, a few at a
+ * time, so that a flood of bad tokens slows nobody whose token is known.
+ */
+import { constants, type KeyObject, sign, verify } from "node:crypto";
+import { Deque } from "#std/deque.ts";
+
+/** A token as it was sent; nothing in it is to be trusted before its signature is verified. */
+export interface Jwt {
+  readonly algorithm: string;
+  /** `kid`; empty when there is none. */
+  readonly keyId: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+  /** The bytes under the signature. */
+  readonly signed: Buffer;
+  readonly signature: Buffer;
+}
+
+/** No token of a header field is longer. */
+export const tokenLengthMax = 65_536;
+
+/** `undefined` for what is no token of this form. Headers that must be understood (`crit`) are not. */
+export function parseJwt(token: string): Jwt | undefined {
+  if (token.length > tokenLengthMax) return undefined;
+  const first = token.indexOf(".");
+  const second = token.indexOf(".", first + 1);
+  if (first <= 0 || second <= first + 1 || !compactForm.test(token)) return undefined;
+  const header = decodeJson(token.slice(0, first));
+  const claims = decodeJson(token.slice(first + 1, second));
+  if (header === undefined || claims === undefined || Object.hasOwn(header, "crit")) return undefined;
+  const { alg, kid = "" } = header;
+  if (typeof alg !== "string" || typeof kid !== "string") return undefined;
+  const signature = Buffer.from(token.slice(second + 1), "base64url");
+  // One signature has one form: a last letter whose unused bits differ would be another token with the same meaning.
+  if (signature.toString("base64url") !== token.slice(second + 1)) return undefined;
+  return {
+    algorithm: alg,
+    keyId: kid,
+    claims,
+    signed: Buffer.from(token.slice(0, second), "latin1"),
+    signature,
+  };
+}
+
+const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
+function decodeJson(part: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    return value as Record<string, unknown>; // an object that is no array
+  } catch {
+    return undefined;
+  }
+}
+
+/** A claim as text, `undefined` when it is missing or something else. */
+export function textClaim(claims: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** `aud`: one text or a list of them; `undefined` when it is something else. */
+export function audienceClaim(claims: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  const { aud } = claims;
+  if (aud === undefined || aud === null) return [];
+  if (typeof aud === "string") return [aud];
+  return Array.isArray(aud) && aud.every((one) => typeof one === "string") ? aud : undefined;
+}
+
+/** Seconds since the epoch between which a token holds, and when it was made; absent ones do not matter. */
+export interface Times {
+  readonly notBefore: number | undefined;
+  readonly expiry: number | undefined;
+  readonly issuedAt: number | undefined;
+}
+
+/** `undefined` when one of them is no number. */
+export function timeClaims(claims: Readonly<Record<string, unknown>>): Times | undefined {
+  const { nbf, exp, iat } = claims;
+  for (const value of [nbf, exp, iat]) {
+    if (value !== undefined && value !== null && !(typeof value === "number" && Number.isFinite(value)))
+      return undefined;
+  }
+  const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+  return { notBefore: number(nbf), expiry: number(exp), issuedAt: number(iat) };
+}
+
+/** Clocks may differ by this much. Source: the library upstream uses. */
+export const leewayMs = 60_000;
+
+export type TimeProblem = "expired" | "not valid yet" | "issued in the future";
+
+export function timeProblem({ notBefore, expiry, issuedAt }: Times, nowMs: number): TimeProblem | undefined {
+  if (notBefore !== undefined && nowMs + leewayMs < notBefore * 1000) return "not valid yet";
+  if (expiry !== undefined && nowMs - leewayMs > expiry * 1000) return "expired";
+  return issuedAt !== undefined && nowMs + leewayMs < issuedAt * 1000 ? "issued in the future" : undefined;
+}
+
+interface Algorithm {
+  readonly hash: "sha256" | "sha384" | "sha512";
+  readonly keyType: "rsa" | "ec";
+  /** Of elliptic keys. */
+  readonly curve?: string;
+  /** The probabilistic padding of RSA. */
+  readonly isPss?: true;
+}
+
+const algorithms: ReadonlyMap<string, Algorithm> = new Map([
+  ["RS256", { hash: "sha256", keyType: "rsa" }],
+  ["RS384", { hash: "sha384", keyType: "rsa" }],
+  ["RS512", { hash: "sha512", keyType: "rsa" }],
+  ["ES256", { hash: "sha256", keyType: "ec", curve: "prime256v1" }],
+  ["ES384", { hash: "sha384", keyType: "ec", curve: "secp384r1" }],
+  ["ES512", { hash: "sha512", keyType: "ec", curve: "secp521r1" }],
+  ["PS256", { hash: "sha256", keyType: "rsa", isPss: true }],
+  ["PS384", { hash: "sha384", keyType: "rsa", isPss: true }],
+  ["PS512", { hash: "sha512", keyType: "rsa", isPss: true }],
+]);
+
+/** Algorithms a key can be used with, the one it signs with first; none for other kinds of keys. */
+export function algorithmsOf(key: KeyObject): readonly string[] {
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  return [...algorithms].flatMap(([name, { keyType, curve: wanted }]) =>
+    key.asymmetricKeyType === keyType && wanted === (keyType === "ec" ? curve : undefined) ? [name] : [],
+  );
+}
+
+/** Signs with the first algorithm of the key, a private one. */
+export function signJwt(claims: object, key: KeyObject, keyId: string): Promise<string> {
+  const name = algorithmsOf(key)[0];
+  const algorithm = algorithms.get(name ?? "");
+  if (algorithm === undefined) throw new Error("this kind of key signs no tokens");
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
+  const signed = `${encode({ alg: name, kid: keyId })}.${encode(claims)}`;
+  return new Promise((resolve, reject) => {
+    sign(algorithm.hash, Buffer.from(signed), signing(algorithm, key), (error, signature) => {
+      if (error === null) resolve(`${signed}.${signature.toString("base64url")}`);
+      else reject(error);
+    });
+  });
+}
+
+function signing({ isPss }: Algorithm, key: KeyObject) {
+  return {
+    key,
+    dsaEncoding: "ieee-p1363" as const,
+    ...(isPss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : {}),
+  };
+}
+
+/** Signatures that are verified at the same time; the other threads are for files. */
+const parallelMax = 2;
+/** Signatures that wait. Beyond that tokens are refused unseen. */
+const waitingMax = 10_000;
+
+/** Verifies signatures, first come, first served. */
+export class SignatureVerifier {
+  readonly #waiting = new Deque<() => void>();
+  #running = 0;
+
+  /** Whether `key` (a public one) made the signature with an algorithm that is the key's and among `allowed`. */
+  verify(jwt: Jwt, key: KeyObject, allowed: readonly string[] = algorithmsOf(key)): Promise<boolean> {
+    const algorithm = algorithms.get(jwt.algorithm);
+    if (algorithm === undefined || !allowed.includes(jwt.algorithm) || !algorithmsOf(key).includes(jwt.algorithm)) {
+      return Promise.resolve(false);
+    }
+    if (this.#waiting.length >= waitingMax) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      this.#waiting.push(() => {
+        verify(algorithm.hash, jwt.signed, signing(algorithm, key), jwt.signature, (error, isGood) => {
+          this.#running -= 1;
+          resolve(error === null && isGood);
+          this.#next();
+        });
+      });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    while (this.#running < parallelMax && this.#waiting.length > 0) {
+      this.#running += 1;
+      this.#waiting.shift()!();
+    }
+  }
+}

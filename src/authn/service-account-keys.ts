@@ -1,0 +1,122 @@
+/**
+ * The keys of service account tokens: read from PEM, found by their id, published as a JSON Web Key Set with the
+ * discovery document beside it. Source: upstream's `pkg/serviceaccount` and OpenID Connect Discovery 1.0.
+ */
+import { createPrivateKey, createPublicKey, hash, type KeyObject, X509Certificate } from "node:crypto";
+import { algorithmsOf } from "./jwt.ts";
+
+/** A public key and the id tokens name it by. */
+export interface VerificationKey {
+  readonly id: string;
+  readonly key: KeyObject;
+}
+
+/** Makes a token out of claims. */
+export interface SigningKey {
+  readonly id: string;
+  /** A private key. */
+  readonly key: KeyObject;
+}
+
+/**
+ * The public keys in a PEM text, in order: public and private keys and certificates; other blocks are passed over.
+ * Throws an `Error` when there is none, or one of another kind than RSA or ECDSA with a curve that tokens use.
+ */
+export function readVerificationKeys(pem: string): VerificationKey[] {
+  const found: VerificationKey[] = [];
+  for (const [block, label] of pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g)) {
+    const key = publicKeyOf(block, label ?? "");
+    if (key === undefined) continue;
+    if (signingAlgorithm(key) === undefined)
+      throw new Error("data does not contain any valid RSA or ECDSA public keys");
+    found.push({ id: keyId(key), key });
+  }
+  if (found.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
+  return found;
+}
+
+/** Throws an `Error` for what is no RSA or ECDSA private key in PEM form. */
+export function readSigningKey(pem: string): SigningKey {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch (cause) {
+    throw new Error("data does not contain a valid RSA or ECDSA private key", { cause });
+  }
+  if (signingAlgorithm(key) === undefined) throw new Error("data does not contain a valid RSA or ECDSA private key");
+  return { id: keyId(createPublicKey(key)), key };
+}
+
+function publicKeyOf(block: string, label: string): KeyObject | undefined {
+  const isKey = /^(?:(?:RSA |EC )?PRIVATE|(?:RSA )?PUBLIC) KEY$/.test(label);
+  if (!isKey && label !== "CERTIFICATE") return undefined;
+  try {
+    return isKey ? createPublicKey(block) : new X509Certificate(block).publicKey;
+  } catch (cause) {
+    throw new Error(`data has a block ${JSON.stringify(label)} that cannot be read`, { cause });
+  }
+}
+
+/** Digest of the public key; nobody mistakes it for the key itself. */
+function keyId(key: KeyObject): string {
+  return hash("sha256", key.export({ type: "spki", format: "der" }), "base64url");
+}
+
+/** Of service account tokens: RSA without the probabilistic padding, and ECDSA. */
+export const serviceAccountAlgorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512"] as const;
+
+/** The algorithm a key signs with; `undefined` when it cannot. */
+function signingAlgorithm(key: KeyObject): string | undefined {
+  return algorithmsOf(key)[0];
+}
+
+/** Keys by id; a token without an id may be of any. */
+export class VerificationKeys {
+  readonly all: readonly VerificationKey[];
+  readonly #byId = new Map<string, VerificationKey>();
+
+  /** A key that is there twice counts once. */
+  constructor(keys: readonly VerificationKey[]) {
+    for (const key of keys) this.#byId.set(key.id, key);
+    this.all = [...this.#byId.values()];
+  }
+
+  find(id: string): readonly VerificationKey[] {
+    if (id === "") return this.all;
+    const key = this.#byId.get(id);
+    return key === undefined ? [] : [key];
+  }
+}
+
+/** What `GET /openid/v1/jwks` answers, as text. */
+export function keySetDocument(keys: VerificationKeys): string {
+  const published = keys.all.map(({ id, key }) => {
+    const { kty, crv, n, e, x, y } = key.export({ format: "jwk" });
+    return { use: "sig", kty, kid: id, crv, alg: signingAlgorithm(key), n, e, x, y };
+  });
+  return JSON.stringify({ keys: published });
+}
+
+export interface DiscoveryOptions {
+  readonly issuer: string;
+  readonly keySetUrl: string;
+  readonly keys: VerificationKeys;
+}
+
+/**
+ * What `GET /.well-known/openid-configuration` answers, as text; what is wrong as an `Error` when an issuer is no URL
+ * that verifiers could start from.
+ */
+export function discoveryDocument({ issuer, keySetUrl, keys }: DiscoveryOptions): string | Error {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  if (url?.protocol !== "https:") return new Error(`issuer URL must use https scheme, got: ${issuer}`);
+  if (url.search !== "") return new Error(`issuer URL may not include a query, got: ${issuer}`);
+  if (url.hash !== "") return new Error(`issuer URL may not include a fragment, got: ${issuer}`);
+  return JSON.stringify({
+    issuer,
+    jwks_uri: keySetUrl,
+    response_types_supported: ["id_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: [...new Set(keys.all.map(({ key }) => signingAlgorithm(key)))].sort(),
+  });
+}

@@ -1,0 +1,178 @@
+/**
+ * `POST …/serviceaccounts/<name>/token`: a signed token for an account, for some audiences and a while, that may be
+ * bound to the life of a pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
+ */
+import type { Action } from "#meta/action.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, goQuote, invalidField } from "#meta/field-error.ts";
+import { parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, conflict, internalError, invalid, notFound } from "#meta/status-error.ts";
+import { timestamp } from "#meta/time.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { boundClaims, type FindObject, type ObjectRef } from "./service-account-token.ts";
+
+export interface TokenRequestOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly find: FindObject;
+  /** Of new tokens. */
+  readonly issuer: string;
+  /** For requests that name none. */
+  readonly audiences: readonly string[];
+  /** 0 for no bound. */
+  readonly lifetimeSecondsMax: number;
+  /** Whether tokens that kubelets ask for in the old way live for a year, with a note in the audit log. */
+  readonly extendsLifetime: boolean;
+  /** Whether tokens may be bound to nodes. */
+  readonly bindsNodes: boolean;
+  /** Makes a token out of claims. */
+  readonly sign: (claims: object) => Promise<string>;
+}
+
+interface Spec {
+  readonly audiences?: readonly string[];
+  readonly expirationSeconds?: number | null;
+  readonly boundObjectRef?: BoundObjectRef | null;
+}
+
+interface BoundObjectRef {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly name?: string;
+  readonly uid?: string;
+}
+
+const lifetimeSecondsDefault = 3600;
+const lifetimeSecondsMin = 600;
+
+/** What kubelets ask for when the pod did not say how long its token shall live; tells such requests apart. */
+const askedByDefaultSeconds = 3607;
+const extendedSeconds = 365 * 24 * 3600;
+
+export function tokenRequest(options: TokenRequestOptions): Action {
+  const { domain, clock, find } = options;
+  const kind = { group: domain.rename("authentication.k8s.io"), kind: "TokenRequest" };
+  const issuedCredential = domain.rename("authentication.kubernetes.io/issued-credential-id");
+  return async ({ context, namespace, name, object, admitted }) => {
+    const asked = object["spec"] as Spec | undefined; // decoded by its schema
+    const { name: bodyName = "", ...metadata } = object.metadata;
+    if (bodyName !== "" && bodyName !== name) {
+      const text = "must match the service account name if specified";
+      throw invalid(kind, name, [invalidField("metadata.name", bodyName, text)]);
+    }
+    const account = find("serviceaccounts", namespace, name);
+    if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
+
+    const nowMs = clock.now();
+    const audiences = asked?.audiences?.length ? asked.audiences : options.audiences;
+    let lifetime = asked?.expirationSeconds ?? lifetimeSecondsDefault;
+    const ref = asked?.boundObjectRef ?? undefined;
+    const request = (): ApiObject => ({
+      ...object,
+      metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
+      spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref ?? null },
+      status: { token: "", expirationTimestamp: null },
+    });
+    const problems = validate(lifetime);
+    if (problems.length > 0) throw invalid(kind, "", problems);
+    await admitted(request());
+
+    const bound = ref === undefined ? {} : bind(options, ref, namespace, name);
+    const { lifetimeSecondsMax } = options;
+    if (lifetimeSecondsMax > 0 && lifetime > lifetimeSecondsMax) {
+      context.warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSecondsMax} seconds`);
+      lifetime = lifetimeSecondsMax;
+    }
+    const isExtended =
+      options.extendsLifetime &&
+      bound.pod !== undefined &&
+      lifetime === askedByDefaultSeconds &&
+      audiences.every((audience) => options.audiences.includes(audience));
+    const id = options.random.uuid();
+    const claims = {
+      namespace,
+      account: refOf(account),
+      ...bound,
+      audiences,
+      id,
+      issuer: options.issuer,
+      issuedAt: Math.floor(nowMs / 1000),
+      lifetimeSeconds: isExtended ? extendedSeconds : lifetime,
+      warnAfterSeconds: isExtended ? lifetime : 0,
+    };
+    let token: string;
+    try {
+      token = await options.sign(boundClaims(claims, domain));
+    } catch (cause) {
+      throw internalError("failed to generate token", cause);
+    }
+    context.annotate(issuedCredential, `JTI=${id}`);
+    const expirationTimestamp = timestamp(nowMs + lifetime * 1000);
+    return { ...request(), status: { token, expirationTimestamp } };
+  };
+}
+
+function validate(seconds: number): FieldError[] {
+  const about = (text: string): FieldError[] => [invalidField("spec.expirationSeconds", seconds, text)];
+  if (seconds < lifetimeSecondsMin) return about("may not specify a duration less than 10 minutes");
+  return seconds > 2 ** 32 ? about("may not specify a duration larger than 2^32 seconds") : [];
+}
+
+interface Bound {
+  readonly pod?: ObjectRef;
+  readonly secret?: ObjectRef;
+  readonly node?: ObjectRef;
+}
+
+/** The object a token shall die with. Throws when it is not there, is another one or cannot be one. */
+function bind(options: TokenRequestOptions, ref: BoundObjectRef, namespace: string, account: string): Bound {
+  const { apiVersion = "", kind = "", name = "", uid = "" } = ref;
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const resource = group === "" ? boundResources.get(kind) : undefined;
+  if (resource === undefined) {
+    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
+  }
+  if (kind === "Node" && !options.bindsNodes) {
+    throw badRequest(
+      'cannot bind token to a Node object as the "ServiceAccountTokenNodeBinding" feature-gate is disabled',
+    );
+  }
+  const object = options.find(resource, kind === "Node" ? "" : namespace, name);
+  if (object === undefined) throw notFound({ group: "", resource }, name);
+  const { serviceAccountName, nodeName } = (object["spec"] ?? {}) as PodSpec; // of a pod; others have no such fields
+  if (kind === "Pod" && (serviceAccountName ?? "") !== account) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${goQuote(account)} to pod running with different serviceaccount name.`,
+    );
+  }
+  if (uid !== "" && uid !== object.metadata.uid) {
+    throw conflict(
+      { group, resource: kind },
+      name,
+      `the UID in the bound object reference (${uid}) does not match the UID in record. ` +
+        "The object might have been deleted and then recreated",
+    );
+  }
+  if (kind === "Secret") return { secret: refOf(object) };
+  if (kind === "Node") return { node: refOf(object) };
+  const pod = refOf(object);
+  if (nodeName === undefined || nodeName === "") return { pod };
+  const node = options.find("nodes", "", nodeName);
+  return { pod, node: node === undefined ? { name: nodeName, uid: "" } : refOf(node) };
+}
+
+const boundResources: ReadonlyMap<string, string> = new Map([
+  ["Pod", "pods"],
+  ["Secret", "secrets"],
+  ["Node", "nodes"],
+]);
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly nodeName?: string;
+}
+
+const refOf = ({ metadata: { name = "", uid = "" } }: ApiObject): ObjectRef => ({ name, uid });

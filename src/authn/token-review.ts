@@ -1,0 +1,45 @@
+/**
+ * TokenReview: whose token this is, for programs that get tokens and want to know.
+ * Source: upstream's `registry/authentication/tokenreview`.
+ */
+import type { Action } from "#meta/action.ts";
+import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
+import { badRequest } from "#meta/status-error.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+import { reviewedUser } from "./self-subject-review.ts";
+
+interface Spec {
+  readonly token?: string;
+  readonly audiences?: readonly string[];
+}
+
+/** `tokens` are all kinds this server knows; `audiences` its own, for reviews that name none. */
+export function tokenReview(tokens: TokenAuthenticator, audiences: readonly string[]): Action {
+  return async ({ object, admitted }) => {
+    const spec = object["spec"] as Spec | undefined; // decoded by its schema
+    const token = spec?.token ?? "";
+    if (token === "") throw badRequest("token is required for TokenReview in authentication");
+    await admitted(object);
+    const wanted = spec?.audiences?.length ? spec.audiences : audiences;
+    // Upstream: goes through a header, where only the first word is the token.
+    const word = token.trim().split(" ", 1)[0]!;
+    const answer = await tokens.authenticateToken(word, wanted);
+    if (answer.outcome !== "user") {
+      const reason = answer.outcome === "refused" ? answer.reason : "";
+      return { ...object, status: { user: {}, error: errorOf(reason) } };
+    }
+    const user = reviewedUser(withGroup(answer.user));
+    return { ...object, status: { authenticated: true, user, audiences: answer.audiences ?? audiences } };
+  };
+}
+
+/** Upstream: the first of two chains knows no token but the server's own and says so. */
+function errorOf(reason: string): string {
+  return reason === "" ? "invalid bearer token" : `[invalid bearer token, ${reason}]`;
+}
+
+/** The user a request with this token would be of. */
+function withGroup(user: UserInfo): UserInfo {
+  const isSettled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
+  return isSettled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
+}
