@@ -1,14 +1,33 @@
 /** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
+import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { listField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import { editItems, listField, textField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
-export function serviceAccounts(): KindBehaviour {
+export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
+  const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
+  const warning = `metadata.annotations[${enforce}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
+  const isMarked = (object: ApiObject): boolean => object.metadata.annotations?.[enforce] !== undefined;
   return {
     columns: [
       nameColumn,
       text("Secrets", "Number of secrets the account may use.", (object) => listField(object, "secrets").length),
       ageColumn,
     ],
+    strategy: {
+      prepareForCreate: onlyNames,
+      prepareForUpdate: onlyNames,
+      warningsOnCreate: (object) => (isMarked(object) ? [warning] : []),
+      warningsOnUpdate: (object, old) => (isMarked(object) && !isMarked(old) ? [warning] : []),
+    },
   };
 }
+
+/** Secrets are the namespace's: of a reference only the name counts. */
+const onlyNames = (object: ApiObject): ApiObject =>
+  editItems(object, "secrets", (reference) => {
+    const name = textField(reference, "name");
+    const isName = Object.keys(reference).length === 1 && reference["name"] === name;
+    if (isName) return reference;
+    return name === "" ? {} : { name };
+  });

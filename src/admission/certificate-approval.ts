@@ -1,0 +1,24 @@
+/** CertificateApproval: approving or denying needs `approve` on the signer. Source: upstream's plugin of this name. */
+import { goQuote } from "#meta/field-error.ts";
+import { type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type CertificateSigningRequest, isRequestWrite, mayActFor, type SignerOptions } from "./signers.ts";
+
+export function certificateApproval(options: SignerOptions): AdmissionPlugin {
+  const group = options.domain.rename("certificates.k8s.io");
+  return {
+    name: "CertificateApproval",
+    operations: ["UPDATE"],
+    validate(attributes) {
+      if (!isRequestWrite(attributes, group, "approval")) return undefined;
+      const old = attributes.oldObject as CertificateSigningRequest; // the resource says so
+      const signerName = old.spec?.signerName ?? "";
+      const decide = (isAllowed: boolean): void => {
+        if (isAllowed) return;
+        const reason = `user not permitted to approve requests with signerName ${goQuote(signerName)}`;
+        throw refusal(attributes, reason);
+      };
+      const answer = mayActFor(options, attributes.context, "approve", signerName);
+      return answer instanceof Promise ? answer.then(decide) : decide(answer);
+    },
+  };
+}

@@ -1,0 +1,283 @@
+/**
+ * ServiceAccount: every pod runs as an account that exists, `default` unless it names another, and gets that account's
+ * token, the server's certificates and its namespace as files. Source: upstream's plugin of this name.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
+import { nameSuffix, type Random } from "#std/random.ts";
+import type { Soon } from "#std/soon.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+
+export interface ServiceAccountOptions {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** From memory; up to date with every acknowledged write. */
+  getAccount(namespace: string, name: string): ApiObject | undefined;
+}
+
+const defaultAccount = "default";
+const volumePrefix = "kube-api-access-";
+const rootCertificates = "kube-root-ca.crt";
+
+/** A controller makes the default account of a new namespace; that takes a moment. */
+const waitStepMs = 20;
+const waitMaxMs = 1500;
+
+interface Account extends ApiObject {
+  readonly automountServiceAccountToken?: boolean;
+  readonly secrets?: readonly NamedReference[];
+  readonly imagePullSecrets?: readonly NamedReference[];
+}
+
+interface NamedReference {
+  readonly name?: string;
+}
+
+interface Pod extends ApiObject {
+  readonly spec?: PodSpec;
+}
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly automountServiceAccountToken?: boolean;
+  readonly imagePullSecrets?: readonly NamedReference[];
+  readonly volumes?: readonly Volume[];
+  readonly initContainers?: readonly Container[];
+  /** Null when it is empty. */
+  readonly containers?: readonly Container[] | null;
+  readonly ephemeralContainers?: readonly Container[];
+}
+
+interface Volume {
+  readonly name?: string;
+  readonly secret?: { readonly secretName?: string };
+  readonly projected?: {
+    readonly sources?: readonly { readonly secret?: NamedReference; readonly serviceAccountToken?: object }[];
+  };
+}
+
+interface Container {
+  readonly name?: string;
+  readonly volumeMounts?: readonly { readonly mountPath?: string }[];
+  readonly env?: readonly { readonly name?: string; readonly valueFrom?: { readonly secretKeyRef?: NamedReference } }[];
+  readonly envFrom?: readonly { readonly secretRef?: NamedReference }[];
+}
+
+export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
+  const { domain, random } = options;
+  const mirror = domain.rename("kubernetes.io/config.mirror");
+  const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
+  const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
+  const isPod = ({ resource, object }: AdmissionAttributes): boolean =>
+    resource.group === "" && resource.resource === "pods" && object !== undefined;
+  const isMirror = ({ metadata }: ApiObject): boolean => metadata.annotations?.[mirror] !== undefined;
+  const isEnforced = (account: Account): boolean =>
+    /^(?:1|t|T|TRUE|true|True)$/.test(account.metadata.annotations?.[enforce] ?? "");
+
+  const complete = (pod: Pod, account: Account): Pod => {
+    const withSecrets = withPullSecrets(pod, account);
+    const isWanted = pod.spec?.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+    return isWanted ? withToken(withSecrets, mountPath, () => volumePrefix + nameSuffix(random, 5)) : withSecrets;
+  };
+  return {
+    name: "ServiceAccount",
+    operations: ["CREATE", "UPDATE"],
+    admit(attributes) {
+      const { object, operation, subresource } = attributes;
+      if (!isPod(attributes) || operation !== "CREATE" || subresource !== "") return object;
+      const given = object as Pod; // the resource says so
+      if (isMirror(given)) return given;
+      const name = given.spec?.serviceAccountName ?? "";
+      const pod = name === "" ? withAccount(given, defaultAccount) : given;
+      const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
+      return account instanceof Promise ? account.then((found) => complete(pod, found)) : complete(pod, account);
+    },
+    validate(attributes) {
+      if (!isPod(attributes)) return undefined;
+      const { object, operation, subresource } = attributes;
+      const pod = object as Pod; // the resource says so
+      const isEphemeral = operation === "UPDATE" && subresource === "ephemeralcontainers";
+      if (!isEphemeral && (operation !== "CREATE" || subresource !== "")) return undefined;
+      if (!isEphemeral && isMirror(pod)) return refuseMirror(attributes, pod);
+      const name = pod.spec?.serviceAccountName ?? "";
+      if (name === "") {
+        const { namespace } = attributes;
+        throw refusal(attributes, `no service account specified for pod ${namespace}/${pod.metadata.name ?? ""}`);
+      }
+      const check = (account: Account): void => {
+        if (!isEnforced(account)) return;
+        const problem = isEphemeral ? ephemeralProblem(pod, account) : secretProblem(pod, account);
+        if (problem !== undefined) throw refusal(attributes, problem);
+      };
+      const account = findAccount(options, attributes, name);
+      return account instanceof Promise ? account.then(check) : check(account);
+    },
+  };
+}
+
+/** Throws a refusal when there is none, for the default account after a while. */
+function findAccount(options: ServiceAccountOptions, attributes: AdmissionAttributes, name: string): Soon<Account> {
+  const { namespace } = attributes;
+  const found = options.getAccount(namespace, name) as Account | undefined; // the resource says so
+  if (found !== undefined) return found;
+  if (name !== defaultAccount) throw missing(attributes, name);
+  return waitForAccount(options, attributes, name);
+}
+
+async function waitForAccount(
+  { clock, getAccount }: ServiceAccountOptions,
+  attributes: AdmissionAttributes,
+  name: string,
+): Promise<Account> {
+  const { signal, deadlineMs } = attributes.context;
+  const end = Math.min(clock.now() + waitMaxMs, deadlineMs);
+  while (clock.now() < end && signal?.aborted !== true) {
+    await new Promise<void>((resolve) => void clock.after(waitStepMs, resolve));
+    const found = getAccount(attributes.namespace, name) as Account | undefined; // the resource says so
+    if (found !== undefined) return found;
+  }
+  throw missing(attributes, name);
+}
+
+const missing = (attributes: AdmissionAttributes, name: string): Error =>
+  refusal(
+    attributes,
+    `error looking up service account ${attributes.namespace}/${name}: serviceaccount "${name}" not found`,
+  );
+
+const withAccount = (pod: Pod, name: string): Pod => ({
+  ...pod,
+  spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name } as PodSpec,
+});
+
+function withPullSecrets(pod: Pod, account: Account): Pod {
+  const secrets = account.imagePullSecrets ?? [];
+  if (secrets.length === 0 || (pod.spec?.imagePullSecrets ?? []).length > 0) return pod;
+  const imagePullSecrets = secrets.map(({ name }) => (name === undefined ? {} : { name }));
+  return { ...pod, spec: { ...pod.spec, imagePullSecrets } };
+}
+
+/** Containers with files at the place of the token already keep theirs. */
+function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
+  const volumes = pod.spec?.volumes ?? [];
+  const present = volumes.find(({ name }) => name?.startsWith(volumePrefix) === true)?.name;
+  const name = present ?? newName();
+  let isMounted = false;
+  const mounted = (container: Container): Container => {
+    const mounts = container.volumeMounts ?? [];
+    if (mounts.some((mount) => mount.mountPath === mountPath)) return container;
+    isMounted = true;
+    return { ...container, volumeMounts: [...mounts, { name, readOnly: true, mountPath } as { mountPath: string }] };
+  };
+  const { initContainers, containers } = pod.spec ?? {};
+  const spec: PodSpec = {
+    ...pod.spec,
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(mounted) }),
+    ...(containers === undefined || containers === null ? {} : { containers: containers.map(mounted) }),
+  };
+  if (!isMounted) return pod;
+  if (present !== undefined) return { ...pod, spec };
+  return { ...pod, spec: { ...spec, volumes: [...volumes, { name, projected: tokenFiles }] } };
+}
+
+/** A little longer than an hour: how the server knows clients that do not fetch a new token in time. */
+const expirationSeconds = 3607;
+
+const tokenFiles = {
+  sources: [
+    { serviceAccountToken: { expirationSeconds, path: "token" } },
+    { configMap: { name: rootCertificates, items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    {
+      downwardAPI: {
+        items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+      },
+    },
+  ],
+  defaultMode: 0o644,
+};
+
+/** Mirror pods stand for what a node runs without asking; they get nothing from the API. */
+function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
+  const { spec } = pod;
+  if ((spec?.serviceAccountName ?? "") !== "") {
+    throw refusal(attributes, "a mirror pod may not reference service accounts");
+  }
+  if (namesSecrets(pod)) throw refusal(attributes, "a mirror pod may not reference secrets");
+  const sources = (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
+  if (sources.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)) {
+    throw refusal(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
+  }
+}
+
+/** Drivers of volumes name their secrets in fields of these names. */
+const secretFields: ReadonlySet<string> = new Set(["secret", "secretRef", "secretKeyRef", "nodePublishSecretRef"]);
+
+/** Whether a volume or a container names a secret, however deep it stands. */
+function namesSecrets({ spec = {} }: Pod): boolean {
+  if ((spec.imagePullSecrets ?? []).length > 0) return true;
+  const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);
+  const waiting: unknown[] = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, member] of Object.entries(value)) {
+      if (secretFields.has(key)) return true;
+      waiting.push(member);
+    }
+  }
+  return false;
+}
+
+const namesOf = (references: readonly NamedReference[] = []): ReadonlySet<string> =>
+  new Set(references.map(({ name }) => name ?? ""));
+
+/** Why the account does not allow the pod's secrets. */
+function secretProblem({ spec = {} }: Pod, account: Account): string | undefined {
+  const known = namesOf(account.secrets);
+  const ending = `is not allowed because service account ${account.metadata.name} does not reference that secret`;
+  for (const { secret } of spec.volumes ?? []) {
+    const name = secret?.secretName ?? "";
+    if (secret !== undefined && !known.has(name)) return `volume with secret.secretName="${name}" ${ending}`;
+  }
+  const inContainers =
+    containerProblem("init container", spec.initContainers, known, ending) ??
+    containerProblem("container", spec.containers, known, ending);
+  if (inContainers !== undefined) return inContainers;
+  const pulled = namesOf(account.imagePullSecrets);
+  for (const [index, { name = "" }] of (spec.imagePullSecrets ?? []).entries()) {
+    if (pulled.has(name)) continue;
+    return `imagePullSecrets[${index}].name="${name}" is not allowed because service account ${account.metadata.name} does not reference that imagePullSecret`;
+  }
+  return undefined;
+}
+
+const ephemeralProblem = ({ spec = {} }: Pod, account: Account): string | undefined =>
+  containerProblem(
+    "ephemeral container",
+    spec.ephemeralContainers,
+    namesOf(account.secrets),
+    `is not allowed because service account ${account.metadata.name} does not reference that secret`,
+  );
+
+function containerProblem(
+  what: string,
+  containers: readonly Container[] | null | undefined,
+  known: ReadonlySet<string>,
+  ending: string,
+): string | undefined {
+  for (const { name: container, env = [], envFrom = [] } of containers ?? []) {
+    for (const { name: variable, valueFrom } of env) {
+      const { name = "" } = valueFrom?.secretKeyRef ?? {};
+      if (valueFrom?.secretKeyRef === undefined || known.has(name)) continue;
+      return `${what} ${container} with envVar ${variable} referencing secret.secretName="${name}" ${ending}`;
+    }
+    for (const { secretRef } of envFrom) {
+      const { name = "" } = secretRef ?? {};
+      if (secretRef === undefined || known.has(name)) continue;
+      return `${what} ${container} with envFrom referencing secret.secretName="${name}" ${ending}`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,34 @@
+/** Rules of service accounts. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const kind = { group: "", version: "v1", kind: "ServiceAccount" };
+const accounts = kindUnderTest(kind);
+
+test("of a reference to a secret only the name counts", () => {
+  const object = {
+    metadata: { name: "a" },
+    secrets: [{ name: "s", namespace: "other", kind: "Secret" }, { name: "t" }],
+  };
+  const expected = { metadata: { name: "a" }, secrets: [{ name: "s" }, { name: "t" }] };
+  assert.deepEqual(accounts.create(object), expected);
+  assert.deepEqual(accounts.update(object, { metadata: { name: "a" } }), expected);
+});
+
+test("who newly restricts secrets to mounted ones is told that it is on its way out", () => {
+  for (const [domain, prefix] of [
+    ["k8s.io", "kubernetes.io"],
+    ["platform.io", "platform.io"],
+  ] as const) {
+    const { strategy } = kindUnderTest(kind, { domain }).definition;
+    const annotation = `${prefix}/enforce-mountable-secrets`;
+    const marked = { metadata: { name: "a", annotations: { [annotation]: "true" } } };
+    const expected = [
+      `metadata.annotations[${annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+    ];
+    assert.deepEqual(strategy.warningsOnCreate!(marked), expected);
+    assert.deepEqual(strategy.warningsOnUpdate!(marked, { metadata: { name: "a" } }), expected);
+    assert.deepEqual(strategy.warningsOnUpdate!(marked, marked), []);
+  }
+});
