@@ -14,6 +14,7 @@ import {
   withAuthenticatedGroup,
 } from "./authenticator.ts";
 import { bearerToken } from "./bearer-token.ts";
+import { CertificateAuthorities } from "./certificate-authorities.ts";
 import { clientCertificate } from "./client-certificate.ts";
 import { fakeAuthority, type IssueOptions } from "./fake-authority.ts";
 import { parseCsv, readTokenFile } from "./token-file.ts";
@@ -23,6 +24,7 @@ const clock = new FakeClock(Date.now());
 function credentials(over: Partial<Credentials> = {}): Credentials {
   return {
     headers: {},
+    headerValues: () => [],
     path: "/",
     clientCertificate: undefined,
     clientCertificateProblem: "",
@@ -33,12 +35,16 @@ function credentials(over: Partial<Credentials> = {}): Credentials {
 
 const withToken = (token: string): Credentials => credentials({ headers: { authorization: `Bearer ${token}` } });
 
+const authority = await fakeAuthority();
+const authorities = new CertificateAuthorities(authority.certificate);
+
 async function verified(options: IssueOptions): Promise<VerifiedCertificate> {
-  const { certificate } = await (await fakeAuthority()).issue(options);
+  const { certificate } = await authority.issue(options);
   return {
     commonName: options.commonName ?? "",
     organizations: options.organizations ?? [],
     raw: new X509Certificate(certificate).raw,
+    issuers: [],
   };
 }
 
@@ -117,7 +123,7 @@ test("records end in line feeds or both, blank lines are none, quoted fields hol
 });
 
 test("a client certificate gives its common name and organizations [ACERT-03] [ACERT-04]", async () => {
-  const authenticator = clientCertificate({ domain: kubernetesDomain, clock });
+  const authenticator = clientCertificate({ domain: kubernetesDomain, clock, authorities: () => authorities });
   const certificate = await verified({ commonName: "alice", organizations: ["a", "b"] });
   await check(authenticator, credentials({ clientCertificate: certificate }), "alice [a b]");
   await check(authenticator, credentials(), "none");
@@ -130,7 +136,7 @@ test("the certificate's fingerprint is an extra value, under a key of the domain
     [kubernetesDomain, "authentication.kubernetes.io/credential-id"],
     [apiDomain("platform.io"), "authentication.platform.io/credential-id"],
   ] as const) {
-    const answer = await clientCertificate({ domain, clock }).authenticate(
+    const answer = await clientCertificate({ domain, clock, authorities: () => authorities }).authenticate(
       credentials({ clientCertificate: certificate }),
     );
     assert.ok(answer.outcome === "user");
@@ -141,7 +147,7 @@ test("the certificate's fingerprint is an extra value, under a key of the domain
 
 test("a certificate that expired since the connection began is refused, as one that was never verified [ACERT-05] [ACERT-06]", async () => {
   const later = new FakeClock(Date.now());
-  const authenticator = clientCertificate({ domain: kubernetesDomain, clock: later });
+  const authenticator = clientCertificate({ domain: kubernetesDomain, clock: later, authorities: () => authorities });
   const certificate = await verified({ commonName: "alice", notAfter: new Date(Date.now() + 60_000) });
   const given = credentials({ clientCertificate: certificate });
   await check(authenticator, given, "alice []");
@@ -151,7 +157,9 @@ test("a certificate that expired since the connection began is refused, as one t
 });
 
 test("of several methods the first that knows the user decides, with nothing of the other [AUTHN-08] [AUTHN-09]", async () => {
-  const both = withAuthenticatedGroup(union([clientCertificate({ domain: kubernetesDomain, clock }), tokens]));
+  const both = withAuthenticatedGroup(
+    union([clientCertificate({ domain: kubernetesDomain, clock, authorities: () => authorities }), tokens]),
+  );
   const certificate = await verified({ commonName: "cert", organizations: ["c"] });
   await check(both, credentials({ clientCertificate: certificate }), "cert [c system:authenticated]");
   await check(both, withToken("t1"), "alice [g1 g2 system:authenticated] u1");

@@ -6,6 +6,8 @@ import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous 
 export interface Credentials {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Every value of a header that may repeat, in order; `name` in lower case. */
+  headerValues(name: string): readonly string[];
   readonly path: string;
   /** Subject of the certificate the TLS layer verified. */
   readonly clientCertificate: VerifiedCertificate | undefined;
@@ -20,6 +22,8 @@ export interface VerifiedCertificate {
   readonly organizations: readonly string[];
   /** DER of the leaf. */
   readonly raw: Buffer;
+  /** DER of certificates that came with it. */
+  readonly issuers: readonly Buffer[];
 }
 
 /**

@@ -33,6 +33,8 @@ export interface ApiRequest {
   readonly headers: Headers;
   /** Every value of a header that may repeat, in order; `name` in lower case. */
   headerValues(name: string): readonly string[];
+  /** From now on, headers that match are not there. `matches` is given names in lower case. */
+  forgetHeaders(matches: (name: string) => boolean): void;
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   /** Subject of a verified client certificate: common name and organizations. */
@@ -63,6 +65,8 @@ export interface ClientCertificate {
   readonly organizations: readonly string[];
   /** DER of the leaf, for checks the TLS layer did not make. */
   readonly raw: Buffer;
+  /** DER of certificates that came with it, in any order. */
+  readonly issuers: readonly Buffer[];
 }
 
 /** Bytes made piece by piece while the peer reads, so that a large list is never in memory twice. */

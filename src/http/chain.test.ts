@@ -35,6 +35,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
   const routed: ApiRequest[] = [];
   const route = over.route ?? (() => Promise.resolve({ code: 200 }));
   const handle = requestChain({
+    isIdentityHeader: (name) => name === "authorization",
     domain: kubernetesDomain,
     clock,
     random: seededRandom(1),

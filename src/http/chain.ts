@@ -30,6 +30,8 @@ export interface ChainOptions {
   readonly negotiator: Negotiator;
   readonly encodeStatus: EncodeStatus;
   readonly authenticator: Authenticator;
+  /** Headers that end with authentication; names in lower case. */
+  isIdentityHeader(name: string): boolean;
   readonly authorizer: Authorizer;
   /** `--request-timeout`. */
   readonly requestTimeoutMs: number;
@@ -60,7 +62,11 @@ export function requestChain(options: ChainOptions): Handler {
     catchErrors({ errorReply, log }),
     requestInfo,
     requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
-    authenticate({ authenticator: options.authenticator, log }),
+    authenticate({
+      authenticator: options.authenticator,
+      isIdentityHeader: (name) => options.isIdentityHeader(name),
+      log,
+    }),
     ...(options.audit === undefined ? [] : [options.audit]),
     impersonate({ authorizer, domain, errorReply }),
     maxInFlight({

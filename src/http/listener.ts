@@ -24,6 +24,7 @@ import { type Random, systemRandom } from "#std/random.ts";
 import { Roster } from "#std/roster.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
+import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
 import { IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
 import { Exchange, forgetFrames, Http1Wire, Http2Wire, type ReplySettings } from "./reply-writer.ts";
@@ -134,15 +135,16 @@ class Connection implements Peer {
   readonly remoteAddress: string;
   /** A refusal was written past all replies; nothing else may be. */
   refused = false;
-  readonly #asksCertificate: boolean;
+  /** Set when certificates are asked for. */
+  readonly #chains: CertificateChains | undefined;
   #certificate: ClientCertificate | undefined;
   #problem = "";
   #checked = false;
 
-  constructor(socket: TLSSocket, asksCertificate: boolean) {
+  constructor(socket: TLSSocket, chains: CertificateChains | undefined) {
     this.socket = socket;
     this.remoteAddress = socket.remoteAddress ?? "";
-    this.#asksCertificate = asksCertificate;
+    this.#chains = chains;
   }
 
   get clientCertificate(): ClientCertificate | undefined {
@@ -158,7 +160,7 @@ class Connection implements Peer {
   #check(): void {
     if (this.#checked) return;
     this.#checked = true;
-    if (!this.#asksCertificate) return;
+    if (this.#chains === undefined) return;
     const shown = this.socket.getPeerCertificate();
     // A resumed session without a certificate counts as authorized for node; without bytes there is no certificate.
     if (shown?.raw === undefined) return;
@@ -171,6 +173,7 @@ class Connection implements Peer {
       commonName: texts(subject?.["CN"]).at(-1) ?? "",
       organizations: texts(subject?.["O"]),
       raw: shown.raw,
+      issuers: this.#chains.issuersOf(this.socket, shown.raw),
     };
   }
 }
@@ -190,6 +193,7 @@ class TlsListener implements Listener {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Map<Duplex, Connection>();
+  readonly #chains = new CertificateChains();
   readonly #newId: () => string;
   readonly #finished = (): void => this.#finish();
   #stopping = false;
@@ -270,7 +274,7 @@ class TlsListener implements Listener {
   }
 
   #connected(socket: TLSSocket): Connection {
-    const connection = new Connection(socket, this.#options.tls.clientCa !== undefined);
+    const connection = new Connection(socket, this.#options.tls.clientCa === undefined ? undefined : this.#chains);
     this.#connections.set(socket, connection);
     socket.on("error", ignore);
     socket.once("close", () => {

@@ -9,6 +9,7 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
+import type { ClientTrust } from "./client-trust.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -28,6 +29,7 @@ export interface AssembleConfig {
   readonly random: Random;
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;
+  readonly clientTrust: ClientTrust;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly issuer: ServiceAccountIssuer;

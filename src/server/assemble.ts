@@ -40,6 +40,7 @@ import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
 import { startControllers } from "./controllers.ts";
+import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
@@ -133,6 +134,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     negotiator: negotiation,
     encodeStatus,
     authenticator,
+    isIdentityHeader: hiddenHeaders(options),
     authorizer,
     requestTimeoutMs: options.requestTimeoutMs,
     requestsInFlightMax: options.maxRequestsInflight,

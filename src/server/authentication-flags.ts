@@ -4,11 +4,6 @@ import { boolean, duration, list, optional } from "./flags.ts";
 const authentication = (name: string) => [name, "Authentication"] as const;
 
 export const authenticationFlags = {
-  anonymousAuth: boolean(
-    authentication("anonymous-auth"),
-    true,
-    "Take requests without credentials as system:anonymous.",
-  ),
   clientCaFile: optional(
     authentication("client-ca-file"),
     "file",

@@ -5,7 +5,9 @@
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
+import { identityHeaders, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
 import type { AccessConfig } from "./access.ts";
+import type { ServerOptions } from "./options.ts";
 
 export interface ExternalAuthenticators {
   /** The authenticating proxy; asked first. */
@@ -19,11 +21,57 @@ export interface ExternalAuthenticators {
   close(): void;
 }
 
-export function externalAuthenticators({ options, domain, clock }: AccessConfig): ExternalAuthenticators {
+export function externalAuthenticators(config: AccessConfig): ExternalAuthenticators {
+  const { options, domain, clock, clientTrust } = config;
+  const proxy = proxyAuthenticator(config);
   return {
-    clientCertificate: clientCertificate({ domain, clock }),
+    ...(proxy === undefined ? {} : { requestHeader: proxy }),
+    clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
     tokens: [],
-    anonymous: { enabled: options.anonymousAuth, paths: [] },
+    anonymous: { enabled: mayBeAnonymous(options), paths: [] },
     close: () => undefined,
   };
+}
+
+/** Who may do everything must be known. Upstream switches it off in the same way, whatever the flag says. */
+function mayBeAnonymous({ anonymousAuth, authorizationMode }: ServerOptions): boolean {
+  return (anonymousAuth ?? true) && !authorizationMode.includes("AlwaysAllow");
+}
+
+function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig): Authenticator | undefined {
+  const { proxies } = clientTrust;
+  const allowedNames = options.requestheaderAllowedNames;
+  if (proxies === undefined) return undefined;
+  if (allowedNames.length === 0 && proxies.overlaps(clientTrust.clients)) {
+    log.warn(
+      {},
+      "every client of an authority in --requestheader-client-ca-file may speak for anybody: it is one of --client-ca-file too, and --requestheader-allowed-names is not set",
+    );
+  }
+  return requestHeader({
+    clock,
+    authorities: () => clientTrust.proxies ?? proxies,
+    allowedNames,
+    names: headerNames(options),
+  });
+}
+
+/**
+ * What the flags say; with none of them what proxies usually send. A proxy that was told other names may pass on the
+ * usual ones as its clients sent them, so they count only when nothing is said.
+ */
+function headerNames(options: ServerOptions): RequestHeaderNames {
+  const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase());
+  const names: RequestHeaderNames = {
+    users: lower(options.requestheaderUsernameHeaders),
+    uids: lower(options.requestheaderUidHeaders),
+    groups: lower(options.requestheaderGroupHeaders),
+    extraPrefixes: lower(options.requestheaderExtraHeadersPrefix),
+  };
+  return Object.values(names).every(({ length }) => length === 0) ? standardHeaders : names;
+}
+
+/** For the chain: which headers nobody behind authentication may see. */
+export function hiddenHeaders(options: ServerOptions): (name: string) => boolean {
+  return identityHeaders([standardHeaders, headerNames(options)]);
 }

@@ -123,6 +123,9 @@ class InProcessRequest implements ApiRequest {
     return [];
   }
 
+  /** Its only credentials are the process's own. */
+  forgetHeaders(): void {}
+
   get signal(): AbortSignal {
     return this.#controller.signal;
   }

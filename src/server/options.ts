@@ -24,6 +24,7 @@ import { auditFlags } from "./audit-flags.ts";
 import { authenticationFlags } from "./authentication-flags.ts";
 import { authorizationFlags } from "./authorization-flags.ts";
 import { controllerName } from "./controller-names.ts";
+import { externalAuthenticationFlags } from "./external-authentication-flags.ts";
 import { fairnessFlags } from "./fairness-flags.ts";
 import { StartError } from "./start-error.ts";
 
@@ -174,6 +175,7 @@ export const serverFlags = {
   disableHttp2: boolean(secure("disable-http2-serving"), false, "Speak HTTP/1.1 only."),
 
   ...authenticationFlags,
+  ...externalAuthenticationFlags,
   ...authorizationFlags,
   ...auditFlags,
   ...fairnessFlags,

@@ -11,6 +11,7 @@ import { writePrivate } from "./data-folder.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { ServerOptions } from "./options.ts";
 import { tlsSettings } from "./tls-settings.ts";
+import { watchFile } from "./watched-file.ts";
 
 export interface CredentialSources {
   readonly options: ServerOptions;
@@ -25,14 +26,15 @@ export interface ServingCredentials {
   readonly serving: KeyPair;
   /** All certificates that sign clients', PEM. */
   readonly clientCa: string;
+  /** All certificates that sign authenticating proxies', PEM; empty for none. */
+  readonly requestHeaderCa: string;
 }
 
 const checkIntervalMs = 3_600_000;
 
 /** Reads, and makes what is missing, in memory. Throws `StartError`. */
 export function readServingCredentials({ options, folder, clock, random }: CredentialSources): ServingCredentials {
-  const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan, clientCaFile } = options;
-  const authorities = clientCaFile === undefined ? "" : readAuthorities(clientCaFile);
+  const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
   const given =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
       ? undefined
@@ -40,16 +42,25 @@ export function readServingCredentials({ options, folder, clock, random }: Crede
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = prepareCredentials({ folder, names, clock, random });
-  return { credentials, serving: given ?? credentials.serving, clientCa: credentials.ca.certificate + authorities };
+  return { credentials, serving: given ?? credentials.serving, ...readBundles(options, credentials) };
+}
+
+/** Those of the files, beside the server's own. Throws `StartError`. */
+function readBundles(
+  { clientCaFile, requestheaderClientCaFile }: ServerOptions,
+  { ca }: Credentials,
+): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
+  const read = (file: string | undefined): string => (file === undefined ? "" : readAuthorities(file));
+  return { clientCa: ca.certificate + read(clientCaFile), requestHeaderCa: read(requestheaderClientCaFile) };
 }
 
 /** For the listener. Throws `StartError` for an unknown cipher suite. */
-export function tlsFiles(options: ServerOptions, { serving, clientCa }: ServingCredentials): TlsFiles {
+export function tlsFiles(options: ServerOptions, { serving, clientCa, requestHeaderCa }: ServingCredentials): TlsFiles {
   const { minVersion, ciphers } = tlsSettings(options);
   return {
     key: serving.key,
     cert: serving.certificate,
-    clientCa,
+    clientCa: clientCa + requestHeaderCa,
     minVersion,
     ...(ciphers === undefined ? {} : { ciphers }),
   };
@@ -65,28 +76,53 @@ export interface Renewal extends CredentialSources {
   readonly url: string;
   readonly current: ServingCredentials;
   readonly log: Log;
-  /** New connections get these. */
-  use(files: TlsFiles): void;
+  /** New connections get these; the authorities count at once. */
+  use(files: TlsFiles, next: ServingCredentials): void;
 }
 
-/** Looks again every hour until the returned function is called. A server without a folder keeps what it has. */
+/** Looks again, at bundles of authorities every minute and at the rest every hour, until the returned function is called. */
 export function keepRenewed(renewal: Renewal): () => void {
   const { options, folder, clock, log, url } = renewal;
-  if (folder === undefined) return () => undefined;
   let { current } = renewal;
-  let cancel = clock.after(checkIntervalMs, check);
+  function take(next: ServingCredentials): void {
+    const isSame =
+      next.serving.certificate === current.serving.certificate &&
+      next.clientCa === current.clientCa &&
+      next.requestHeaderCa === current.requestHeaderCa;
+    if (isSame) return;
+    renewal.use(tlsFiles(options, next), next);
+    current = next;
+    log.info({}, "certificates renewed");
+  }
+  const failed = (error: unknown): void => log.error({ error }, "certificates could not be renewed");
+  const stops = [options.clientCaFile, options.requestheaderClientCaFile].flatMap((file) =>
+    file === undefined
+      ? []
+      : [
+          watchFile({
+            file,
+            // Nothing was kept of what it held: the first look compares.
+            text: "",
+            clock,
+            changed: () => take({ ...current, ...readBundles(options, current.credentials) }),
+            failed,
+          }),
+        ],
+  );
+  // A server without a folder keeps the certificates it made.
+  let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
   function check(): void {
     cancel = clock.after(checkIntervalMs, check);
     try {
       const next = readServingCredentials(renewal);
       if (next.credentials.files.size > 0) writeCredentials(folder!, url, next.credentials);
-      if (next.serving.certificate === current.serving.certificate && next.clientCa === current.clientCa) return;
-      renewal.use(tlsFiles(options, next));
-      current = next;
-      log.info({}, "certificates renewed");
+      take(next);
     } catch (error) {
-      log.error({ error }, "certificates could not be renewed");
+      failed(error);
     }
   }
-  return () => cancel();
+  return () => {
+    cancel?.();
+    for (const stop of stops) stop();
+  };
 }

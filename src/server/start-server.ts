@@ -21,6 +21,7 @@ import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
+import { ClientTrust } from "./client-trust.ts";
 import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
@@ -184,6 +185,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   addHealthChecks(health, backend, () => stopping !== "no");
 
   const version = programVersion();
+  const clientTrust = new ClientTrust(inputs.current);
   const url = urlOf(options, listener.port);
   assembled = await assemble({
     options,
@@ -197,6 +199,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     clock,
     random,
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
+    clientTrust,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,
     url,
@@ -217,7 +220,10 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     log,
     url,
     current: inputs.current,
-    use: (files) => listener.updateTls(files),
+    use(files, next) {
+      listener.updateTls(files);
+      clientTrust.update(next);
+    },
   });
   started();
   ready.resolve(assembled);

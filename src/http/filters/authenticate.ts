@@ -1,4 +1,4 @@
-/** Finds out who asks, or answers 401. */
+/** Finds out who asks, or answers 401. Whoever comes after it sees the user and none of the credentials. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import { unauthorized } from "#meta/status-error.ts";
 import { andThen } from "#std/soon.ts";
@@ -6,10 +6,12 @@ import type { Filter } from "./filter.ts";
 
 export interface AuthenticateOptions {
   readonly authenticator: Authenticator;
+  /** Headers that hold, or pretend to hold, somebody's identity; names in lower case. */
+  isIdentityHeader(name: string): boolean;
   readonly log: { debug(fields: object, message: string): void };
 }
 
-export function authenticate({ authenticator, log }: AuthenticateOptions): Filter {
+export function authenticate({ authenticator, isIdentityHeader, log }: AuthenticateOptions): Filter {
   return (request, next) =>
     andThen(authenticator.authenticate(request), (answer) => {
       if (answer.outcome !== "user") {
@@ -18,6 +20,7 @@ export function authenticate({ authenticator, log }: AuthenticateOptions): Filte
         throw unauthorized();
       }
       request.user = answer.user;
+      request.forgetHeaders(isIdentityHeader);
       if (answer.annotations !== undefined) {
         request.annotations ??= new Map();
         for (const [key, value] of Object.entries(answer.annotations)) request.annotations.set(key, value);

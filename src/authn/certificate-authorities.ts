@@ -1,0 +1,78 @@
+/**
+ * A bundle of authorities that client certificates are trusted by. The TLS layer verifies against all bundles of the
+ * server together, once a connection; which bundle a certificate belongs to, and whether it still does after the file
+ * changed, is found out here. Constraints of names and path lengths are the TLS layer's.
+ */
+import { X509Certificate } from "node:crypto";
+import type { VerifiedCertificate } from "./authenticator.ts";
+
+/** When every certificate of a path to an authority is valid. */
+export interface Validity {
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** Longest path that is followed; TLS layers allow few more. */
+const pathLengthMax = 8;
+
+export class CertificateAuthorities {
+  readonly #authorities: readonly X509Certificate[];
+  // One certificate object lives as long as its connection.
+  readonly #known = new WeakMap<VerifiedCertificate, Validity | undefined>();
+
+  /** `pem` holds any number of certificates. Throws OpenSSL's error for one that is malformed. */
+  constructor(pem: string) {
+    this.#authorities = certificateBlocks(pem).map((block) => new X509Certificate(block));
+  }
+
+  get size(): number {
+    return this.#authorities.length;
+  }
+
+  /** Whether both hold the same certificate. */
+  overlaps(other: CertificateAuthorities): boolean {
+    return this.#authorities.some(({ raw }) => other.#authorities.some((their) => their.raw.equals(raw)));
+  }
+
+  /** `undefined` for a certificate that none of these issued, directly or through others that came with it. */
+  validityOf(certificate: VerifiedCertificate): Validity | undefined {
+    if (this.#known.has(certificate)) return this.#known.get(certificate);
+    const validity = this.#find(certificate);
+    this.#known.set(certificate, validity);
+    return validity;
+  }
+
+  #find({ raw, issuers }: VerifiedCertificate): Validity | undefined {
+    const others = issuers.map((der) => new X509Certificate(der));
+    const follow = (from: X509Certificate, path: readonly X509Certificate[]): Validity | undefined => {
+      const here = [...path, from];
+      if (this.#authorities.some((authority) => authority.raw.equals(from.raw))) return common(here);
+      const authority = this.#authorities.find((candidate) => hasIssued(candidate, from));
+      if (authority !== undefined) return common([...here, authority]);
+      if (here.length >= pathLengthMax) return undefined;
+      for (const next of others) {
+        if (!next.ca || here.some((seen) => seen.raw.equals(next.raw)) || !hasIssued(next, from)) continue;
+        const found = follow(next, here);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    };
+    return follow(new X509Certificate(raw), []);
+  }
+}
+
+/** The certificates of a PEM text, one text each. */
+export function certificateBlocks(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+}
+
+function hasIssued(issuer: X509Certificate, subject: X509Certificate): boolean {
+  return subject.checkIssued(issuer) && subject.verify(issuer.publicKey);
+}
+
+function common(path: readonly X509Certificate[]): Validity {
+  return {
+    notBeforeMs: Math.max(...path.map(({ validFromDate }) => validFromDate.getTime())),
+    notAfterMs: Math.min(...path.map(({ validToDate }) => validToDate.getTime())),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * An authenticating proxy: whoever shows a certificate of the proxies' authority may say in headers for whom it speaks.
+ * The same headers from anybody else are passed over, and nobody behind the authenticators sees them
+ * (`http/filters/authenticate.ts`). Source: upstream's `authentication/request/headerrequest`.
+ */
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Clock } from "#std/clock.ts";
+import { type Authenticator, type Credentials, noCredentials } from "./authenticator.ts";
+import type { CertificateAuthorities } from "./certificate-authorities.ts";
+import { certificateProblem } from "./client-certificate.ts";
+
+/** Names of headers, in lower case; the first that is there gives the user. */
+export interface RequestHeaderNames {
+  readonly users: readonly string[];
+  readonly uids: readonly string[];
+  readonly groups: readonly string[];
+  readonly extraPrefixes: readonly string[];
+}
+
+export interface RequestHeaderOptions {
+  readonly clock: Clock;
+  /** Of proxies; those that count now. */
+  authorities(): CertificateAuthorities;
+  /** Common names of proxies; empty for any. */
+  readonly allowedNames: readonly string[];
+  readonly names: RequestHeaderNames;
+}
+
+/** What proxies send unless told otherwise. */
+export const standardHeaders: RequestHeaderNames = {
+  users: ["x-remote-user"],
+  uids: ["x-remote-uid"],
+  groups: ["x-remote-group"],
+  extraPrefixes: ["x-remote-extra-"],
+};
+
+/** A certificate that is no proxy's is left to the next authenticator. */
+export function requestHeader({ clock, authorities, allowedNames, names }: RequestHeaderOptions): Authenticator {
+  const allowed = new Set(allowedNames);
+  return {
+    authenticate(credentials) {
+      const certificate = credentials.clientCertificate;
+      if (certificate === undefined) return noCredentials;
+      const trusted = authorities();
+      if (trusted.validityOf(certificate) === undefined) return noCredentials;
+      const problem = certificateProblem(certificate, trusted, clock.now());
+      if (problem !== undefined) return problem;
+      if (allowed.size > 0 && !allowed.has(certificate.commonName)) {
+        const reason = `subject with cn=${certificate.commonName} is not in the allowed list`;
+        return { outcome: "refused", reason: `request header: ${reason}` };
+      }
+      const user = userOf(credentials, names);
+      return user === undefined ? noCredentials : { outcome: "user", user };
+    },
+  };
+}
+
+function userOf(credentials: Credentials, names: RequestHeaderNames): UserInfo | undefined {
+  const first = (of: readonly string[]): string => {
+    for (const name of of) {
+      const value = credentials.headerValues(name)[0] ?? "";
+      if (value !== "") return value;
+    }
+    return "";
+  };
+  const name = first(names.users);
+  if (name === "") return undefined;
+  const uid = first(names.uids);
+  const groups = names.groups.flatMap((header) => credentials.headerValues(header)).filter((group) => group !== "");
+  const extra = extraOf(credentials, names.extraPrefixes);
+  return {
+    name,
+    ...(uid === "" ? {} : { uid }),
+    groups,
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function extraOf(credentials: Credentials, prefixes: readonly string[]): UserInfo["extra"] | undefined {
+  let extra: Map<string, readonly string[]> | undefined;
+  for (const prefix of prefixes) {
+    for (const header in credentials.headers) {
+      if (!header.startsWith(prefix)) continue;
+      const key = unescapeKey(header.slice(prefix.length));
+      extra ??= new Map();
+      extra.set(key, [...(extra.get(key) ?? []), ...credentials.headerValues(header)]);
+    }
+  }
+  // `fromEntries` defines: a key `__proto__` is one like any other.
+  return extra === undefined ? undefined : Object.fromEntries(extra);
+}
+
+/** A key that is no valid escape stands for itself. */
+function unescapeKey(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
+}
+
+/** Whether nobody behind the authenticators may see a header: it holds, or pretends to hold, somebody's identity. */
+export function identityHeaders(names: readonly RequestHeaderNames[]): (header: string) => boolean {
+  const exact = new Set([
+    "authorization",
+    ...names.flatMap(({ users, uids, groups }) => [...users, ...uids, ...groups]),
+  ]);
+  const prefixes = names.flatMap(({ extraPrefixes }) => extraPrefixes);
+  return (header) => {
+    if (exact.has(header)) return true;
+    for (const prefix of prefixes) if (header.startsWith(prefix)) return true;
+    return false;
+  };
+}

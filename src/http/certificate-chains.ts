@@ -1,0 +1,29 @@
+/**
+ * What clients sent along with their certificates. A connection that resumes an earlier TLS session shows the leaf
+ * alone, so the certificates above it are remembered from the connection that showed them; a leaf that was forgotten
+ * counts only if an authority issued it directly, until its client begins a session anew.
+ */
+import type { TLSSocket } from "node:tls";
+import { hash } from "node:crypto";
+
+/** Leaves that are remembered; the one that was shown longest ago goes first. */
+const chainsMax = 1000;
+/** Certificates of one chain that are looked at. */
+const chainLengthMax = 8;
+
+export class CertificateChains {
+  readonly #chains = new Map<string, readonly Buffer[]>();
+
+  /** DER of the certificates above `leaf` (DER too), which the TLS layer has verified. */
+  issuersOf(socket: TLSSocket, leaf: Buffer): readonly Buffer[] {
+    const sent: Buffer[] = [];
+    let next = socket.getPeerX509Certificate()?.issuerCertificate;
+    for (; next !== undefined && sent.length < chainLengthMax; next = next.issuerCertificate) sent.push(next.raw);
+    const key = hash("sha256", leaf, "base64");
+    if (sent.length === 0) return (socket.isSessionReused() ? this.#chains.get(key) : undefined) ?? sent;
+    this.#chains.delete(key);
+    this.#chains.set(key, sent);
+    if (this.#chains.size > chainsMax) this.#chains.delete(this.#chains.keys().next().value!);
+    return sent;
+  }
+}
