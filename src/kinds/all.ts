@@ -33,6 +33,7 @@ import { services } from "./core/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import { events } from "./events/event.ts";
 import { flowSchemas, priorityLevelConfigurations } from "./flowcontrol/priority.ts";
+import type { Schema } from "#schema/schema.ts";
 import type { KindBehaviour, KindEnvironment } from "./generic.ts";
 import { storageVersionMigrations, storageVersions } from "./internal/storage-version.ts";
 import { ipAddresses, serviceCidrs } from "./networking/addresses.ts";
@@ -50,7 +51,7 @@ import { csiDrivers, csiNodes, csiStorageCapacities, volumeAttachments } from ".
 import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
-type MakeBehaviour = (environment: KindEnvironment, version: string) => KindBehaviour;
+type MakeBehaviour = (environment: KindEnvironment, version: string, schema: () => Schema) => KindBehaviour;
 
 /** Groups are Kubernetes' names. */
 const behaviours: readonly (readonly [group: string, kind: string, make: MakeBehaviour])[] = [
@@ -126,10 +127,14 @@ const behaviours: readonly (readonly [group: string, kind: string, make: MakeBeh
 
 const byKind = new Map(behaviours.map(([group, kind, make]) => [`${group}/${kind}`, make]));
 
-/** What the kind adds to the generic behaviour, in one of its versions. `group` is Kubernetes' name. */
+/**
+ * What the kind adds to the generic behaviour, in one of its versions. `group` is Kubernetes' name; `schema` is the
+ * kind's own, built when first asked for.
+ */
 export function kindBehaviour(
   of: { readonly group: string; readonly version: string; readonly kind: string },
   environment: KindEnvironment,
+  schema: () => Schema,
 ): KindBehaviour {
-  return byKind.get(`${of.group}/${of.kind}`)?.(environment, of.version) ?? {};
+  return byKind.get(`${of.group}/${of.kind}`)?.(environment, of.version, schema) ?? {};
 }

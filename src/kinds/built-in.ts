@@ -21,13 +21,13 @@ export function builtInDefinitions(
 }
 
 function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvironment): ResourceDefinition {
-  const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment);
   let schema: Schema | undefined;
   const schemaOf = (): Schema => {
     schema ??= tables.schemaOf(facts);
     if (schema === undefined) throw new Error(`no type for ${apiVersionOf(facts)} ${facts.kind}`);
     return schema;
   };
+  const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment, schemaOf);
   const strategy = genericStrategy(
     {
       hasStatus: facts.statusSubresource,

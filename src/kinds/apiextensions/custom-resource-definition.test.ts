@@ -68,6 +68,11 @@ test("names that are left out follow from the kind, and the status is nobody's t
   assert.deepEqual((made["status"] as Record<string, unknown>)["storedVersions"], ["v1"]);
 });
 
+test("a webhook for conversions that says nothing is left out [VER-69]", () => {
+  const made = definitions.create(definition({ spec: { conversion: { strategy: "None", webhook: {} } } }));
+  assert.deepEqual((made["spec"] as Record<string, unknown>)["conversion"], { strategy: "None" });
+});
+
 test("a plain definition is accepted", () => {
   assert.deepEqual(check({}), []);
 });
@@ -159,6 +164,32 @@ test("a conversion by webhook needs one that can be called [VER-69]", () => {
     'spec.conversion.webhookClientConfig.url: Invalid value: "q": query parameters are not permitted in the URL',
     'spec.conversion.conversionReviewVersions: Invalid value: []string{"v7"}: must include at least one of v1, v1beta1',
   ]);
+});
+
+test("an address of a webhook without a scheme cannot be read [VER-69]", () => {
+  const webhook = { clientConfig: { url: "://" }, conversionReviewVersions: ["v1"] };
+  assert.deepEqual(check({ spec: { conversion: { strategy: "Webhook", webhook } } }), [
+    'spec.conversion.webhookClientConfig.url: Required value: url must be a valid URL: parse "://": missing protocol scheme; desired format: https://host[/path]',
+  ]);
+});
+
+test("defaults of embedded objects have metadata that is some [VER-70]", () => {
+  const embedded = (metadata: object): string[] => {
+    const template = {
+      type: "object",
+      "x-kubernetes-embedded-resource": true,
+      "x-kubernetes-preserve-unknown-fields": true,
+      default: { apiVersion: "v1", kind: "Pod", metadata },
+    };
+    const whole = { type: "object", properties: { spec: { type: "object", properties: { template } } } };
+    return check(one({ schema: { openAPIV3Schema: whole } }));
+  };
+  const at = "spec.validation.openAPIV3Schema.properties[spec].properties[template].default.metadata";
+  assert.deepEqual(embedded({ name: "x" }), []);
+  assert.deepEqual(embedded({ name: 5 }), [
+    `${at}: Invalid value: map[string]interface {}{"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string`,
+  ]);
+  assert.match(embedded({ labels: { a: "b c" } }).join(), /default\.metadata\.labels: Invalid value: "b c"/);
 });
 
 test("groups of the project need an approval, in every domain by its names [VER-71]", () => {

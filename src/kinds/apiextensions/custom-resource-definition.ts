@@ -10,13 +10,19 @@ import type { Column } from "#registry/resource-definition.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
 import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
-import { editField, objectField, textField, withField } from "../edit.ts";
+import { editField, type Json, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 
-export function customResourceDefinitions({ domain }: KindEnvironment): KindBehaviour {
+export function customResourceDefinitions(
+  { domain }: KindEnvironment,
+  _version: string,
+  schema: () => Schema,
+): KindBehaviour {
+  const rules = { domain, metadata: () => schema().fields?.get("metadata")?.schema };
   const finalizer = domain.rename(cleanupFinalizer);
   return {
     anyFinalizers: true,
@@ -27,11 +33,11 @@ export function customResourceDefinitions({ domain }: KindEnvironment): KindBeha
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object, _old, attributes) =>
         attributes.subresource === "" ? withStorageVersion(object, false) : object,
-      validate: (object) => validateDefinition(typed(object), domain),
+      validate: (object) => validateDefinition(typed(object), rules),
       validateUpdate: (object, old, attributes) =>
         attributes.subresource === "status"
           ? validateDefinitionStatus(typed(object))
-          : validateDefinitionUpdate(typed(object), typed(old), domain),
+          : validateDefinitionUpdate(typed(object), typed(old), rules),
       warningsOnCreate: (object) => ruleWarnings(typed(object), undefined),
       warningsOnUpdate: (object, old) => ruleWarnings(typed(object), typed(old)),
       // The first delete request only marks; from then on the finalizers say what is left to do.
@@ -61,7 +67,7 @@ function withSpecDefaults(object: ApiObject): ApiObject {
     });
     if (objectField(named, "conversion") === undefined) return withField(named, "conversion", { strategy: "None" });
     return editField(named, "conversion", (conversion) =>
-      editField(conversion, "webhook", (webhook) =>
+      editField(withoutEmptyWebhook(conversion), "webhook", (webhook) =>
         editField(webhook, "clientConfig", (config) =>
           editField(config, "service", (service) =>
             service["port"] === undefined ? { ...service, port: 443 } : service,
@@ -70,6 +76,15 @@ function withSpecDefaults(object: ApiObject): ApiObject {
       ),
     );
   });
+}
+
+/** A webhook that says nothing is none. */
+function withoutEmptyWebhook(conversion: Json): Json {
+  const webhook = objectField(conversion, "webhook");
+  const versions = webhook?.["conversionReviewVersions"] as readonly string[] | null | undefined; // its schema has decoded it
+  if (webhook === undefined || webhook["clientConfig"] !== undefined || (versions?.length ?? 0) > 0) return conversion;
+  const { webhook: _webhook, ...rest } = conversion;
+  return rest;
 }
 
 /** The object with its storage version among those that were ever stored; `ifNone`: only when none is said. */

@@ -77,6 +77,9 @@ function checkUrl(text: string, at: string): FieldError[] {
       required(at, `url must be a valid URL: parse ${goQuote(text)}: net/url: invalid control character in URL${form}`),
     ];
   }
+  if (text.startsWith(":")) {
+    return [required(at, `url must be a valid URL: parse ${goQuote(text)}: missing protocol scheme${form}`)];
+  }
   const [, scheme = "", user, host = "", query = "", fragment = ""] = match;
   const errors: FieldError[] = [];
   if (scheme.toLowerCase() !== "https") {

@@ -17,6 +17,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
+import type { Schema } from "#schema/schema.ts";
 import {
   type CheckOptions,
   checkStructural,
@@ -27,14 +28,21 @@ import {
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
+/** What the rules depend on. */
+export interface DefinitionRules {
+  readonly domain: ApiDomain;
+  /** Of every object's metadata: defaults of and in embedded objects must give some. */
+  metadata(): Schema | undefined;
+}
+
 /** Findings about a new definition, metadata left out. */
-export function validateDefinition(object: CustomResourceDefinition, domain: ApiDomain): FieldError[] {
+export function validateDefinition(object: CustomResourceDefinition, rules: DefinitionRules): FieldError[] {
   return [
     ...checkName(object),
-    ...checkSpec(object.spec, undefined, false),
+    ...checkSpec(object.spec, undefined, false, rules),
     ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
     ...checkStoredVersions(object),
-    ...checkApproval(object, undefined, domain),
+    ...checkApproval(object, undefined, rules.domain),
     ...checkPreserving(object, undefined),
   ];
 }
@@ -43,14 +51,14 @@ export function validateDefinition(object: CustomResourceDefinition, domain: Api
 export function validateDefinitionUpdate(
   object: CustomResourceDefinition,
   old: CustomResourceDefinition,
-  domain: ApiDomain,
+  rules: DefinitionRules,
 ): FieldError[] {
   const isEstablished = isConditionTrue(old, "Established");
   const { spec } = object;
   const immutable = (field: string, next: unknown, before: unknown): FieldError[] =>
     next === before ? [] : [invalidField(field, next, "field is immutable")];
   return [
-    ...checkSpec(spec, old.spec, isEstablished),
+    ...checkSpec(spec, old.spec, isEstablished, rules),
     ...(isEstablished
       ? [
           ...immutable("spec.scope", spec.scope, old.spec.scope),
@@ -61,7 +69,7 @@ export function validateDefinitionUpdate(
     ...immutable("spec.names.plural", spec.names.plural, old.spec.names.plural),
     ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
     ...checkStoredVersions(object),
-    ...checkApproval(object, old, domain),
+    ...checkApproval(object, old, rules.domain),
     ...checkPreserving(object, old),
   ];
 }
@@ -114,10 +122,11 @@ function checkSpec(
   spec: CustomResourceDefinitionSpec,
   old: CustomResourceDefinitionSpec | undefined,
   isEstablished: boolean,
+  rules: DefinitionRules,
 ): FieldError[] {
   const { names, group } = spec;
   const versions = spec.versions ?? [];
-  const stored = old === undefined ? undefined : new StoredSchemas(old);
+  const schemas = new SchemaRules(old, rules);
   const is = sharedBy(versions);
   const first = versions[0];
   const shared: Shared = {
@@ -155,7 +164,7 @@ function checkSpec(
   for (const [index, version] of versions.entries()) {
     const field = `spec.versions[${index}]`;
     errors.push(...label(`${field}.name`, version.name));
-    errors.push(...checkVersion(version, is, stored, field));
+    errors.push(...checkVersion(version, is, schemas, field));
   }
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
     errors.push(wrongVersions(spec.versions, is, "must contain unique version names"));
@@ -169,7 +178,7 @@ function checkSpec(
   }
   errors.push(...checkNames(names, "spec.names"));
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
-  errors.push(...checkSchema(shared.schema, hasStatus, stored, "spec.validation"));
+  errors.push(...checkSchema(shared.schema, hasStatus, schemas, "spec.validation"));
   errors.push(...checkSubresources(shared.subresources, "spec.subresources"));
   errors.push(...checkColumns(shared.columns, "spec.additionalPrinterColumns"));
   if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
@@ -231,7 +240,7 @@ function goColumn({ name, type, format, description, priority, jsonPath }: Custo
 function checkVersion(
   version: CustomResourceDefinitionVersion,
   is: Record<PerVersion, boolean>,
-  old: StoredSchemas | undefined,
+  schemas: SchemaRules,
   field: string,
 ): FieldError[] {
   const schema = is.schema ? undefined : version.schema;
@@ -241,7 +250,7 @@ function checkVersion(
     errors.push(invalidField(`${field}.deprecationWarning`, version.deprecationWarning, problem));
   }
   const hasStatus = version.subresources?.status !== undefined;
-  errors.push(...checkSchema(schema, hasStatus, old, `${field}.schema`, version.name));
+  errors.push(...checkSchema(schema, hasStatus, schemas, `${field}.schema`, version.name));
   if (!is.subresources) errors.push(...checkSubresources(version.subresources, `${field}.subresources`));
   if (!is.additionalPrinterColumns) {
     errors.push(...checkColumns(version.additionalPrinterColumns, `${field}.additionalPrinterColumns`));
@@ -272,20 +281,23 @@ function warningProblems({ deprecated, deprecationWarning: text }: CustomResourc
   return problems;
 }
 
-/** The definition that an update replaces, as far as schemas are concerned. */
-class StoredSchemas {
+/** What schemas have to keep, given the definition that an update replaces, if it is one. */
+class SchemaRules {
+  /** What is asked of every schema. */
+  readonly always: CheckOptions;
   readonly #versions: readonly CustomResourceDefinitionVersion[];
-  #checks: CheckOptions | undefined;
+  #ratcheted: CheckOptions | undefined;
 
-  constructor(spec: CustomResourceDefinitionSpec) {
-    this.#versions = spec.versions ?? [];
+  constructor(old: CustomResourceDefinitionSpec | undefined, { metadata }: DefinitionRules) {
+    const schema = metadata();
+    this.always = schema === undefined ? {} : { metadata: schema };
+    this.#versions = old?.versions ?? [];
   }
 
-  /** What is not asked for, since what is stored lacks it. */
-  get checks(): CheckOptions {
-    return (this.#checks ??= ratchetedChecks(
-      this.#versions.flatMap(({ schema }) => (schema?.openAPIV3Schema === undefined ? [] : [schema.openAPIV3Schema])),
-    ));
+  /** The same without what need not be asked for, since what is stored lacks it. */
+  get ratcheted(): CheckOptions {
+    const stored = this.#versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
+    return (this.#ratcheted ??= stored.length === 0 ? this.always : { ...this.always, ...ratchetedChecks(stored) });
   }
 
   /** Whether a schema is stored like this, and so has been found right; `name` is the version's, if it is one's own. */
@@ -302,18 +314,18 @@ class StoredSchemas {
 function checkSchema(
   schema: CustomResourceDefinitionVersion["schema"],
   statusSubresource: boolean,
-  old: StoredSchemas | undefined,
+  schemas: SchemaRules,
   field: string,
   name?: string,
 ): FieldError[] {
   const props = schema?.openAPIV3Schema;
-  if (props === undefined || old?.has(props, statusSubresource, name) === true) return [];
+  if (props === undefined || schemas.has(props, statusSubresource, name)) return [];
   const at = `${field}.openAPIV3Schema`;
-  const findings = checkStructural(props, at, { statusSubresource });
+  const findings = checkStructural(props, at, { ...schemas.always, statusSubresource });
   // What is stored has to be looked at only where something may be forgiven.
-  return findings.length === 0 || old === undefined
+  return findings.length === 0 || schemas.ratcheted === schemas.always
     ? findings
-    : checkStructural(props, at, { ...old.checks, statusSubresource });
+    : checkStructural(props, at, { ...schemas.ratcheted, statusSubresource });
 }
 
 function hasDefaults(props: JsonSchemaProps | undefined): boolean {
