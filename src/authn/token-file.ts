@@ -18,6 +18,8 @@ export interface TokenFile extends TokenAuthenticator {
 /** Reads the text of the file; `path` is for messages. Throws an `Error` with the line for a malformed file. */
 export function readTokenFile(text: string, path: string): TokenFile {
   const users = new Map<string, Authentication>();
+  // Most tokens of other kinds are longer than all of the file's: they need no digest.
+  const lengths = new Set<number>();
   const warnings: string[] = [];
   let count = 0;
   for (const record of parseCsv(text, path)) {
@@ -37,8 +39,12 @@ export function readTokenFile(text: string, path: string): TokenFile {
       warnings.push(`duplicate token has been found in token file '${path}', record number '${count}'`);
     const user: UserInfo = { name, uid, groups: groups.split(",").filter((group) => group !== "") };
     users.set(key, { outcome: "user", user });
+    lengths.add(token.length);
   }
-  return { warnings, authenticateToken: (token) => users.get(digest(token)) ?? noCredentials };
+  return {
+    warnings,
+    authenticateToken: (token) => (lengths.has(token.length) ? users.get(digest(token)) : undefined) ?? noCredentials,
+  };
 }
 
 function digest(token: string): string {

@@ -1,0 +1,20 @@
+/** What is remembered about tokens: bounded, and what is used stays. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TokenCache, tokenDigest } from "./cached-token.ts";
+
+test("a token is remembered by its digest alone", () => {
+  assert.equal(tokenDigest("secret").length, 32);
+  assert.notEqual(tokenDigest("secret"), tokenDigest("secres"));
+});
+
+test("a flood leaves at most two generations, and what is used stays", () => {
+  const cache = new TokenCache<number>(10);
+  cache.set("used", -1);
+  for (let i = 0; i < 1000; i++) {
+    cache.set(`bad ${i}`, i);
+    if (i % 5 === 0) assert.equal(cache.get("used"), -1, `after ${i}`);
+  }
+  const left = Array.from({ length: 1000 }, (_, i) => cache.get(`bad ${i}`)).filter((value) => value !== undefined);
+  assert.ok(left.length <= 20, `${left.length} left`);
+});
