@@ -58,11 +58,16 @@ function* membersFirst(node: FieldSet, above: string): Generator<string> {
   for (let i = 0; i < texts.length; i++) yield* membersFirst(node[children[i]!]!, texts[i]!);
 }
 
+/** A key of one field with a whole number or a text without anything to escape: most keys. */
+const plainKey = /^k:\{"([\w.-]+)":("[ !#-%'-;=?-[\]-~]*"|-?[1-9][0-9]{0,14}|0)\}$/;
+
 /** A path element in the words of errors: `.name`, `[name="x"]`, `[="x"]`, `[3]`. */
 export function elementText(element: string): string {
   const kind = element[0];
   if (kind === "f") return `.${element.slice(2)}`;
   if (kind === "i") return `[${element.slice(2)}]`;
+  const plain = plainKey.exec(element);
+  if (plain !== null) return `[${plain[1]}=${plain[2]}]`;
   const content = contentOf(element);
   if (kind === "v") return `[=${valueText(content)}]`;
   const fields = Object.entries(content as object); // of keys it is an object

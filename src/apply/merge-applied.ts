@@ -97,11 +97,13 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
   const own = index(rule, applied);
   const shared = own.elements.filter((element) => element !== undefined && old.items.has(element));
   const merged: unknown[] = [];
+  const mergedElements: (string | undefined)[] = [];
   const placed = new Set<string | undefined>();
   let nextShared = 0;
   const take = (at: number): void => {
     const element = own.elements[at];
     placed.add(element);
+    mergedElements.push(element);
     const before = element === undefined ? undefined : old.items.get(element);
     merged.push(mergeApplied(schema.items, before, applied[at]));
     if (nextShared < shared.length && shared[nextShared] === element) nextShared++;
@@ -124,6 +126,7 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
         }
       }
       if (!isShared) {
+        mergedElements.push(element);
         merged.push(live[i++]);
         continue;
       }
@@ -132,5 +135,8 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
     if (j < applied.length) take(j++);
   }
   const isSame = merged.length === live.length && merged.every((item, at) => item === live[at]);
-  return isSame ? live : merged;
+  if (isSame) return live;
+  // The order of the old ones may be known.
+  rememberElements(rule, merged, sameElements(elements, mergedElements) ? elements : mergedElements);
+  return merged;
 }

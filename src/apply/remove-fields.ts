@@ -5,7 +5,15 @@
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, setMember } from "./json-value.ts";
-import { elementsOf, listRuleOf, memberSchema, shapeOf } from "./topology.ts";
+import {
+  elementsOf,
+  itemElement,
+  listRuleOf,
+  memberSchema,
+  rememberElements,
+  sameElements,
+  shapeOf,
+} from "./topology.ts";
 
 /**
  * The value without the set's fields; itself when it has none of them. A struct or list of which nothing is left is
@@ -43,26 +51,27 @@ function removeMembers(schema: Schema | undefined, object: JsonObject, set: Fiel
 function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): readonly unknown[] | null {
   const rule = listRuleOf(schema)!; // the shape says that it has one
   const kept: unknown[] = [];
+  const keptElements: (string | undefined)[] = [];
   let isChanged = false;
   const elements = elementsOf(rule, list);
   for (let i = 0; i < list.length; i++) {
     const item = list[i];
     const element = elements[i];
     const node = element === undefined ? undefined : set[element];
-    if (node === undefined) {
-      kept.push(item);
-      continue;
-    }
-    if (isMemberNode(node)) {
+    if (node !== undefined && isMemberNode(node)) {
       isChanged = true;
       continue;
     }
-    const rest = removeFields(schema.items, item, node);
+    const rest = node === undefined ? item : removeFields(schema.items, item, node);
     if (rest !== item) isChanged = true;
     kept.push(rest);
+    // A key may be among what is taken away.
+    keptElements.push(rest === item ? element : itemElement(rule, rest));
   }
   if (kept.length === 0) return null;
-  return isChanged ? kept : list;
+  if (!isChanged) return list;
+  rememberElements(rule, kept, sameElements(elements, keptElements) ? elements : keptElements);
+  return kept;
 }
 
 /** The set with every struct member that it reaches into as a member of its own. */

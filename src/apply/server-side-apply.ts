@@ -266,7 +266,8 @@ function* prune(
   for (const other of others) addOwned(other.apiVersion, other.set);
 
   const start = inVersion(apply, schema, merged, last.apiVersion);
-  const startFields = fieldsWithStructs(start.schema, start.object);
+  const startFields = yield* fieldsWithStructs(start.schema, start.object);
+  yield;
   const lastFields = withStructs(start.schema, last.set);
   yield;
   let pruned = without(start.schema, start.object, lastFields);
@@ -278,25 +279,31 @@ function* prune(
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
     yield;
-    const left = fieldsWithStructs(here, pruned);
+    const left = yield* fieldsWithStructs(here, pruned);
     yield;
     // What has another value now was filled in by the conversion, in the place of what went.
     const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
+    yield;
     const kept = union(own, withStructs(here, unionAll(sets)));
     yield;
     const isStart = whole === start.object && here === start.schema;
-    const all = isStart ? startFields : fieldsWithStructs(here, whole);
+    const all = isStart ? startFields : yield* fieldsWithStructs(here, whole);
+    yield;
     pruned = without(here, whole, difference(all, kept));
   }
   pruned = convert(apply, pruned, at, last.apiVersion);
   yield;
-  const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
+  const gone = difference(startFields, yield* fieldsWithStructs(start.schema, pruned));
+  yield;
   const result = without(start.schema, start.object, intersection(gone, lastFields));
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }
 
-const fieldsWithStructs = (schema: Schema, object: OwnedObject): FieldSet =>
-  withStructs(schema, fieldsOf(schema, object));
+function* fieldsWithStructs(schema: Schema, object: OwnedObject): Steps<FieldSet> {
+  const fields = fieldsOf(schema, object);
+  yield;
+  return withStructs(schema, fields);
+}
 
 const without = (schema: Schema, object: OwnedObject, fields: FieldSet): OwnedObject =>
   isEmptySet(fields) ? object : ((removeFields(schema, object, fields) ?? {}) as OwnedObject); // an object stays one

@@ -33,9 +33,10 @@ export function countKeys(value: unknown): number {
     if (Array.isArray(next)) {
       for (const item of next) if (typeof item === "object" && item !== null) waiting.push(item);
     } else if (!isRawNumber(next)) {
-      for (const key in next as Record<string, unknown>) {
-        keys++;
-        const item = (next as Record<string, unknown>)[key];
+      const names = Object.keys(next as object);
+      keys += names.length;
+      for (const name of names) {
+        const item = (next as Record<string, unknown>)[name];
         if (typeof item === "object" && item !== null) waiting.push(item);
       }
     }

@@ -54,6 +54,7 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
 function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean): unknown {
   const { properties } = node;
   const additional = typeof node.additional === "object" ? node.additional : undefined;
+  if (properties === undefined && additional === undefined) return object;
   let out: MutableJson | undefined;
   for (const name in object) {
     const member = object[name];

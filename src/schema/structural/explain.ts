@@ -145,7 +145,8 @@ class Explainer {
     if (rule === undefined) return;
     this.#budget.spend(rule.values.length);
     if (typeof value === "string" ? rule.strings.has(value) : isEnumValue(rule, value)) return;
-    const supported = rule.values.map((item) => (typeof item === "string" ? item : goJson(item)));
+    rule.texts ??= rule.values.map((item) => (typeof item === "string" ? item : goJson(item)));
+    const supported = rule.texts;
     result.add(`${path} in body should be one of ${supported.join(" ")}`, (field) => ({
       type: "FieldValueNotSupported",
       field: below(field, path),

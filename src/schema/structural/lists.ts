@@ -86,9 +86,10 @@ function walk(node: SchemaNode, value: unknown, field: string, findings: FieldEr
 /** `shown` are the values in messages, one for each of `items`. */
 function checkSet(items: readonly unknown[], shown: readonly unknown[], field: string, findings: FieldError[]): void {
   if (items.length < 2) return;
+  const keys = items.map((item) => (typeof item === "string" ? item : identity(item)));
+  if (new Set(keys).size === keys.length) return;
   const counts = new Map<unknown, number>();
-  for (const [at, item] of items.entries()) {
-    const key = typeof item === "string" ? item : identity(item);
+  for (const [at, key] of keys.entries()) {
     const count = counts.get(key) ?? 0;
     counts.set(key, count + 1);
     if (count !== 1 || findings.length >= findingsMax) continue;

@@ -3,9 +3,10 @@
  * prunes, fills in or checks values. Types become bit sets, enums sets, patterns programs that are compiled when first
  * used. Flags say what a whole subtree does not need, so that walks can leave it out.
  */
+import { isRawNumber } from "../raw-number.ts";
 import { type FormatCheck, formatCheck } from "./formats.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
-import { deepEqual, type JsonKind, kindOf, numberOf } from "./json-value.ts";
+import { deepEqual, goJson, isDeeper, type JsonKind, kindOf, numberOf } from "./json-value.ts";
 import { openPattern, type Pattern } from "./pattern.ts";
 
 /** Bits of `types` and `accepts`. */
@@ -81,6 +82,11 @@ export interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
   readonly integers: ReadonlySet<unknown>;
+  /** Of long enums, made when first needed: what is neither list nor object, and these by their JSON. */
+  scalars: readonly unknown[] | undefined;
+  /** The values in messages. */
+  texts: readonly string[] | undefined;
+  byText: ReadonlyMap<string, readonly unknown[]> | undefined;
 }
 
 /** Schemas beside this one for the same value. */
@@ -246,12 +252,54 @@ function enumRule(values: readonly unknown[] | undefined): EnumRule | undefined 
   if (values === undefined || values.length === 0) return undefined;
   const strings = new Set<string>();
   for (const value of values) if (typeof value === "string") strings.add(value);
-  return { values, strings, integers: new Set(values.filter((value) => Number.isSafeInteger(value))) };
+  return {
+    values,
+    strings,
+    integers: new Set(values.filter((value) => Number.isSafeInteger(value))),
+    scalars: undefined,
+    texts: undefined,
+    byText: undefined,
+  };
 }
 
 /** Whether a value that is no string is one of an enum's, which upstream compares after a conversion of numbers. */
 export function isEnumValue(rule: EnumRule, value: unknown): boolean {
-  return rule.values.some((candidate) => equalsConverted(value, candidate));
+  return candidates(rule, value).some((candidate) => equalsConverted(value, candidate));
+}
+
+/** Short enums are looked through faster. */
+const shortEnum = 16;
+/** Values of an enum do not nest deeper. */
+const enumDepthMax = 1000;
+
+/** What of an enum may be equal to a value. */
+function candidates(rule: EnumRule, value: unknown): readonly unknown[] {
+  if (rule.values.length <= shortEnum) return rule.values;
+  const kind = kindOf(value);
+  if (kind !== "object" && kind !== "array") return (rule.scalars ??= rule.values.filter((one) => !hasParts(one)));
+  if (isDeeper(value, enumDepthMax)) return none;
+  if (rule.byText === undefined) {
+    const byText = new Map<string, unknown[]>();
+    for (const one of rule.values) {
+      if (!hasParts(one)) continue;
+      const text = goJson(one);
+      const same = byText.get(text);
+      if (same === undefined) byText.set(text, [one]);
+      else same.push(one);
+    }
+    rule.byText = byText;
+  }
+  return rule.byText.get(goJson(value)) ?? none;
+}
+
+function hasParts(value: unknown): boolean {
+  const kind = kindOf(value);
+  return kind === "object" || kind === "array";
+}
+
+/** What looking a value up costs. */
+export function enumCost(rule: EnumRule, value: unknown): number {
+  return rule.values.length > shortEnum && typeof value === "object" && !isRawNumber(value) ? 4 : rule.values.length;
 }
 
 function equalsConverted(value: unknown, candidate: unknown): boolean {

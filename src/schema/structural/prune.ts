@@ -80,6 +80,7 @@ class Walk {
     const additional = node?.additional;
     const isWhole = isObjectRoot || node?.embedded === true;
     const takesAny = additional !== undefined;
+    if (keeps && !takesAny && properties === undefined) return object;
     let out: MutableJson | undefined;
     for (const name in object) {
       if (isWhole && isMeta(name)) continue;

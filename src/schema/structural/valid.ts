@@ -6,7 +6,7 @@
 import type { FieldError } from "#meta/field-error.ts";
 import { isRawNumber } from "../raw-number.ts";
 import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
-import { isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
+import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 
 /**
  * What one check may cost: a unit for a schema applied to a value, and for text matched by a pattern a unit per eight
@@ -82,20 +82,24 @@ function valid(node: SchemaNode, value: unknown): boolean {
 
 function otherInEnum(node: SchemaNode, value: unknown): boolean {
   if (typeof value === "number" && node.enum!.integers.has(value)) return true;
-  budget.spend(node.enum!.values.length);
+  budget.spend(enumCost(node.enum!, value));
   return isEnumValue(node.enum!, value);
 }
 
 function objectValid(node: SchemaNode, object: Readonly<Record<string, unknown>>): boolean {
   const { properties, additional } = node;
   let count = 0;
-  for (const name in object) {
-    count++;
-    const property = properties === undefined ? undefined : properties.get(name);
-    if (property !== undefined) {
-      if (!valid(property, object[name])) return false;
-    } else if (additional !== undefined && additional !== true) {
-      if (additional === false || !valid(additional, object[name])) return false;
+  if (properties === undefined && (additional === undefined || additional === true)) {
+    if (node.minProperties > 0 || node.maxProperties !== Number.POSITIVE_INFINITY) count = Object.keys(object).length;
+  } else {
+    for (const name in object) {
+      count++;
+      const property = properties === undefined ? undefined : properties.get(name);
+      if (property !== undefined) {
+        if (!valid(property, object[name])) return false;
+      } else if (additional !== undefined && additional !== true) {
+        if (additional === false || !valid(additional, object[name])) return false;
+      }
     }
   }
   if (count < node.minProperties || count > node.maxProperties) return false;
