@@ -72,6 +72,8 @@ export interface Negotiator {
    * `list` adds the stream types, as routes that serve lists and watches do. It looks at names only.
    */
   checkProducible(request: NegotiatedRequest, list: boolean): void;
+  /** The same types for custom resources, which refuse in words of their own, those of watches too. */
+  forCustom(): Negotiator;
 }
 
 /** What negotiation reads of a request. */
@@ -82,6 +84,10 @@ export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
  * without any of their names is refused in the words of `checkProducible`, as routes of resources do.
  */
 export function negotiator(offered: readonly MediaType[], ofRoutes = false): Negotiator {
+  return worded(offered, ofRoutes ? "routes" : "plain");
+}
+
+function worded(offered: readonly MediaType[], words: "plain" | "routes" | "custom"): Negotiator {
   const names = offered.map((type) => type.name);
   const streamNames = offered.filter((type) => type.stream !== "").map((type) => `${type.name};stream=watch`);
   const listNames = [...names, ...streamNames];
@@ -106,7 +112,7 @@ export function negotiator(offered: readonly MediaType[], ofRoutes = false): Neg
     answer(request, allows, list = false) {
       const choice = choose(request, allows);
       if (choice === undefined) {
-        if (ofRoutes) checkProducible(request, list);
+        if (words === "routes") checkProducible(request, list);
         throw notAcceptable(names);
       }
       return outcome(request, choice, choice.type.name);
@@ -118,8 +124,8 @@ export function negotiator(offered: readonly MediaType[], ofRoutes = false): Neg
     stream(request, allows) {
       const choice = choose(request, allows);
       if (choice === undefined || choice.type.stream === "") {
-        if (ofRoutes) checkProducible(request, true);
-        throw notAcceptable(streamNames);
+        if (words === "routes") checkProducible(request, true);
+        throw notAcceptable(words === "custom" && choice === undefined ? names : streamNames);
       }
       return outcome(request, choice, choice.type.stream);
     },
@@ -136,6 +142,7 @@ export function negotiator(offered: readonly MediaType[], ofRoutes = false): Neg
       return name;
     },
     checkProducible,
+    forCustom: () => worded(offered, "custom"),
   };
 }
 

@@ -55,7 +55,13 @@ const handlers: Readonly<Record<string, Handler>> = {
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
-  const { parts, stores } = options;
+  const { stores } = options;
+  const customParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
+  const tellDeprecated = ({ info, warnings }: ApiRequest, { deprecation }: ResourceDefinition): void => {
+    if (deprecation === undefined) return;
+    warnings.push(deprecation.warning);
+    options.deprecated?.(info, deprecation.removedRelease);
+  };
   return (request) => {
     const { info } = request;
     if (!info.isResourceRequest) {
@@ -78,21 +84,19 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
-    if (handler === undefined) {
-      throw definition.origin === "custom" ? methodNotAllowed(definition, verb) : methodUnknown();
-    }
-    if (definition.origin === "custom") checkCustomVerb(definition, info.subresource, verb, single);
+    const isCustom = definition.origin === "custom";
+    // Custom resources say that their version is deprecated before anything else.
+    if (isCustom) tellDeprecated(request, definition);
+    if (handler === undefined) throw isCustom ? methodNotAllowed(definition, verb) : methodUnknown();
+    if (isCustom) checkCustomVerb(definition, info.subresource, verb, single);
     else checkVerb(definition, info.subresource, verb, single !== "");
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
-    if (definition.deprecation !== undefined) {
-      request.warnings.push(definition.deprecation.warning);
-      options.deprecated?.(info, definition.deprecation.removedRelease);
-    }
+    if (!isCustom) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope: Scope = {
-      parts,
+      parts: isCustom ? customParts : options.parts,
       request,
       context: new Context(request),
       definition,

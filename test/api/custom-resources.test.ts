@@ -208,6 +208,19 @@ inBothDomains("a deprecated version warns, in its own words or in ours [EVENT-05
   assert.deepEqual(await warningsOf("v1beta1"), [`${group}/v1beta1 Widget is deprecated; use ${group}/v1 Widget`]);
   assert.deepEqual(await warningsOf("v1beta2"), ["read the handbook"]);
   assert.deepEqual(await warningsOf("v1"), []);
+  const missing = (await api.get(`${widgets(group, "v1beta2")}/x/status`)).refused(404, "NotFound");
+  assert.deepEqual(missing.warnings, ["read the handbook"]);
+});
+
+inBothDomains("an answer nobody can read is refused, for custom resources in their words [MEDIA-20]", async (api) => {
+  const group = "unreadable.example.com";
+  await install(api, group);
+  const words = /^only the following media types are accepted: application\/json, application\/yaml, /;
+  for (const query of ["", "/x", "?watch=true&timeoutSeconds=1"]) {
+    (await api.get(`${widgets(group)}${query}`, { accept: "text/html" })).refused(406, "NotAcceptable", words, {
+      details: absent,
+    });
+  }
 });
 
 inBothDomains(
