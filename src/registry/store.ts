@@ -410,7 +410,9 @@ export class Store {
             `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `,
           );
         }
-        // Whatever version the client last saw is gone with the object that had it.
+        // Whatever version the client last saw is gone with the object that had it; it must be one all the same.
+        const { resourceVersion = "" } = fresh.metadata;
+        if (resourceVersion !== "") this.parseVersion(resourceVersion);
         const unversioned = withMeta(fresh, { resourceVersion: "" });
         const { validate } = options;
         const stored = await this.#createOrFind(

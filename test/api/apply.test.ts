@@ -301,7 +301,7 @@ inBothDomains(
 );
 
 inBothDomains(
-  "a client's mistake in an apply is its own: 400 with upstream's text [FV-09]",
+  "a client's mistake in an apply is its own: 400 with upstream's text [FV-09] [QP-08]",
   async (api) => {
     const path = await one(api);
     const refused = async (body: unknown, text: RegExp): Promise<void> => {
@@ -317,6 +317,12 @@ inBothDomains(
       new RegExp(`^${patchObject}\\.metadata\\.finalizers: duplicate entries for key \\[="a\\.b/c"\\]$`),
     );
     await refused({ ...map(), kind: "Secret" }, /^invalid object type: \/v1, Kind=Secret$/);
+    await refused({ ...map(), apiVersion: "a/b/c" }, /^invalid object type: \/, Kind=$/);
+    await refused(
+      { ...map(), binaryData: { a: "!" } },
+      /^failed to convert new object \(\/one; \/v1, Kind=ConfigMap\) to proper version: unable to convert .*base64/,
+    );
+    await refused(map({}, { resourceVersion: "none" }), /resourceVersion.*parsing "none": invalid syntax$/);
     await refused("- a\n", /^error decoding YAML: .*cannot unmarshal array/);
     await refused("a: [", /^error decoding YAML: error converting YAML to JSON: yaml: /);
     await refused("", /^invalid object type: \/, Kind=$/);

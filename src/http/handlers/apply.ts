@@ -69,8 +69,10 @@ function* readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions):
 }
 
 function typeText(apiVersion: unknown, kind: unknown): string {
-  const gv = typeof apiVersion === "string" ? parseApiVersion(apiVersion) : undefined;
-  return `${gv?.group ?? ""}/${gv?.version ?? ""}, Kind=${typeof kind === "string" ? kind : ""}`;
+  const gv = parseApiVersion(typeof apiVersion === "string" ? apiVersion : "");
+  // Without a version that can be read, upstream reads no kind.
+  if (gv === undefined) return "/, Kind=";
+  return `${gv.group}/${gv.version}, Kind=${typeof kind === "string" ? kind : ""}`;
 }
 
 function typeOf({ definition: { group, version, kind } }: Scope): string {
@@ -111,7 +113,7 @@ function* apply(
   yield;
   const written =
     result.changed || current === undefined
-      ? yield* decoded(scope, result.object)
+      ? yield* decoded(scope, result.object, placeText(body.value))
       : { object: result.object as ApiObject, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -128,15 +130,14 @@ function* apply(
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
 
-/** The merged object as one of its kind, defaults filled in. */
-function* decoded(scope: Scope, merged: Readonly<Record<string, unknown>>): Steps<Written> {
+/** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
+function* decoded(scope: Scope, merged: Readonly<Record<string, unknown>>, place: string): Steps<Written> {
   const { definition } = scope;
   const { object, hasEmptyLists } = yield* decodeMergedSteps({
     value: merged,
     gvk: definition,
     ...(definition.custom === undefined ? { schema: definition.schema } : { custom: definition.custom }),
-    failure: (message) =>
-      `failed to convert new object (${placeText(merged)}; ${typeOf(scope)}) to proper version: ${message}`,
+    failure: (message) => `failed to convert new object (${place}; ${typeOf(scope)}) to proper version: ${message}`,
   });
   return { object: defaulted(scope, object), hasEmptyLists };
 }
