@@ -18,6 +18,7 @@ import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts
 import { isValid, TooCostly } from "./structural/valid.ts";
 
 export {
+  checkAhead,
   type CheckOptions,
   checkStructural,
   needsStructure,

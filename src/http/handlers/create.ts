@@ -30,7 +30,12 @@ export async function createObject(scope: Scope): Promise<Reply> {
   object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
   const validate = (candidate: ApiObject): Promise<void> | void =>
     admission.validate(admissionAttributes(scope, { ...about, object: candidate }));
-  if (isLarge) await turn();
+  if (isLarge) {
+    await turn();
+    const ahead = scope.definition.strategy.checkAhead?.(object, undefined);
+    if (ahead !== undefined) await inTurns(ahead);
+    await turn();
+  }
   const stored = await store.create(
     object,
     writeAttributes(scope, options),

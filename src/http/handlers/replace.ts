@@ -8,7 +8,7 @@ import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import { andThen, type Soon } from "#std/soon.ts";
-import { largeBytes, paced, turn } from "#std/turn.ts";
+import { inTurns, largeBytes, paced, turn } from "#std/turn.ts";
 import { attributesOf } from "../filters/authorize.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -45,7 +45,7 @@ export async function replaceObject(
       andThen(write.next(current, isLarge), (written) =>
         andThen(paced(ownershipSteps(scope, current, written, options), isLarge), (next) => {
           const admitted = andThen(parts.admission.admit(about(next, current)), (object) => object ?? next);
-          return isLarge ? turn().then(() => admitted) : admitted;
+          return isLarge ? aheadOf(scope, admitted, current) : admitted;
         }),
       ),
     validate: (object, old) =>
@@ -57,6 +57,15 @@ export async function replaceObject(
   });
   if (isLarge) await turn();
   return stored;
+}
+
+/** The object, once what takes long in checking it is done in steps. */
+async function aheadOf(scope: Scope, admitted: Soon<ApiObject>, current: ApiObject | undefined): Promise<ApiObject> {
+  await turn();
+  const object = await admitted;
+  const ahead = scope.definition.strategy.checkAhead?.(object, current);
+  if (ahead !== undefined) await inTurns(ahead);
+  return object;
 }
 
 /** Who creates by another verb must be allowed to create. */
