@@ -10,6 +10,8 @@ export interface ReflectorOptions {
   readonly client: RestClient;
   /** Path of the collection, without query. */
   readonly path: string;
+  /** Only objects whose fields are these: `type=Opaque`. Those that stop being so count as deleted. */
+  readonly fieldSelector?: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Everything there is, after a list. */
@@ -25,17 +27,18 @@ const pauseMaxMs = 10_000;
 
 /** Runs until `signal` is aborted. Never rejects. */
 export async function reflect(options: ReflectorOptions): Promise<void> {
-  const { client, path, signal, clock } = options;
+  const { client, path, signal, clock, fieldSelector } = options;
+  const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
   let pauseMs = pauseMinMs;
   while (!signal.aborted) {
     try {
-      const list = await client.list(path);
+      const list = await client.list(selector === "" ? path : `${path}?${selector}`);
       options.replaced(list.items);
       pauseMs = pauseMinMs;
       let version = list.metadata.resourceVersion;
       for (let isCurrent = true; isCurrent && !signal.aborted; ) {
         const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-        await client.watch(path + query, signal, (event) => {
+        await client.watch(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
           if (event.type === "ERROR") {
             isCurrent = false;
             return;

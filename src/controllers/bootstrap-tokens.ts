@@ -1,0 +1,41 @@
+/** What the controllers of bootstrap tokens read in their Secrets. Source: upstream's `cluster-bootstrap`. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timeToMs } from "#meta/time.ts";
+
+/** Where the Secrets are and of which type they are. */
+export const tokenSecrets = ({ rename }: ApiDomain) =>
+  ({
+    path: `/api/v1/namespaces/${rename("kube-system")}/secrets`,
+    fieldSelector: `type=${rename("bootstrap.kubernetes.io/token")}`,
+  }) as const;
+
+/** When a token ends, in milliseconds since the epoch; `undefined` for never. A time nobody can read is over. */
+export function tokenEnd(secret: ApiObject): number | undefined {
+  const expiration = text(secret, "expiration");
+  return expiration === "" ? undefined : (timeToMs(expiration) ?? 0);
+}
+
+export interface SigningToken {
+  readonly id: string;
+  /** Id and secret, as who joins has it. */
+  readonly token: string;
+}
+
+/** The token of a Secret whose token may sign; `undefined` for others. Whether it has ended is not looked at. */
+export function signingToken(secret: ApiObject): SigningToken | undefined {
+  const id = text(secret, "token-id");
+  const rest = text(secret, "token-secret");
+  if (!/^[a-z0-9]{6}$/.test(id) || rest === "" || secret.metadata.name !== `bootstrap-token-${id}`) return undefined;
+  return text(secret, "usage-bootstrap-signing") === "true" ? { id, token: `${id}.${rest}` } : undefined;
+}
+
+/** A value of a Secret; empty when it is missing. */
+function text({ data }: ApiObject, key: string): string {
+  if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return "";
+  const value = (data as Record<string, unknown>)[key]; // an object, as was just seen
+  return typeof value === "string" ? Buffer.from(value, "base64").toString() : "";
+}
+
+/** The longest a timer may run; who waits longer looks again then. */
+export const waitMaxMs = 86_400_000;

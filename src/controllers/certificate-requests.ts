@@ -1,0 +1,75 @@
+/** What the controllers of certificates share: requests as they read them, and what a node may ask for. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+
+export interface CertificateSigningRequest extends ApiObject {
+  readonly spec?: {
+    readonly request?: string;
+    readonly signerName?: string;
+    readonly expirationSeconds?: number;
+    readonly usages?: readonly string[];
+    readonly username?: string;
+    readonly uid?: string;
+    readonly groups?: readonly string[];
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly status?: { readonly certificate?: string; readonly conditions?: readonly RequestCondition[] };
+}
+
+export interface RequestCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastUpdateTime?: string;
+}
+
+export const requestsPath = ({ domain }: ControllerEnvironment): string =>
+  `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
+
+export const parsedRequest = ({ spec }: CertificateSigningRequest): ParsedRequest =>
+  parseCertificateRequest(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));
+
+/** The condition of a type that is true. */
+export const trueCondition = ({ status }: CertificateSigningRequest, type: string): RequestCondition | undefined =>
+  status?.conditions?.find((condition) => condition.type === type && condition.status === "True");
+
+export const hasCertificate = ({ status }: CertificateSigningRequest): boolean => (status?.certificate ?? "") !== "";
+
+/** Decided either way. */
+export const isDecided = (request: CertificateSigningRequest): boolean =>
+  request.status?.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
+
+/** Why this is no request of a node for itself as a client; in upstream's words. */
+export function nodeClientProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
+  if (!isNodes(request)) return "subject organization is not system:nodes";
+  if (request.dnsNames.length > 0) return "DNS subjectAltNames are not allowed";
+  if (request.emails.length > 0) return "Email subjectAltNames are not allowed";
+  if (request.addresses.length > 0) return "IP subjectAltNames are not allowed";
+  if (request.uris.length > 0) return "URI subjectAltNames are not allowed";
+  if (!request.commonName.startsWith("system:node:")) return "subject common name does not begin with system:node: ";
+  return usagesProblem(usages, "client auth");
+}
+
+/** Why this is no request of a node for what it serves. */
+export function nodeServingProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {
+  if (!isNodes(request)) return "subject organization is not system:nodes";
+  if (request.dnsNames.length === 0 && request.addresses.length === 0) return "DNS or IP subjectAltName is required";
+  if (request.emails.length > 0) return "Email subjectAltNames are not allowed";
+  if (request.uris.length > 0) return "URI subjectAltNames are not allowed";
+  if (!request.commonName.startsWith("system:node:")) return "subject common name does not begin with system:node: ";
+  return usagesProblem(usages, "server auth");
+}
+
+const isNodes = ({ organizations }: CertificateRequest): boolean =>
+  organizations.length === 1 && organizations[0] === "system:nodes";
+
+/** Keys of elliptic curves encipher nothing, so that usage may be left out. */
+function usagesProblem(usages: readonly string[], purpose: string): string | undefined {
+  const rest = usages.filter((usage) => usage !== "key encipherment");
+  const isGood = rest.length === 2 && rest.includes("digital signature") && rest.includes(purpose);
+  return isGood && usages.length - rest.length <= 1
+    ? undefined
+    : `usages did not match [digital signature key encipherment ${purpose}]`;
+}

@@ -1,0 +1,164 @@
+/**
+ * The signers every cluster has: they turn approved requests that name them into certificates, or say why not.
+ * Source: upstream's CSR signing controller and `certificates/authority`.
+ */
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import { usageExtensions } from "#meta/key-usages.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timestamp } from "#meta/time.ts";
+import { type Authority, issueCertificate } from "#std/certificate.ts";
+import type { CertificateRequest } from "#std/certificate-request.ts";
+import type { Random } from "#std/random.ts";
+import {
+  type CertificateSigningRequest,
+  hasCertificate,
+  nodeClientProblem,
+  nodeServingProblem,
+  parsedRequest,
+  requestsPath,
+  trueCondition,
+} from "./certificate-requests.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+/** Kubernetes' names of the signers, without the domain. */
+export const signers = [
+  "kube-apiserver-client-kubelet",
+  "kubelet-serving",
+  "kube-apiserver-client",
+  "legacy-unknown",
+] as const;
+
+export type Signer = (typeof signers)[number];
+
+export interface CsrSigningOptions {
+  /** Who signs for a signer; `undefined`: nobody here does. */
+  authority(signer: Signer): Authority | undefined;
+  /** How long certificates are good for at most. */
+  readonly durationMs: number;
+  readonly random: Random;
+}
+
+const workers = 4;
+const minDurationMs = 600_000;
+/** Clocks of others may be behind. */
+const backdateMs = 5 * 60_000;
+/** Certificates good for less than this lose nothing of it to the earlier beginning. */
+const shortMs = 8 * 3_600_000;
+
+export const csrSigningController =
+  (options: CsrSigningOptions): Controller =>
+  async (environment) => {
+    const { client, clock, signal, log, domain } = environment;
+    const path = requestsPath(environment);
+    const byName = new Map<string, Signer>(signers.map((signer) => [domain.rename(`kubernetes.io/${signer}`), signer]));
+    const signerOf = ({ spec }: CertificateSigningRequest): Signer | undefined => byName.get(spec?.signerName ?? "");
+    const isWaiting = (request: CertificateSigningRequest): boolean =>
+      signerOf(request) !== undefined &&
+      !hasCertificate(request) &&
+      trueCondition(request, "Approved") !== undefined &&
+      trueCondition(request, "Failed") === undefined;
+    const queue = new WorkQueue({
+      clock,
+      workersMax: workers,
+      work: async (name) => {
+        const request = (await found(client.get(`${path}/${encodeURIComponent(name)}`))) as
+          | CertificateSigningRequest
+          | undefined; // the path names the kind
+        const signer = request === undefined ? undefined : signerOf(request);
+        if (request === undefined || signer === undefined || !isWaiting(request)) return;
+        const authority = options.authority(signer);
+        if (authority !== undefined) await settle(environment, options, request, signer, authority);
+      },
+      failed: (request, err) => log.warn({ request, err }, "could not sign a certificate; trying again"),
+    });
+    signal.addEventListener("abort", () => queue.close(), { once: true });
+    const look = (object: ApiObject): void => {
+      if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
+    };
+    await reflect({
+      client,
+      clock,
+      signal,
+      path,
+      replaced: (requests) => requests.forEach(look),
+      changed: (type, request) => {
+        if (type !== "DELETED") look(request);
+      },
+      failed: (err) => log.warn({ err }, "could not follow requests for certificates; starting over"),
+    });
+  };
+
+async function settle(
+  environment: ControllerEnvironment,
+  options: CsrSigningOptions,
+  request: CertificateSigningRequest,
+  signer: Signer,
+  authority: Authority,
+): Promise<void> {
+  const { client, clock } = environment;
+  const { spec = {}, status } = request;
+  const parsed = parsedRequest(request);
+  if (!parsed.ok) throw new Error(`unable to parse csr: ${parsed.problem}`);
+  const usages = spec.usages ?? [];
+  const problem = problemOf[signer](parsed.request, usages);
+  let next: CertificateSigningRequest["status"];
+  if (problem === undefined) {
+    const certificate = certificateFor(parsed.request, usages, spec.expirationSeconds, authority, options, clock.now());
+    next = { ...status, certificate: Buffer.from(certificate).toString("base64") };
+  } else {
+    const lastUpdateTime = timestamp(clock.now());
+    const failed = {
+      type: "Failed",
+      status: "True",
+      reason: "SignerValidationFailure",
+      message: problem,
+      lastUpdateTime,
+    };
+    next = { ...status, conditions: [...(status?.conditions ?? []), failed] };
+  }
+  const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/status`;
+  await found(client.update(path, { ...request, status: next }));
+}
+
+/** Why a signer does not sign a request, in upstream's words. */
+const problemOf: Readonly<
+  Record<Signer, (request: CertificateRequest, usages: readonly string[]) => string | undefined>
+> = {
+  "kube-apiserver-client-kubelet": nodeClientProblem,
+  "kubelet-serving": nodeServingProblem,
+  "kube-apiserver-client": (_request, usages) => clientProblem(usages),
+  "legacy-unknown": () => undefined,
+};
+
+function clientProblem(usages: readonly string[]): string | undefined {
+  const allowed = ["digital signature", "key encipherment", "client auth"];
+  const wrong = usages.find((usage) => !allowed.includes(usage));
+  if (wrong !== undefined) return `invalid usage for client certificate: ${wrong}`;
+  return usages.includes("client auth") ? undefined : "missing required usage for client certificate: client auth";
+}
+
+function certificateFor(
+  request: CertificateRequest,
+  usages: readonly string[],
+  expirationSeconds: number | undefined,
+  authority: Authority,
+  { durationMs, random }: CsrSigningOptions,
+  now: number,
+): string {
+  if (authority.notAfterMs <= now) throw new Error("the signer has expired");
+  const wantedMs = expirationSeconds === undefined ? durationMs : expirationSeconds * 1000;
+  const goodMs = Math.min(durationMs, Math.max(minDurationMs, wantedMs));
+  const notAfterMs = now + (goodMs < shortMs ? goodMs : goodMs - backdateMs);
+  return issueCertificate(
+    {
+      ...request,
+      ...usageExtensions(usages),
+      notBeforeMs: now - backdateMs,
+      notAfterMs: Math.min(notAfterMs, authority.notAfterMs),
+    },
+    authority,
+    random,
+  );
+}

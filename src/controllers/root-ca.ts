@@ -1,0 +1,49 @@
+/**
+ * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
+ * server. Source: upstream's root CA certificate publisher.
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Controller } from "./controller.ts";
+import { keepInEveryNamespace } from "./in-every-namespace.ts";
+
+const name = "kube-root-ca.crt";
+const key = "ca.crt";
+
+interface ConfigMap extends ApiObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** `certificates` is PEM. */
+export const rootCaController =
+  (certificates: string): Controller =>
+  (environment) => {
+    const { rename } = environment.domain;
+    const annotation = rename("kubernetes.io/description");
+    const description =
+      "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the " +
+      "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes " +
+      "clusters.";
+    const data = { [key]: certificates };
+    const isRight = ({ data: present, metadata }: ConfigMap): boolean =>
+      present !== undefined &&
+      Object.keys(present).length === 1 &&
+      present[key] === certificates &&
+      metadata.annotations?.[annotation] !== undefined;
+    return keepInEveryNamespace(environment, {
+      what: "config map of root certificates",
+      resource: "configmaps",
+      name,
+      object: {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name, annotations: { [annotation]: description } },
+        data,
+      },
+      mend(object) {
+        if (isRight(object)) return object;
+        const { metadata } = object;
+        const annotations = { ...metadata.annotations, [annotation]: description };
+        return { ...object, metadata: { ...metadata, annotations }, data };
+      },
+    });
+  };

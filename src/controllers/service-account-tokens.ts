@@ -1,0 +1,171 @@
+/**
+ * Fills Secrets of the token type with a token of the account they name, and removes them when the account goes or is
+ * another one of the same name. Source: upstream's tokens controller.
+ */
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+export interface TokenParties {
+  readonly namespace: string;
+  readonly account: { readonly name: string; readonly uid: string };
+  /** Name of the Secret. */
+  readonly secret: string;
+}
+
+export interface ServiceAccountTokensOptions {
+  /** A token that is good as long as Secret and account are there. */
+  sign(parties: TokenParties): Promise<string>;
+  /** PEM; empty for none. */
+  readonly rootCertificates: string;
+}
+
+const workers = 4;
+
+interface Secret extends ApiObject {
+  readonly type?: string;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+interface Account extends ApiObject {
+  readonly secrets?: readonly { readonly name?: string }[];
+}
+
+interface Names {
+  readonly type: string;
+  readonly account: string;
+  readonly uid: string;
+}
+
+const namesIn = ({ rename }: ApiDomain): Names => ({
+  type: rename("kubernetes.io/service-account-token"),
+  account: rename("kubernetes.io/service-account.name"),
+  uid: rename("kubernetes.io/service-account.uid"),
+});
+
+export const serviceAccountTokensController =
+  (options: ServiceAccountTokensOptions): Controller =>
+  async (environment) => {
+    const { client, clock, signal, log, domain } = environment;
+    const names = namesIn(domain);
+    /** Accounts by the Secrets that name them, both as `namespace/name`. */
+    const accounts = new Map<string, string>();
+    const queue = new WorkQueue({
+      clock,
+      workersMax: workers,
+      work: async (key) => {
+        const account = accounts.get(key);
+        if (account === undefined) return;
+        if (!(await settle(environment, options, names, key, account))) accounts.delete(key);
+      },
+      failed: (secret, err) => log.warn({ secret, err }, "could not fill the Secret of a token; trying again"),
+    });
+    signal.addEventListener("abort", () => queue.close(), { once: true });
+    const seen = (secret: ApiObject): void => {
+      const { namespace = "", name = "", annotations } = secret.metadata;
+      const account = annotations?.[names.account] ?? "";
+      if (account === "") return;
+      accounts.set(`${namespace}/${name}`, `${namespace}/${account}`);
+      queue.add(`${namespace}/${name}`);
+    };
+    const failed = (err: unknown): void => log.warn({ err }, "could not follow Secrets of tokens; starting over");
+    const secrets = reflect({
+      client,
+      clock,
+      signal,
+      failed,
+      path: "/api/v1/secrets",
+      fieldSelector: `type=${names.type}`,
+      replaced(list) {
+        accounts.clear();
+        list.forEach(seen);
+      },
+      changed(type, secret) {
+        if (type !== "DELETED") return seen(secret);
+        // What the account still says of it is taken back; then it is forgotten.
+        queue.add(`${secret.metadata.namespace}/${secret.metadata.name}`);
+      },
+    });
+    const changedAccount = ({ metadata: { namespace, name } }: ApiObject): void => {
+      const wanted = `${namespace}/${name}`;
+      for (const [secret, account] of accounts) if (account === wanted) queue.add(secret);
+    };
+    const followed = reflect({
+      client,
+      clock,
+      signal,
+      failed,
+      path: "/api/v1/serviceaccounts",
+      replaced() {
+        for (const secret of accounts.keys()) queue.add(secret);
+      },
+      changed(type, account) {
+        if (type !== "MODIFIED") changedAccount(account);
+      },
+    });
+    await Promise.all([secrets, followed]);
+  };
+
+/** False when there is no such Secret any more. */
+async function settle(
+  environment: ControllerEnvironment,
+  { sign, rootCertificates }: ServiceAccountTokensOptions,
+  names: Names,
+  key: string,
+  accountKey: string,
+): Promise<boolean> {
+  const { client } = environment;
+  const [namespace = "", name = ""] = key.split("/");
+  const [, accountName = ""] = accountKey.split("/");
+  const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+  const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
+  const secret = (await found(client.get(path))) as Secret | undefined; // the path names the kind
+  const account = (await found(client.get(accountPath))) as Account | undefined; // likewise
+  if (secret === undefined || secret.type !== names.type) {
+    if (account !== undefined) await forget(environment, accountPath, account, name);
+    return false;
+  }
+  const { metadata, data = {} } = secret;
+  if (metadata.annotations?.[names.account] !== accountName || metadata.deletionTimestamp !== undefined) return true;
+  const { uid = "" } = account?.metadata ?? {};
+  const wantedUid = metadata.annotations[names.uid] ?? "";
+  if (account === undefined || (wantedUid !== "" && wantedUid !== uid)) {
+    await removeSecret(environment, path, secret);
+    return true;
+  }
+  const encode = (text: string): string => Buffer.from(text).toString("base64");
+  const isMissing = (field: string): boolean => (data[field] ?? "") === "";
+  const wanted: Record<string, string> = { ...data };
+  if (rootCertificates !== "") wanted["ca.crt"] = encode(rootCertificates);
+  if (isMissing("namespace")) wanted["namespace"] = encode(namespace);
+  if (isMissing("token")) {
+    wanted["token"] = encode(await sign({ namespace, account: { name: accountName, uid }, secret: name }));
+  }
+  const isSame = wantedUid === uid && Object.entries(wanted).every(([field, value]) => data[field] === value);
+  if (isSame) return true;
+  const annotations = { ...metadata.annotations, [names.uid]: uid };
+  await found(client.update(path, { ...secret, metadata: { ...metadata, annotations }, data: wanted }));
+  return true;
+}
+
+async function removeSecret({ client }: ControllerEnvironment, path: string, { metadata }: Secret): Promise<void> {
+  const { uid, resourceVersion } = metadata;
+  await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
+}
+
+/** Takes a Secret that is gone off the account's list. */
+async function forget({ client }: ControllerEnvironment, path: string, account: Account, name: string): Promise<void> {
+  const secrets = account.secrets ?? [];
+  const rest = secrets.filter((reference) => reference.name !== name);
+  if (rest.length === secrets.length) return;
+  const { secrets: _secrets, ...others } = account;
+  try {
+    await client.update(path, rest.length === 0 ? others : { ...others, secrets: rest });
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+  }
+}

@@ -1,0 +1,11 @@
+/** Gives every namespace the account `default`. Source: upstream's service accounts controller. */
+import type { Controller } from "./controller.ts";
+import { keepInEveryNamespace } from "./in-every-namespace.ts";
+
+export const serviceAccountsController: Controller = (environment) =>
+  keepInEveryNamespace(environment, {
+    what: "service account",
+    resource: "serviceaccounts",
+    name: "default",
+    object: { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } },
+  });
