@@ -21,6 +21,7 @@ export function attributesOf(
     kind: { group: "", version: "v1", kind: "ConfigMap" },
     namespace: "n",
     name: "",
+    pathName: "",
     subresource: "",
     object,
     oldObject: undefined,

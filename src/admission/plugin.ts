@@ -19,6 +19,8 @@ export interface AdmissionAttributes {
   readonly namespace: string;
   /** Empty for a create whose name will be generated, and for the delete of a collection. */
   readonly name: string;
+  /** The name in the path of the request: empty for a POST, whatever name its body has. */
+  readonly pathName: string;
   /** Empty for the main resource. */
   readonly subresource: string;
   /** What is to be written; `undefined` for deletes. */

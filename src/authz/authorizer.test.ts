@@ -1,15 +1,12 @@
-/** Decisions in order, what everybody may do, and how a refusal reads. */
+/** Decisions in order, and how a refusal reads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Attributes, type Authorizer, type Decision, union } from "./authorizer.ts";
-import { discoveryAndHealth } from "./discovery-and-health.ts";
 import { forbiddenError } from "./forbidden.ts";
 import { privilegedGroups } from "./privileged-groups.ts";
 
 const bob: UserInfo = { name: "bob", groups: ["system:authenticated"] };
-const nobody: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const root: UserInfo = { name: "root", groups: ["system:masters", "system:authenticated"] };
 
 function attributes(over: Partial<Attributes>): Attributes {
@@ -60,30 +57,6 @@ test("system:masters may do everything [AUTHZ-52] [AUTHZ-53]", async () => {
   assert.equal(await decide(using, attributes({ user: root, verb: "delete" })), "allow");
   assert.equal(await decide(using, path(root, "/metrics")), "allow");
   assert.equal(await decide(using, attributes({})), "deny");
-});
-
-test("everybody known may discover and review their own rights, the unknown see health and version", async () => {
-  const using = discoveryAndHealth(kubernetesDomain);
-  for (const open of ["/healthz", "/livez", "/readyz", "/version", "/version/"]) {
-    assert.equal(await decide(using, path(bob, open)), "allow", open);
-    assert.equal(await decide(using, path(nobody, open)), "allow", open);
-    assert.equal(await decide(using, path(bob, open, "post")), "noOpinion", open);
-  }
-  for (const known of ["/api", "/api/", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps"]) {
-    assert.equal(await decide(using, path(bob, known)), "allow", known);
-    assert.equal(await decide(using, path(nobody, known)), "noOpinion", known);
-  }
-  for (const closed of ["/", "/metrics", "/healthz/ping", "/livez/", "/apisx", "/logs"]) {
-    assert.equal(await decide(using, path(bob, closed)), "noOpinion", closed);
-  }
-  const review = attributes({ verb: "create", group: "authorization.k8s.io", resource: "selfsubjectaccessreviews" });
-  assert.equal(await decide(using, review), "allow");
-  assert.equal(await decide(using, { ...review, user: nobody }), "noOpinion");
-  assert.equal(await decide(using, { ...review, resource: "subjectaccessreviews" }), "noOpinion");
-  assert.equal(await decide(using, attributes({ verb: "list" })), "noOpinion");
-  const platform = discoveryAndHealth(apiDomain("platform.io"));
-  assert.equal(await decide(platform, { ...review, group: "authorization.platform.io" }), "allow");
-  assert.equal(await decide(platform, review), "noOpinion");
 });
 
 test("a refusal names user, verb, resource, group and scope [AUTHZ-07] [AUTHZ-09] [AUTHZ-10] [AUTHZ-11] [AUTHZ-12] [ERR-09]", () => {

@@ -1,4 +1,5 @@
 /** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import type { Soon } from "#std/soon.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
@@ -23,26 +24,60 @@ export interface Verdict {
   readonly decision: Decision;
   /** A sentence for the audit log and, of a refusal, for the client. */
   readonly reason: string;
+  /** What went wrong on the way, for those who ask by a review. */
+  readonly error?: string;
 }
 
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
+/** What a user may do in a namespace, as far as an authorizer can list it. */
+export interface Rules {
+  readonly resourceRules: readonly PolicyRule[];
+  readonly nonResourceRules: readonly PolicyRule[];
+  /** Whether there may be more. */
+  readonly incomplete: boolean;
+  readonly errors: readonly string[];
+}
+
 export interface Authorizer {
   authorize(attributes: Attributes): Soon<Verdict>;
+  /** For rules reviews. Left out: this authorizer has nothing to say there. */
+  rulesFor?(user: UserInfo, namespace: string): Rules;
+  /** Why it decides as it does, in a sentence for those who may know. Left out: the verdict's reason says all. */
+  explain?(attributes: Attributes): string;
 }
 
 /** Asks in order; the first allow or deny is final. Without either, the reasons of all are put together. */
-export function union(authorizers: readonly Authorizer[]): Authorizer {
+export function union(authorizers: readonly Authorizer[]): Required<Authorizer> {
   return {
-    authorize: (attributes) => firstDecision(authorizers, attributes, 0, ""),
+    authorize: (attributes) => firstDecision(authorizers, attributes, 0, "", ""),
+    rulesFor(user, namespace) {
+      const all = authorizers.flatMap((one) => one.rulesFor?.(user, namespace) ?? []);
+      return {
+        resourceRules: all.flatMap(({ resourceRules }) => resourceRules),
+        nonResourceRules: all.flatMap(({ nonResourceRules }) => nonResourceRules),
+        incomplete: all.some(({ incomplete }) => incomplete),
+        errors: all.flatMap(({ errors }) => errors),
+      };
+    },
+    explain: (attributes) =>
+      authorizers
+        .map((one) => one.explain?.(attributes) ?? "")
+        .filter((text) => text !== "")
+        .join("; "),
   };
 }
+
+/** Several texts of errors as one. Source: upstream's `util/errors`. */
+export const aggregate = (errors: readonly string[]): string =>
+  errors.length === 1 ? errors[0]! : errors.length === 0 ? "" : `[${errors.join(", ")}]`;
 
 function firstDecision(
   authorizers: readonly Authorizer[],
   attributes: Attributes,
   from: number,
   earlier: string,
+  errors: string,
 ): Soon<Verdict> {
   let reasons = earlier;
   for (let i = from; i < authorizers.length; i++) {
@@ -50,16 +85,18 @@ function firstDecision(
     if (verdict instanceof Promise) {
       return verdict.then((late) =>
         late.decision === "noOpinion"
-          ? firstDecision(authorizers, attributes, i + 1, joined(reasons, late.reason))
+          ? firstDecision(authorizers, attributes, i + 1, joined(reasons, late.reason), joined(errors, late.error))
           : late,
       );
     }
     if (verdict.decision !== "noOpinion") return verdict;
     reasons = joined(reasons, verdict.reason);
+    errors = joined(errors, verdict.error);
   }
-  return reasons === "" ? noOpinion : { decision: "noOpinion", reason: reasons };
+  if (reasons === "" && errors === "") return noOpinion;
+  return { decision: "noOpinion", reason: reasons, ...(errors === "" ? {} : { error: errors }) };
 }
 
-function joined(reasons: string, reason: string): string {
-  return reason === "" || reasons === "" ? reasons + reason : `${reasons}\n${reason}`;
+function joined(texts: string, text = ""): string {
+  return text === "" || texts === "" ? texts + text : `${texts}\n${text}`;
 }

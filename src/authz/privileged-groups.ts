@@ -1,10 +1,13 @@
 /** Groups that may do everything, before any other authorizer is asked: `system:masters`. */
+import type { UserInfo } from "#meta/user-info.ts";
 import { type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 
 const allowed: Verdict = { decision: "allow", reason: "" };
 
 export function privilegedGroups(groups: readonly string[]): Authorizer {
+  const isPrivileged = (user: UserInfo): boolean => user.groups.some((group) => groups.includes(group));
   return {
-    authorize: ({ user }) => (user.groups.some((group) => groups.includes(group)) ? allowed : noOpinion),
+    authorize: ({ user }) => (isPrivileged(user) ? allowed : noOpinion),
+    explain: ({ user }) => (isPrivileged(user) ? `members of ${groups.join(", ")} may do everything` : ""),
   };
 }

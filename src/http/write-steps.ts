@@ -225,7 +225,16 @@ export function admissionAttributes(
 ): AdmissionAttributes {
   const { definition, context, namespace, subresource } = scope;
   const resource = scope.parent ?? definition;
-  return { ...write, context, namespace, subresource, resource, kind: definition, options: undefined };
+  return {
+    ...write,
+    context,
+    namespace,
+    pathName: scope.name,
+    subresource,
+    resource,
+    kind: definition,
+    options: undefined,
+  };
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {

@@ -2,6 +2,7 @@
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { serverAuthenticators } from "./authenticators.ts";
@@ -10,7 +11,7 @@ import type { Lookups } from "./lookups.ts";
 
 export interface Access {
   readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
+  readonly authorizer: Required<Authorizer>;
   /** Every kind of bearer token, for reviews of tokens. */
   readonly tokens: TokenAuthenticator;
   /** Stops watching files and asking others. */
@@ -23,10 +24,12 @@ export interface AccessConfig extends AssembleConfig {
   readonly lookups: Lookups;
   /** Of the server itself; there before the first request. */
   readonly client: () => RestClient;
+  /** Roles and bindings, always up to date with acknowledged writes. */
+  readonly rbacIndex: RbacIndex;
 }
 
 export function openAccess(config: AccessConfig): Access {
   const { authenticator, tokens, close } = serverAuthenticators(config);
-  const authorizer = serverAuthorizer(config.domain);
+  const authorizer = serverAuthorizer(config);
   return { authenticator, authorizer, tokens, close };
 }

@@ -2,6 +2,7 @@
 import { selfSubjectReview } from "#authn/self-subject-review.ts";
 import { tokenRequest } from "#authn/token-request.ts";
 import { tokenReview } from "#authn/token-review.ts";
+import { accessReviews, rulesReview } from "#authz/subject-access-review.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -20,7 +21,14 @@ export interface ActionParts extends AssembleConfig {
 
 /** `parts` are complete before the first request. */
 export function serverActions(parts: () => ActionParts): Actions {
+  const group = "authorization.k8s.io";
+  const authorizer = (): Access["authorizer"] => parts().access.authorizer;
+  const reviews = accessReviews(authorizer, () => parts().domain.rename(group));
   return {
+    ...Object.fromEntries(
+      Object.entries(reviews).map(([resource, action]) => [`${resource}.${group}`, { "": action }]),
+    ),
+    [`selfsubjectrulesreviews.${group}`]: { "": rulesReview(authorizer) },
     serviceaccounts: { token: later(() => requestToken(parts())) },
     "selfsubjectreviews.authentication.k8s.io": { "": later(() => selfSubjectReview(parts().clock)) },
     "tokenreviews.authentication.k8s.io": {

@@ -44,6 +44,8 @@ import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
+import { startBootstrapPolicy } from "./bootstrap-policy.ts";
+import { RbacFollower } from "./rbac.ts";
 
 /** Most bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
@@ -56,8 +58,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     serverActions(() => ({ ...config, access, lookups })),
     domain,
   );
+  const rbac = new RbacFollower({ domain, backend, log });
   const builtIn = new ResourceTable(
-    config.plan.table.definitions.map((definition) => withPosts(withStatuses(definition))),
+    config.plan.table.definitions.map((definition) => rbac.waiting(withPosts(withStatuses(definition)))),
     1,
   );
   for (const warning of gates.warnings) log.warn({}, warning);
@@ -79,11 +82,19 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const lookups = storeLookups(builtIn, stores, domain.rename);
   const loopbackToken = random.bytes(32).toString("base64url");
-  const access = openAccess({ ...config, loopbackToken, lookups, client: () => client });
+  const access = openAccess({
+    ...config,
+    loopbackToken,
+    lookups,
+    client: () => client,
+    rbacIndex: rbac.index,
+  });
   const { authenticator, authorizer } = access;
   const admission = serverAdmission({
     domain,
     lookups,
+    authorizer,
+    rbacIndex: rbac.index,
     gate: gates.isOn,
     disabled: options.disableAdmissionPlugins,
   });
@@ -167,7 +178,16 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const client = new RestClient(transport);
   await custom?.start();
+  await rbac.start(builtIn, stores);
   await ensureSystemNamespaces(client, domain);
+  const stopPolicy = await startBootstrapPolicy({
+    client,
+    domain,
+    gate: gates.isOn,
+    clock,
+    log,
+    health: config.health,
+  });
   const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
   const stopControllers = startControllers({
     client,
@@ -187,9 +207,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     handle,
     serves: (info) => isServed(table(), info),
     async close() {
+      stopPolicy();
       access.close();
       custom?.close();
       await stopControllers();
+      rbac.close();
     },
   };
 }

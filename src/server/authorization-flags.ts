@@ -1,9 +1,20 @@
 /** Flags that say what users may do. */
-import { inert, list } from "./flags.ts";
+import { list } from "./flags.ts";
+
+export const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
+export type AuthorizationMode = (typeof authorizationModes)[number];
 
 export const authorizationFlags = {
-  authorizationMode: inert(
-    list(["authorization-mode", "Authorization"], "modes", "Authorizers in order."),
-    "until RBAC comes with a later step, system:masters may do everything and others may read what discovery needs",
-  ),
+  authorizationMode: {
+    ...list(
+      ["authorization-mode", "Authorization"],
+      "modes",
+      `Authorizers in order: ${authorizationModes.join(", ")}.`,
+      (mode) =>
+        (authorizationModes as readonly string[]).includes(mode)
+          ? undefined
+          : `must be one of ${authorizationModes.join(", ")}`,
+    ),
+    default: ["RBAC"],
+  },
 };

@@ -4,6 +4,7 @@ import { apiServicesController, type LocalVersions } from "#controllers/api-serv
 import type { Controller } from "#controllers/controller.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
 import { claimProtectionController } from "#controllers/claim-protection.ts";
+import { clusterRoleAggregationController } from "#controllers/cluster-role-aggregation.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -13,6 +14,7 @@ import { controllerName } from "./controller-names.ts";
 
 /** `attributesClasses` is the served version of volume attributes classes; empty when they are not served. */
 const controllers = (attributesClasses: string): readonly (readonly [name: string, controller: Controller])[] => [
+  ["clusterrole-aggregation-controller", clusterRoleAggregationController],
   ["namespace-controller", namespaceController],
   ["persistentvolume-protection-controller", volumeProtectionController],
   ["persistentvolumeclaim-protection-controller", claimProtectionController],

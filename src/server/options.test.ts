@@ -91,7 +91,7 @@ void test("the start line of the recorded scenarios is accepted, with a note for
   assert.deepStrictEqual(settings.controllers, ["*", "bootstrapsigner", "tokencleaner"]);
   assert.deepStrictEqual(
     inertNotes(settings).map((note) => note.split(" ")[0]),
-    ["--authorization-mode"],
+    [],
   );
 });
 

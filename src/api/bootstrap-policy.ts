@@ -1,0 +1,44 @@
+/**
+ * The roles and bindings every cluster has, as data. Source: `tables/policy.ts`, generated from upstream's bootstrap
+ * policy of this release.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { policy } from "./tables/policy.ts";
+
+/** A rule as Role and ClusterRole hold it. Absent and empty lists are the same. */
+export interface PolicyRule {
+  readonly verbs?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+interface Row {
+  readonly kind: "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding";
+  readonly name: string;
+  readonly namespace?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly rules?: readonly PolicyRule[] | null;
+  /** Gates joined by `&&`: the object is there only with all of them. */
+  readonly gate?: string;
+  /** Rules that are there only with a gate. */
+  readonly gatedRules?: readonly { readonly gate: string; readonly rules: readonly PolicyRule[] }[];
+}
+
+/** All of them in the domain's names; roles first. `gate` says whether a feature gate is on. */
+export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly ApiObject[] {
+  const rows = JSON.parse(domain.rename(policy)) as readonly Row[]; // by the generator
+  const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));
+  const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
+  return rows.flatMap((row) => {
+    const { kind, name, namespace, labels, annotations, rules, gate: gates, gatedRules = [], ...content } = row;
+    if (gates !== undefined && !isOn(gates)) return [];
+    const more = gatedRules.flatMap((part) => (isOn(part.gate) ? part.rules : []));
+    const metadata = { name, ...(namespace === undefined ? {} : { namespace }), labels, annotations };
+    const isRole = kind === "ClusterRole" || kind === "Role";
+    return [{ kind, apiVersion, metadata, ...content, ...(isRole ? { rules: rules === null ? null : [...(rules ?? []), ...more] } : {}) }];
+  });
+}

@@ -1,0 +1,24 @@
+/** Authorizers that do not look: modes AlwaysAllow and AlwaysDeny. Source: upstream's `authorizerfactory`. */
+import { type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
+
+const allowed: Verdict = { decision: "allow", reason: "" };
+const everything: Rules = {
+  resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+  nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+  incomplete: false,
+  errors: [],
+};
+const nothing: Rules = { resourceRules: [], nonResourceRules: [], incomplete: false, errors: [] };
+
+export const alwaysAllow: Required<Authorizer> = {
+  authorize: () => allowed,
+  rulesFor: () => everything,
+  explain: () => "AlwaysAllow: everybody may do everything",
+};
+
+/** Upstream: it has no opinion, so that what comes after it may still allow. */
+export const alwaysDeny: Required<Authorizer> = {
+  authorize: () => ({ ...noOpinion, reason: "Everything is forbidden." }),
+  rulesFor: () => nothing,
+  explain: () => "AlwaysDeny: everything is forbidden",
+};

@@ -1,0 +1,219 @@
+/**
+ * Roles and bindings, found by the subjects they are given to. Hot path: a decision looks at the bindings of the user
+ * and of his groups in two scopes (the cluster and one namespace) and nothing else, so it costs the same whether there
+ * are ten bindings of others or a million. About 1 µs for a user with a handful of bindings (`bench/access.bench.ts`).
+ *
+ *     ClusterRoleBinding all-read  -> Group auditors      byGroup  auditors -> ""   -> all-read
+ *     RoleBinding shop/edit        -> User eve            byUser   eve      -> shop -> shop/edit
+ */
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Verdict } from "./authorizer.ts";
+import { type CompiledRule, compileRule } from "./rules.ts";
+
+/** The parts of Role and ClusterRole that count. */
+export interface RoleRules {
+  readonly rules?: readonly PolicyRule[] | null;
+}
+
+export interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export interface RoleReference {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** The parts of RoleBinding and ClusterRoleBinding that count. */
+export interface BindingContent {
+  readonly roleRef: RoleReference;
+  readonly subjects?: readonly Subject[] | null;
+}
+
+/** What is known of a binding. */
+export interface Binding {
+  /** Empty for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly roleRef: RoleReference;
+  /** Key of the role: that of a ClusterRole has no namespace. `undefined` for a kind of role there is not. */
+  readonly roleKey: string | undefined;
+  readonly subjects: readonly Subject[];
+  /** First subject that names the user or the group. Service accounts are users. */
+  readonly users: ReadonlyMap<string, number>;
+  readonly groups: ReadonlyMap<string, number>;
+  /** Verdicts that were given, by subject. */
+  readonly verdicts: Verdict[];
+}
+
+/** By namespace; the cluster's own have the empty one. */
+type Scopes = Map<string, Set<Binding>>;
+
+export const accountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
+
+export class RbacIndex {
+  /** Name of the API group, for messages. */
+  readonly group: string;
+  readonly #roles = new Map<string, readonly CompiledRule[]>();
+  readonly #bindings = new Map<string, Binding>();
+  readonly #byUser = new Map<string, Scopes>();
+  readonly #byGroup = new Map<string, Scopes>();
+
+  constructor(group: string) {
+    this.group = group;
+  }
+
+  /** Takes note of a role; of none when `role` is `undefined`. `namespace` is empty for cluster roles. */
+  setRole(namespace: string, name: string, role: RoleRules | undefined): void {
+    const key = keyOf(namespace, name);
+    if (role === undefined) this.#roles.delete(key);
+    else this.#roles.set(key, (role.rules ?? []).map(compileRule));
+  }
+
+  /** Takes note of a binding; of none when `content` is `undefined`. */
+  setBinding(namespace: string, name: string, content: BindingContent | undefined): void {
+    const key = keyOf(namespace, name);
+    const old = this.#bindings.get(key);
+    if (old !== undefined) {
+      this.#bindings.delete(key);
+      for (const user of old.users.keys()) remove(this.#byUser, user, old);
+      for (const group of old.groups.keys()) remove(this.#byGroup, group, old);
+    }
+    if (content === undefined) return;
+    const binding = bindingOf(namespace, name, content);
+    this.#bindings.set(key, binding);
+    for (const user of binding.users.keys()) add(this.#byUser, user, binding);
+    for (const group of binding.groups.keys()) add(this.#byGroup, group, binding);
+  }
+
+  /** Forgets all roles or bindings of the cluster, or all of namespaces. */
+  clear(what: "roles" | "bindings", isNamespaced: boolean): void {
+    for (const key of [...(what === "roles" ? this.#roles : this.#bindings).keys()]) {
+      const slash = key.indexOf("/");
+      if (slash > 0 !== isNamespaced) continue;
+      if (what === "roles") this.#roles.delete(key);
+      else this.setBinding(key.slice(0, slash), key.slice(slash + 1), undefined);
+    }
+  }
+
+  /** Bindings of a user, by his name, in one scope. */
+  ofUser(user: string, scope: string): Iterable<Binding> | undefined {
+    return this.#byUser.get(user)?.get(scope);
+  }
+
+  ofGroup(group: string, scope: string): Iterable<Binding> | undefined {
+    return this.#byGroup.get(group)?.get(scope);
+  }
+
+  /** Bindings that concern a user, each once: those of the cluster, then those of the namespace. */
+  bindingsOf(user: UserInfo, namespace: string): ReadonlySet<Binding> {
+    const found = new Set<Binding>();
+    for (const scope of namespace === "" ? [""] : ["", namespace]) {
+      for (const binding of this.ofUser(user.name, scope) ?? []) found.add(binding);
+      for (const group of user.groups) for (const binding of this.ofGroup(group, scope) ?? []) found.add(binding);
+    }
+    return found;
+  }
+
+  /** Rules of a binding's role; `undefined` when there is no such role. */
+  rulesOf({ roleKey }: Binding): readonly CompiledRule[] | undefined {
+    return roleKey === undefined ? undefined : this.#roles.get(roleKey);
+  }
+
+  /** Rules a reference gives in a namespace; `undefined` when there is no such role. */
+  referenced(ref: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
+    const key = referenceKey(ref, namespace);
+    return key === undefined ? undefined : this.#roles.get(key)?.map(({ rule }) => rule);
+  }
+
+  /** Why a reference gives nothing. Wording: upstream's listers. */
+  missing(ref: RoleReference): string {
+    if (ref.kind !== "Role" && ref.kind !== "ClusterRole") {
+      return `unsupported role reference kind: ${goQuote(ref.kind)}`;
+    }
+    return `${ref.kind.toLowerCase()}.${this.group} ${goQuote(ref.name)} not found`;
+  }
+
+  /** The allowance of a binding, in upstream's words. The same object each time. */
+  allowance(binding: Binding, user: UserInfo): Verdict {
+    const at = firstSubject(binding, user);
+    let verdict = binding.verdicts[at];
+    if (verdict === undefined) {
+      verdict = { decision: "allow", reason: `RBAC: allowed by ${describeBinding(binding, user)}` };
+      binding.verdicts[at] = verdict;
+    }
+    return verdict;
+  }
+}
+
+/** `RoleBinding "b/shop" of Role "reader" to User "eve"`, by the first subject that is this user. */
+export function describeBinding(binding: Binding, user: UserInfo): string {
+  const { namespace, name, roleRef, subjects } = binding;
+  const which =
+    namespace === "" ? `ClusterRoleBinding ${goQuote(name)}` : `RoleBinding ${goQuote(`${name}/${namespace}`)}`;
+  const subject = subjects[firstSubject(binding, user)]!;
+  return `${which} of ${roleRef.kind} ${goQuote(roleRef.name)} to ${describeSubject(subject, namespace)}`;
+}
+
+function describeSubject({ kind, name, namespace = "" }: Subject, scope: string): string {
+  if (kind !== "ServiceAccount") return `${kind} ${goQuote(name)}`;
+  return `ServiceAccount ${goQuote(`${name}/${namespace === "" ? scope : namespace}`)}`;
+}
+
+function firstSubject({ users, groups }: Binding, user: UserInfo): number {
+  let first = users.get(user.name) ?? Number.MAX_SAFE_INTEGER;
+  for (const group of user.groups) {
+    const at = groups.get(group);
+    if (at !== undefined && at < first) first = at;
+  }
+  return first;
+}
+
+/** Names have no slashes. */
+const keyOf = (namespace: string, name: string): string => `${namespace}/${name}`;
+
+function referenceKey({ kind, name }: RoleReference, namespace: string): string | undefined {
+  if (kind === "ClusterRole") return keyOf("", name);
+  return kind === "Role" && namespace !== "" ? keyOf(namespace, name) : undefined;
+}
+
+function bindingOf(namespace: string, name: string, { roleRef, subjects }: BindingContent): Binding {
+  const users = new Map<string, number>();
+  const groups = new Map<string, number>();
+  const list = subjects ?? [];
+  for (const [at, subject] of list.entries()) {
+    if (subject.kind === "Group") note(groups, subject.name, at);
+    else if (subject.kind === "User") note(users, subject.name, at);
+    else if (subject.kind === "ServiceAccount") {
+      const home = (subject.namespace ?? "") === "" ? namespace : subject.namespace!;
+      if (home !== "") note(users, accountUser(home, subject.name), at);
+    }
+  }
+  const roleKey = referenceKey(roleRef, namespace);
+  return { namespace, name, roleRef, roleKey, subjects: list, users, groups, verdicts: [] };
+}
+
+function note(map: Map<string, number>, name: string, at: number): void {
+  if (!map.has(name)) map.set(name, at);
+}
+
+function add(index: Map<string, Scopes>, name: string, binding: Binding): void {
+  let scopes = index.get(name);
+  if (scopes === undefined) index.set(name, (scopes = new Map()));
+  const bindings = scopes.get(binding.namespace);
+  if (bindings === undefined) scopes.set(binding.namespace, new Set([binding]));
+  else bindings.add(binding);
+}
+
+function remove(index: Map<string, Scopes>, name: string, binding: Binding): void {
+  const scopes = index.get(name);
+  const bindings = scopes?.get(binding.namespace);
+  bindings?.delete(binding);
+  if (bindings?.size !== 0) return;
+  scopes!.delete(binding.namespace);
+  if (scopes!.size === 0) index.delete(name);
+}

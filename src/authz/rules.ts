@@ -1,0 +1,83 @@
+/**
+ * Rules of roles, and whether one allows an action. Source: upstream's `pkg/apis/rbac/v1` evaluation helpers.
+ * Hot path: a decision looks at the rules of the caller's own roles only, without allocating; see `rbac-index.ts`.
+ */
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { Attributes } from "./authorizer.ts";
+
+/** A rule made ready for decisions. */
+export interface CompiledRule {
+  readonly rule: PolicyRule;
+  readonly verbs: Words;
+  readonly groups: Words;
+  readonly resources: Words;
+  /** `undefined` for any name. */
+  readonly names: Words | undefined;
+  readonly urls: readonly string[];
+}
+
+/** A list of words that is asked what it contains. */
+export interface Words {
+  /** Whether the word for all is among them. */
+  readonly all: boolean;
+  has(word: string): boolean;
+}
+
+/** Longer lists are looked up by hash. */
+const listLengthMax = 8;
+
+export function words(list: readonly string[] = []): Words {
+  const all = list.includes("*");
+  if (list.length > listLengthMax) {
+    const set = new Set(list);
+    return { all, has: (word) => set.has(word) };
+  }
+  return { all, has: (word) => list.includes(word) };
+}
+
+const noUrls: readonly string[] = [];
+
+export function compileRule(rule: PolicyRule): CompiledRule {
+  const { resourceNames = [] } = rule;
+  return {
+    rule,
+    verbs: words(rule.verbs),
+    groups: words(rule.apiGroups),
+    resources: words(rule.resources),
+    names: resourceNames.length === 0 ? undefined : words(resourceNames),
+    urls: rule.nonResourceURLs ?? noUrls,
+  };
+}
+
+/** The resource of an action as rules write it: with its subresource. */
+export function ruleResource({ resource, subresource }: Attributes): string {
+  return subresource === "" ? resource : `${resource}/${subresource}`;
+}
+
+/** Whether a rule allows the action. `resource` is `ruleResource(attributes)`, made once a decision. */
+export function allows(rule: CompiledRule, attributes: Attributes, resource: string): boolean {
+  const { verbs, groups, resources, names } = rule;
+  if (!verbs.all && !verbs.has(attributes.verb)) return false;
+  if (!attributes.isResourceRequest) return matchesUrl(rule.urls, attributes.path);
+  if (!groups.all && !groups.has(attributes.group)) return false;
+  if (!resources.all && !resources.has(resource)) {
+    if (attributes.subresource === "" || !resources.has(`*/${attributes.subresource}`)) return false;
+  }
+  return names === undefined || names.has(attributes.name);
+}
+
+/** Whether one of the URLs of a rule is this path, or ends with `*` and begins it. */
+export function matchesUrl(urls: readonly string[], path: string): boolean {
+  for (const url of urls) {
+    if (url === path || url === "*") return true;
+    if (url.endsWith("*") && path.startsWith(withoutStars(url))) return true;
+  }
+  return false;
+}
+
+/** Upstream: all stars at the end go, not only the last. */
+function withoutStars(url: string): string {
+  let end = url.length;
+  while (end > 0 && url[end - 1] === "*") end--;
+  return url.slice(0, end);
+}

@@ -1,0 +1,217 @@
+/**
+ * SubjectAccessReview and its relatives: whether somebody may do something, asked over the API. Source: upstream's
+ * `registry/authorization` and `apis/authorization/validation`.
+ */
+import { type FieldError, forbiddenField, invalidField, required } from "#meta/field-error.ts";
+import type { Action } from "#meta/action.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { badRequest, invalid } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import { andThen, type Soon } from "#std/soon.ts";
+import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
+
+interface ResourceAttributes {
+  readonly namespace?: string;
+  readonly verb?: string;
+  readonly group?: string;
+  readonly version?: string;
+  readonly resource?: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly fieldSelector?: SelectorAttributes;
+  readonly labelSelector?: SelectorAttributes;
+}
+
+interface SelectorAttributes {
+  readonly rawSelector?: string;
+  readonly requirements?: readonly SelectorRequirement[] | null;
+}
+
+interface SelectorRequirement {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly values?: readonly string[] | null;
+}
+
+interface Spec {
+  readonly resourceAttributes?: ResourceAttributes;
+  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
+  readonly user?: string;
+  readonly groups?: readonly string[] | null;
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>> | null;
+}
+
+/** Actions by resource. `group` is the API group of the reviews. */
+export function accessReviews(authorizer: () => Authorizer, group: () => string): Readonly<Record<string, Action>> {
+  const review =
+    (
+      check: (object: ApiObject, spec: Spec, namespace: string) => readonly FieldError[],
+      subject: (spec: Spec, asking: UserInfo) => UserInfo,
+    ): Action =>
+    ({ context, object, namespace, admitted }) => {
+      const spec = (object["spec"] ?? {}) as Spec; // by its schema
+      const errors = check(object, spec, namespace);
+      // Upstream: the kind of these is not known where they are refused.
+      if (errors.length > 0) throw invalid({ group: group(), kind: "" }, "", errors);
+      return andThen(admitted(object), () =>
+        andThen(decide(authorizer(), subject(spec, context.user), spec), (status) => ({ ...object, status })),
+      );
+    };
+  return {
+    selfsubjectaccessreviews: review(
+      ({ metadata }, spec) => [...validateQuestion(spec), ...emptyMetadata(metadata)],
+      (_spec, asking) => asking,
+    ),
+    subjectaccessreviews: review(
+      ({ metadata }, spec) => [...validateQuestion(spec), ...validateSubject(spec), ...emptyMetadata(metadata)],
+      subjectOf,
+    ),
+    localsubjectaccessreviews: review(
+      ({ metadata }, spec, namespace) => [
+        ...validateQuestion(spec),
+        ...validateSubject(spec),
+        ...validateLocal(metadata, spec, namespace),
+      ],
+      subjectOf,
+    ),
+  };
+}
+
+/** SelfSubjectRulesReview: what the caller may do in a namespace, as far as it can be listed. */
+export function rulesReview(authorizer: () => Required<Authorizer>): Action {
+  return ({ context, object, admitted }) => {
+    const { namespace = "" } = (object["spec"] ?? {}) as { readonly namespace?: string }; // by its schema
+    if (namespace === "") throw badRequest("no namespace on request");
+    return andThen(admitted(object), () => {
+      const { resourceRules, nonResourceRules, incomplete, errors } = authorizer().rulesFor(context.user, namespace);
+      const status = {
+        resourceRules: resourceRules.map(({ verbs = [], apiGroups, resources, resourceNames }) => ({
+          verbs,
+          ...(apiGroups === undefined ? {} : { apiGroups }),
+          ...(resources === undefined ? {} : { resources }),
+          ...(resourceNames === undefined ? {} : { resourceNames }),
+        })),
+        nonResourceRules: nonResourceRules.map(({ verbs = [], nonResourceURLs }) => ({
+          verbs,
+          ...(nonResourceURLs === undefined ? {} : { nonResourceURLs }),
+        })),
+        incomplete,
+        ...(errors.length === 0 ? {} : { evaluationError: aggregate(errors) }),
+      };
+      // Upstream answers with a new object, without what was asked.
+      return { kind: object.kind, apiVersion: object.apiVersion, metadata: {}, spec: {}, status } as ApiObject; // as decoded
+    });
+  };
+}
+
+/** The answer, as the reviews' status. */
+function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): Soon<Readonly<Record<string, unknown>>> {
+  return andThen(authorizer.authorize(attributesOf(user, spec)), ({ decision, reason, error = "" }) => ({
+    allowed: decision === "allow",
+    ...(decision === "deny" ? { denied: true } : {}),
+    ...(reason === "" ? {} : { reason }),
+    ...(error === "" ? {} : { evaluationError: error }),
+  }));
+}
+
+function attributesOf(user: UserInfo, { resourceAttributes, nonResourceAttributes }: Spec): Attributes {
+  const { verb = "", path = "" } = nonResourceAttributes ?? {};
+  const about = {
+    user,
+    verb,
+    path,
+    group: "",
+    version: "",
+    resource: "",
+    subresource: "",
+    namespace: "",
+    name: "",
+    isResourceRequest: resourceAttributes !== undefined,
+  };
+  if (resourceAttributes === undefined) return about;
+  const { fieldSelector: _fields, labelSelector: _labels, version = "", ...asked } = resourceAttributes;
+  return { ...about, ...asked, version: version === "" ? "*" : version };
+}
+
+function subjectOf({ user = "", groups, uid = "", extra }: Spec): UserInfo {
+  return {
+    name: user,
+    groups: groups ?? [],
+    ...(uid === "" ? {} : { uid }),
+    ...(extra === undefined || extra === null ? {} : { extra }),
+  };
+}
+
+function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): FieldError[] {
+  const errors: FieldError[] = [];
+  if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
+    const detail = "cannot be specified in combination with resourceAttributes";
+    errors.push(invalidField("spec.nonResourceAttributes", nonResourceAttributes, detail));
+  } else if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
+    const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    errors.push(invalidField("spec.resourceAttributes", null, detail));
+  }
+  for (const name of ["fieldSelector", "labelSelector"] as const) {
+    errors.push(...validateSelector(resourceAttributes?.[name], `spec.resourceAttributes.${name}`));
+  }
+  return errors;
+}
+
+/** Operators nobody knows are no mistake: newer clients may ask with them. */
+function validateSelector(selector: SelectorAttributes | undefined, field: string): FieldError[] {
+  if (selector === undefined) return [];
+  const { rawSelector = "" } = selector;
+  const requirements = selector.requirements ?? [];
+  const errors: FieldError[] = [];
+  if (rawSelector !== "" && requirements.length > 0) {
+    const detail = "may not specified at the same time as requirements";
+    errors.push(invalidField(`${field}.rawSelector`, rawSelector, detail));
+  }
+  if (rawSelector === "" && requirements.length === 0) {
+    const detail = `when ${field} is specified, requirements or rawSelector is required`;
+    errors.push(required(`${field}.requirements`, detail));
+  }
+  for (const [at, { key = "", operator = "", values }] of requirements.entries()) {
+    const path = `${field}.requirements[${at}]`;
+    const given = (values ?? []).length;
+    if (key === "") errors.push(required(`${path}.key`, "must be specified"));
+    if ((operator === "In" || operator === "NotIn") && given === 0) {
+      errors.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+    if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
+      const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+      errors.push(forbiddenField(`${path}.values`, detail));
+    }
+  }
+  return errors;
+}
+
+function validateSubject({ user = "", groups }: Spec): FieldError[] {
+  if (user !== "" || (groups ?? []).length > 0) return [];
+  return [invalidField("spec.user", user, "at least one of user or group must be specified")];
+}
+
+function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): FieldError[] {
+  const { namespace: _own, ...other } = metadata;
+  const errors = emptyMetadata(other, "must be empty except for namespace");
+  const asked = spec.resourceAttributes?.namespace ?? "";
+  if (spec.resourceAttributes !== undefined && asked !== namespace) {
+    errors.push(invalidField("spec.resourceAttributes.namespace", asked, "must match metadata.namespace"));
+  }
+  if (spec.nonResourceAttributes !== undefined) {
+    const detail = "disallowed on this kind of request";
+    errors.push(invalidField("spec.nonResourceAttributes", spec.nonResourceAttributes, detail));
+  }
+  return errors;
+}
+
+/** Reviews are no objects: they have no name, labels or anything else. */
+function emptyMetadata(metadata: ObjectMeta, detail = "must be empty"): FieldError[] {
+  const { managedFields: _managers, ...other } = metadata;
+  const isGiven = (value: unknown): boolean => {
+    if (value === undefined || value === null || value === "" || value === 0) return false;
+    return typeof value !== "object" || Object.keys(value).length > 0;
+  };
+  return Object.values(other).some(isGiven) ? [invalidField("metadata", other, detail)] : [];
+}

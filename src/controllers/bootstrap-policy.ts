@@ -1,0 +1,129 @@
+/**
+ * Roles and bindings every cluster has: made at each start where they are missing, and given back what they lost unless
+ * they are marked with `autoupdate: "false"`. What was added to them stays. Source: upstream's `rbac/reconciliation` and
+ * its post-start hook.
+ */
+import type { RestClient } from "#client/rest-client.ts";
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+
+export interface BootstrapPolicyOptions {
+  readonly client: RestClient;
+  readonly domain: ApiDomain;
+  readonly policy: readonly ApiObject[];
+  /** Single rights of `wanted` that `held` does not cover. */
+  missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
+}
+
+interface RoleRef {
+  readonly apiGroup: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+interface AggregationRule {
+  readonly clusterRoleSelectors?: readonly unknown[];
+}
+
+/** The four kinds in one; which fields there are follows from the kind. */
+interface PolicyObject extends ApiObject {
+  readonly kind: string;
+  readonly rules?: readonly PolicyRule[] | null;
+  readonly aggregationRule?: AggregationRule;
+  readonly roleRef?: RoleRef;
+  readonly subjects?: readonly Subject[];
+}
+
+const resources: Readonly<Record<string, string>> = {
+  ClusterRole: "clusterroles",
+  ClusterRoleBinding: "clusterrolebindings",
+  Role: "roles",
+  RoleBinding: "rolebindings",
+};
+
+/** Brings the store in line with the policy. Rejects with the first failure after everything was tried. */
+export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions): Promise<void> {
+  const { client, domain, policy } = options;
+  const root = `/apis/${domain.rename("rbac.authorization.k8s.io")}/v1`;
+  const present = new Map<string, PolicyObject>();
+  const lists = await Promise.all(
+    Object.entries(resources).map(async ([kind, resource]) => ({
+      kind,
+      list: await client.list(`${root}/${resource}`),
+    })),
+  );
+  for (const { kind, list } of lists)
+    for (const object of list.items) present.set(keyOf(kind, object), { ...object, kind });
+  const manager = `fieldManager=${domain.prefix}-apiserver`;
+  const settle = async (wanted: PolicyObject): Promise<void> => {
+    const { namespace, name = "" } = wanted.metadata;
+    const home = namespace === undefined ? root : `${root}/namespaces/${namespace}`;
+    const collection = `${home}/${resources[wanted.kind]}`;
+    const object = present.get(keyOf(wanted.kind, wanted));
+    if (object === undefined) {
+      await client.create(`${collection}?${manager}`, wanted);
+      return;
+    }
+    if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
+    const path = `${collection}/${encodeURIComponent(name)}`;
+    if (wanted.roleRef !== undefined && !isSame(object.roleRef, wanted.roleRef)) {
+      // What a binding refers to never changes: it is made anew.
+      await client.delete(path, { preconditions: { uid: object.metadata.uid } });
+      await client.create(`${collection}?${manager}`, wanted);
+      return;
+    }
+    const next = reconciled(object, wanted, options);
+    if (next !== object) await client.update(`${path}?${manager}`, next);
+  };
+  const settled = await Promise.allSettled(policy.map((wanted) => settle(wanted as PolicyObject))); // of the four kinds
+  for (const result of settled) if (result.status === "rejected") throw result.reason;
+}
+
+/** Names have no slashes. */
+function keyOf(kind: string, { metadata }: ApiObject): string {
+  return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** The object with what it lacks; itself when it lacks nothing. */
+function reconciled(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
+  let next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
+  if (wanted.roleRef !== undefined) {
+    const lost = missingFrom(object.subjects, wanted.subjects);
+    return lost.length === 0 ? next : { ...next, subjects: [...(object.subjects ?? []), ...lost] };
+  }
+  if (wanted.aggregationRule === undefined) {
+    const lost = options.missingRights(object.rules ?? [], wanted.rules ?? []);
+    if (lost.length > 0) next = { ...next, rules: [...(object.rules ?? []), ...lost] };
+    return next;
+  }
+  const selectors = object.aggregationRule?.clusterRoleSelectors;
+  const lost = missingFrom(selectors, wanted.aggregationRule.clusterRoleSelectors);
+  if (lost.length === 0) return next;
+  return { ...next, aggregationRule: { clusterRoleSelectors: [...(selectors ?? []), ...lost] } };
+}
+
+/** Labels or annotations that are not there are added; others stay as they are. */
+function withTexts(object: PolicyObject, wanted: PolicyObject, field: "labels" | "annotations"): PolicyObject {
+  const has = object.metadata[field] ?? {};
+  const wants = wanted.metadata[field] ?? {};
+  if (Object.keys(wants).every((key) => Object.hasOwn(has, key))) return object;
+  return { ...object, metadata: { ...object.metadata, [field]: { ...wants, ...has } } };
+}
+
+function missingFrom<T>(has: readonly T[] | undefined, wants: readonly T[] | undefined): readonly T[] {
+  return (wants ?? []).filter((want) => !(has ?? []).some((one) => isSame(one, want)));
+}
+
+/** Both come from a server or a table, so members may stand in another order. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
+  const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
+  return left.length === right.size && left.every(([key, value]) => right.has(key) && isSame(value, right.get(key)));
+}

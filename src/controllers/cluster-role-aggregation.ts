@@ -1,0 +1,121 @@
+/**
+ * Gives cluster roles with an aggregation rule the rules of the cluster roles it selects, each once and ordered by the
+ * name of the role it comes from. Source: upstream's `controller/clusterroleaggregation`.
+ */
+import { reflect } from "#client/reflector.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+const workers = 5;
+
+interface ClusterRole extends ApiObject {
+  readonly rules?: readonly PolicyRule[] | null;
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] };
+}
+
+/** A role that gathers, and whom it gathers from. */
+interface Gathering {
+  readonly role: ClusterRole;
+  selects(labels: Readonly<Record<string, string>> | undefined): boolean;
+}
+
+export const clusterRoleAggregationController: Controller = async (environment) => {
+  const { client, clock, signal, log, domain } = environment;
+  const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
+  const path = `/apis/${apiVersion}/clusterroles`;
+  const roles = new Map<string, ClusterRole>();
+  const gathering = new Map<string, Gathering>();
+  const queue = new WorkQueue({
+    clock,
+    workersMax: workers,
+    work: (name) => gather(environment, apiVersion, gathering.get(name), roles),
+    failed: (role, error) => log.warn({ role, err: error }, "could not aggregate a cluster role; trying again"),
+  });
+  signal.addEventListener("abort", () => queue.close(), { once: true });
+  /** Names of roles that gather from a role as it is, or was. */
+  const gatherers = (role: ClusterRole | undefined): string[] =>
+    role === undefined
+      ? []
+      : [...gathering].filter(([, one]) => one.selects(role.metadata.labels)).map(([name]) => name);
+  const learn = (name: string, role: ClusterRole | undefined): void => {
+    const concerned = new Set(gatherers(roles.get(name)));
+    const own = role === undefined ? undefined : gatheringOf(role);
+    if (role === undefined) roles.delete(name);
+    else roles.set(name, role);
+    if (own === undefined) gathering.delete(name);
+    else {
+      gathering.set(name, own);
+      concerned.add(name);
+    }
+    for (const other of [...concerned, ...gatherers(role)]) queue.add(other);
+  };
+  await reflect({
+    client,
+    clock,
+    signal,
+    path,
+    replaced(objects) {
+      const gone = new Set(roles.keys());
+      for (const object of objects) {
+        gone.delete(object.metadata.name ?? "");
+        learn(object.metadata.name ?? "", object);
+      }
+      for (const name of gone) learn(name, undefined);
+    },
+    changed: (type, object) => learn(object.metadata.name ?? "", type === "DELETED" ? undefined : object),
+    failed: (error) => log.warn({ err: error }, "could not follow cluster roles; starting over"),
+  });
+};
+
+function gatheringOf(role: ClusterRole): Gathering | undefined {
+  const { aggregationRule } = role;
+  if (aggregationRule === undefined) return undefined;
+  const selectors = (aggregationRule.clusterRoleSelectors ?? []).flatMap((one) => compileLabelSelector(one) ?? []);
+  return { role, selects: (labels) => selectors.some((selector) => selector.matches(labels)) };
+}
+
+/** Writes what a role has to hold, if it holds anything else. */
+async function gather(
+  { client }: ControllerEnvironment,
+  apiVersion: string,
+  gathering: Gathering | undefined,
+  roles: ReadonlyMap<string, ClusterRole>,
+): Promise<void> {
+  if (gathering === undefined) return;
+  const { role } = gathering;
+  const rules = new Map<string, PolicyRule>();
+  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    const matches = compileLabelSelector(selector)?.matches ?? (() => false);
+    const names = [...roles].filter(([, { metadata }]) => matches(metadata.labels)).map(([name]) => name);
+    for (const name of names.sort((a, b) => (a < b ? -1 : 1))) {
+      if (name === role.metadata.name) continue;
+      for (const rule of roles.get(name)?.rules ?? []) {
+        if (!rules.has(keyOf(rule))) rules.set(keyOf(rule), rule);
+      }
+    }
+  }
+  if ([...rules.keys()].join("\n") === (role.rules ?? []).map(keyOf).join("\n")) return;
+  const { name = "", uid } = role.metadata;
+  // The uid keeps the role from being made again when somebody has just deleted it.
+  const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
+  const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
+  try {
+    await client.call({
+      method: "PATCH",
+      path: `${path}?fieldManager=clusterrole-aggregation-controller&force=true`,
+      contentType: "application/apply-patch+yaml",
+      body: Buffer.from(JSON.stringify(applied)),
+    });
+  } catch (error) {
+    // Gone, or another by now: the watch will tell.
+    if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
+  }
+}
+
+/** The same for rules that say the same. */
+const keyOf = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): string =>
+  JSON.stringify([verbs, apiGroups ?? [], resources ?? [], resourceNames ?? [], nonResourceURLs ?? []]);
