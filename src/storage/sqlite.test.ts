@@ -289,6 +289,18 @@ test("a file of layout 1 is read, written to and compacted, and is of layout 2 t
   await backend.close();
 });
 
+test("one client's write is committed at once, and writes of one turn share a commit", async () => {
+  const sizes: number[] = [];
+  const backend = await open(newFolder(), { observe: { commit: (writes) => sizes.push(writes) } });
+  const put = (name: string): Promise<unknown> => putText(backend, `${pods}shop/${name}`, 0, "x");
+  await Promise.all([put("a"), put("b")]);
+  await put("c");
+  // Nobody else wrote: the first one does not wait for the others.
+  await Promise.all([put("d"), put("e"), put("f")]);
+  await Promise.all([put("g"), put("h")]);
+  assert.deepEqual(sizes, [2, 1, 1, 2, 2]);
+});
+
 test("commits of any size arrive, and in their order", async () => {
   const dataDir = newFolder();
   let backend = await open(dataDir);
