@@ -56,6 +56,23 @@ export interface FieldUpdate extends ObjectVersions {
 /** Name of the manager: the `fieldManager` parameter, or else the first part of the user agent. Never empty. */
 export function managerName(fieldManager: string, userAgent: string): string {
   if (fieldManager !== "") return fieldManager;
+  let name = agentNames.get(userAgent);
+  if (name === undefined) {
+    name = agentName(userAgent);
+    if (userAgent.length <= agentLengthMax) {
+      if (agentNames.size >= agentsMax) agentNames.clear();
+      agentNames.set(userAgent, name);
+    }
+  }
+  return name;
+}
+
+/** Names by user agent, as every client has one and says it each time. */
+const agentNames = new Map<string, string>();
+const agentsMax = 256;
+const agentLengthMax = 256;
+
+function agentName(userAgent: string): string {
   let name = "";
   let bytes = 0;
   for (const char of userAgent.split("/", 1)[0]!) {
