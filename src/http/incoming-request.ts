@@ -197,12 +197,15 @@ export class IncomingRequest implements ApiRequest {
         if (length > limitBytes) fail(tooLarge(limitBytes));
         else if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
       };
+      // The listeners stay, as taking them away costs more than they do.
       const finish = (): void => {
         this.#bodyRead = true;
-        stop();
+        this.#failBody = undefined;
         resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length));
       };
-      const lose = (): void => fail(badRequest("unexpected EOF"));
+      const lose = (): void => {
+        if (!this.#bodyRead) fail(badRequest("unexpected EOF"));
+      };
       this.#failBody = fail;
       source.on("data", take);
       source.on("end", finish);

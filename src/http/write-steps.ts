@@ -61,8 +61,12 @@ export function defaulted(scope: Scope, object: ApiObject): ApiObject {
  * The object with the namespace of the URL. Throws when the body says another one; a cluster-scoped object loses it.
  */
 export function inNamespace(scope: Scope, object: ApiObject): ApiObject {
-  const { namespace: given, ...metadata } = object.metadata;
-  if (!scope.definition.namespaced) return given === undefined ? object : { ...object, metadata };
+  const given = object.metadata.namespace;
+  if (!scope.definition.namespaced) {
+    if (given === undefined) return object;
+    const { namespace: _namespace, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
   if (given === scope.namespace) return object;
   if (given === undefined || given === "") {
     return { ...object, metadata: { ...object.metadata, namespace: scope.namespace } };
@@ -149,7 +153,12 @@ function* owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, optio
     manager: managerName(options.fieldManager, context.userAgent),
     now: timestamp(parts.clock.now()),
   });
-  if (managedFields === next.metadata.managedFields) return next;
+  const given = next.metadata.managedFields;
+  if (managedFields === given) return next;
+  // Mostly clients send none: a plain copy is cheaper than one that leaves a member out.
+  if (given === undefined && managedFields !== undefined) {
+    return { ...next, metadata: { ...next.metadata, managedFields } };
+  }
   const { managedFields: _given, ...metadata } = next.metadata;
   return { ...next, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
 }

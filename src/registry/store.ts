@@ -357,16 +357,13 @@ export class Store {
   }
 
   #fillSystemFields(object: ApiObject): ApiObject {
-    const {
-      deletionTimestamp: _deletion,
-      deletionGracePeriodSeconds: _grace,
-      resourceVersion: _version,
-      selfLink: _link,
-      ...meta
-    } = object.metadata;
     return {
       ...object,
-      metadata: { ...meta, uid: this.#random.uuid(), creationTimestamp: timestamp(this.#clock.now()) },
+      metadata: {
+        ...withoutServerFields(object.metadata),
+        uid: this.#random.uuid(),
+        creationTimestamp: timestamp(this.#clock.now()),
+      },
     };
   }
 
@@ -725,7 +722,35 @@ function withMeta(object: ApiObject, more: Partial<ObjectMeta>): ApiObject {
   return { ...object, metadata: { ...object.metadata, ...more } };
 }
 
-/** RFC 3339, UTC, whole seconds. */
+/** Without what a new object cannot have. Mostly there is none of it, and no need to copy. */
+function withoutServerFields(meta: ObjectMeta): ObjectMeta {
+  if (
+    meta.deletionTimestamp === undefined &&
+    meta.deletionGracePeriodSeconds === undefined &&
+    meta.resourceVersion === undefined &&
+    meta.selfLink === undefined
+  ) {
+    return meta;
+  }
+  const {
+    deletionTimestamp: _deletion,
+    deletionGracePeriodSeconds: _grace,
+    resourceVersion: _version,
+    selfLink: _link,
+    ...rest
+  } = meta;
+  return rest;
+}
+
+let timestampSecond = Number.NaN;
+let timestampText = "";
+
+/** RFC 3339, UTC, whole seconds. The last one is kept, since all writes of a second ask for the same. */
 export function timestamp(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(ms / 1000);
+  if (second !== timestampSecond) {
+    timestampText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+    timestampSecond = second;
+  }
+  return timestampText;
 }

@@ -33,16 +33,22 @@ export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Fil
       kind.count--;
       observe?.(reading.count, writing.count);
     };
+    const failed = (error: unknown): never => {
+      leave();
+      throw error;
+    };
+    const answered = (reply: Reply): Reply => {
+      leave();
+      return reply;
+    };
     let reply: Soon<Reply>;
     try {
       reply = next(request);
     } catch (error) {
-      leave();
-      throw error;
+      return failed(error);
     }
-    if (reply instanceof Promise) return reply.finally(leave);
-    leave();
-    return reply;
+    // Not `finally`, which makes three promises.
+    return reply instanceof Promise ? reply.then(answered, failed) : answered(reply);
   };
 }
 
