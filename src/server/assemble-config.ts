@@ -10,6 +10,7 @@ import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
 import type { ClientTrust } from "./client-trust.ts";
+import type { ExternalPlan } from "./external-plan.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
@@ -30,6 +31,7 @@ export interface AssembleConfig {
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
+  readonly external: ExternalPlan;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly issuer: ServiceAccountIssuer;

@@ -26,6 +26,7 @@ import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
+import { type ExternalPlan, planExternal } from "./external-plan.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
@@ -98,6 +99,7 @@ interface Inputs {
   readonly current: ServingCredentials;
   readonly plan: ServingPlan;
   readonly issuer: ServiceAccountIssuer;
+  readonly external: ExternalPlan;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
@@ -108,7 +110,9 @@ function readInputs(sources: CredentialSources): Inputs {
   tlsSettings(options);
   const plan = planServing(options, apiDomain(options.apiDomain), sources.clock);
   const current = readServingCredentials(sources);
-  return { current, plan, issuer: serviceAccountIssuer(options, current.credentials.serviceAccount), isMarked };
+  const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
+  const external = planExternal(options, apiDomain(options.apiDomain), issuer.issuers);
+  return { current, plan, issuer, external, isMarked };
 }
 
 interface Start {
@@ -200,6 +204,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     random,
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
     clientTrust,
+    external: inputs.external,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,
     url,

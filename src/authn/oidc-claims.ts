@@ -1,0 +1,91 @@
+/**
+ * From the claims of a verified token to a user. Each rule is a function of the claims, whether a configuration names a
+ * claim or gives an expression: expressions are compiled by whoever knows the language.
+ */
+import type { UserInfo } from "#meta/user-info.ts";
+import { textClaim } from "./jwt.ts";
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A token whose claims make no user; the message is for the log. */
+export class ClaimError extends Error {
+  constructor(message: string) {
+    super(`oidc: ${message}`);
+    this.name = "ClaimError";
+  }
+}
+
+/** All but `username` may be left out. Each throws `ClaimError`. */
+export interface ClaimRules {
+  username(claims: Claims): string;
+  groups?(claims: Claims): readonly string[];
+  uid?(claims: Claims): string;
+  readonly extra: readonly { readonly key: string; values(claims: Claims): readonly string[] }[];
+  readonly claimChecks: readonly ((claims: Claims) => void)[];
+  readonly userChecks: readonly ((user: UserInfo) => void)[];
+}
+
+/** Throws `ClaimError`. */
+export function userOfClaims(rules: ClaimRules, claims: Claims): UserInfo {
+  for (const check of rules.claimChecks) check(claims);
+  const name = rules.username(claims);
+  if (name === "") throw new ClaimError("the user name is empty");
+  const groups = rules.groups?.(claims) ?? [];
+  const uid = rules.uid?.(claims) ?? "";
+  const extra = rules.extra
+    .map(({ key, values }): [string, readonly string[]] => [key, values(claims)])
+    .filter(([, values]) => values.length > 0);
+  const user: UserInfo = {
+    name,
+    ...(uid === "" ? {} : { uid }),
+    groups,
+    ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
+  };
+  for (const check of rules.userChecks) check(user);
+  return user;
+}
+
+/** The claim `email` counts only when the provider does not say that it was not verified. */
+export function usernameFromClaim(claim: string, prefix: string): (claims: Claims) => string {
+  return (claims) => {
+    const name = requiredText(claims, claim);
+    if (claim === "email" && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
+      throw new ClaimError("email not verified");
+    }
+    return prefix + name;
+  };
+}
+
+/** A text or a list of them; a token without the claim has no groups. */
+export function groupsFromClaim(claim: string, prefix: string): (claims: Claims) => readonly string[] {
+  return (claims) => {
+    const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+    if (value === undefined || value === null) return [];
+    return texts(value, `claim ${JSON.stringify(claim)}`).map((group) => prefix + group);
+  };
+}
+
+export function uidFromClaim(claim: string): (claims: Claims) => string {
+  return (claims) => requiredText(claims, claim);
+}
+
+export function requiredClaim(claim: string, wanted: string): (claims: Claims) => void {
+  return (claims) => {
+    if (requiredText(claims, claim) !== wanted) {
+      throw new ClaimError(`required claim ${JSON.stringify(claim)} has another value than ${JSON.stringify(wanted)}`);
+    }
+  };
+}
+
+function requiredText(claims: Claims, claim: string): string {
+  const value = textClaim(claims, claim);
+  if (value === undefined) throw new ClaimError(`claim ${JSON.stringify(claim)} is missing or no text`);
+  return value;
+}
+
+/** Throws `ClaimError` for what is neither a text nor a list of texts. */
+export function texts(value: unknown, what: string): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
+  throw new ClaimError(`${what} is neither a text nor a list of texts`);
+}

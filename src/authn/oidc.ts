@@ -1,0 +1,123 @@
+/**
+ * ID tokens of identity providers (OpenID Connect). A token is taken to the provider its issuer names; its signature,
+ * audience and times are checked, then its claims become a user. What is known of a good token is kept by its digest as
+ * long as it holds. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
+ */
+import type { Clock } from "#std/clock.ts";
+import type { Soon } from "#std/soon.ts";
+import { type Authentication, noCredentials } from "./authenticator.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+import { TokenCache, tokenDigest } from "./cached-token.ts";
+import { audienceClaim, type Jwt, parseJwt, SignatureVerifier, textClaim, timeClaims } from "./jwt.ts";
+import { ClaimError, type ClaimRules, userOfClaims } from "./oidc-claims.ts";
+import type { OidcProvider } from "./oidc-provider.ts";
+
+/** A provider and what its tokens must be. */
+export interface TokenIssuer {
+  readonly url: string;
+  /** A token must be meant for one of these. */
+  readonly audiences: readonly string[];
+  /** Names of RFC 7518. */
+  readonly algorithms: readonly string[];
+  readonly rules: ClaimRules;
+  readonly provider: OidcProvider;
+}
+
+interface Known {
+  readonly answer: Authentication;
+  readonly issuer: TokenIssuer;
+  readonly generation: number;
+  readonly expiryMs: number;
+}
+
+const knownMax = 4096;
+/** A token may come this much before it holds. Upstream has the same. */
+const notBeforeLeewayMs = 5 * 60_000;
+
+export class OidcTokens implements TokenAuthenticator {
+  readonly #clock: Clock;
+  readonly #verifier = new SignatureVerifier();
+  #known = new TokenCache<Known>(knownMax);
+  #issuers: ReadonlyMap<string, TokenIssuer> = new Map();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on these are asked, and nothing is known about their tokens. */
+  use(issuers: readonly TokenIssuer[]): void {
+    this.#issuers = new Map(issuers.map((issuer) => [issuer.url, issuer]));
+    this.#known = new TokenCache(knownMax);
+  }
+
+  authenticateToken(token: string): Soon<Authentication> {
+    if (this.#issuers.size === 0 || !token.includes(".")) return noCredentials;
+    const digest = tokenDigest(token);
+    const known = this.#known.get(digest);
+    if (known !== undefined && known.generation === known.issuer.provider.generation) {
+      return this.#clock.now() < known.expiryMs ? known.answer : refused("token is expired");
+    }
+    const jwt = parseJwt(token);
+    const issuer = jwt === undefined ? undefined : this.#issuers.get(issuerOf(jwt));
+    return jwt === undefined || issuer === undefined ? noCredentials : this.#verify(issuer, jwt, digest);
+  }
+
+  async #verify(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
+    const { provider } = issuer;
+    if (provider.keysFor("") === undefined) return refused(`authenticator for issuer ${issuer.url} is not initialized`);
+    // What needs no signature to be refused costs none.
+    const problem = problemOf(issuer, jwt, this.#clock.now());
+    if (problem !== undefined) return refused(problem);
+    let { generation } = provider;
+    let isGood = await this.#isSigned(issuer, jwt);
+    if (!isGood) {
+      const fetched = provider.fetchAgain();
+      if (fetched !== undefined) {
+        await fetched;
+        if (provider.generation !== generation) {
+          ({ generation } = provider);
+          isGood = await this.#isSigned(issuer, jwt);
+        }
+      }
+    }
+    if (!isGood) return refused("failed to verify signature");
+    try {
+      const answer: Authentication = { outcome: "user", user: userOfClaims(issuer.rules, jwt.claims) };
+      const expiryMs = (timeClaims(jwt.claims)?.expiry ?? 0) * 1000;
+      if (this.#issuers.get(issuer.url) === issuer) this.#known.set(digest, { answer, issuer, generation, expiryMs });
+      return answer;
+    } catch (error) {
+      if (error instanceof ClaimError) return { outcome: "refused", reason: error.message };
+      throw error;
+    }
+  }
+
+  async #isSigned({ provider, algorithms }: TokenIssuer, jwt: Jwt): Promise<boolean> {
+    for (const key of provider.keysFor(jwt.keyId) ?? []) {
+      if (await this.#verifier.verify(jwt, key, algorithms)) return true;
+    }
+    return false;
+  }
+}
+
+/** Upstream: one provider leaves the scheme out in some of its tokens. */
+function issuerOf({ claims }: Jwt): string {
+  const issuer = textClaim(claims, "iss") ?? "";
+  return issuer === "accounts.google.com" ? `https://${issuer}` : issuer;
+}
+
+function problemOf({ audiences, algorithms }: TokenIssuer, { algorithm, claims }: Jwt, nowMs: number) {
+  if (!algorithms.includes(algorithm)) return "token is signed with another algorithm than the allowed";
+  const given = audienceClaim(claims);
+  if (given === undefined || !given.some((audience) => audiences.includes(audience))) {
+    return "token is meant for another audience";
+  }
+  const times = timeClaims(claims);
+  if (times?.expiry === undefined) return "token has no expiry";
+  if (nowMs > times.expiry * 1000) return "token is expired";
+  return times.notBefore !== undefined && nowMs + notBeforeLeewayMs < times.notBefore * 1000
+    ? "token is not valid yet"
+    : undefined;
+}
+
+const refused = (reason: string): Authentication => ({ outcome: "refused", reason: `oidc: ${reason}` });

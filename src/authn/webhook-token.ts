@@ -1,0 +1,183 @@
+/**
+ * Bearer tokens that only somebody else knows: a webhook is sent a TokenReview and believed. Its answers are kept for a
+ * while, good and bad ones apart, so that no flood of bad tokens drives out a good one; what it fails to answer is not
+ * kept. Only so many tokens wait for it at a time. Source: upstream's `plugin/pkg/authenticator/token/webhook`.
+ */
+import { hash } from "node:crypto";
+import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Soon } from "#std/soon.ts";
+import { type Authentication, noCredentials } from "./authenticator.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+import { TokenCache } from "./cached-token.ts";
+
+export interface WebhookTokenOptions {
+  readonly url: string;
+  /** Credentials for the webhook. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly outgoing: Outgoing;
+  /** Of the TokenReview that is sent, `authentication.k8s.io/v1`. */
+  readonly apiVersion: string;
+  /** Names of this server, for requests that want no other. */
+  readonly audiences: readonly string[];
+  /** How long answers are kept; 0 keeps none. */
+  readonly cacheTtlMs: number;
+  readonly clock: Clock;
+  /** The webhook gave no answer. */
+  failed(error: unknown): void;
+}
+
+interface Kept {
+  readonly answer: Authentication;
+  readonly untilMs: number;
+}
+
+const keptMax = 4096;
+const timeoutMs = 10_000;
+const answerBytesMax = 1024 * 1024;
+/** Different tokens that wait for the webhook; more are refused unseen. */
+const waitingMax = 1000;
+const attemptsMax = 5;
+const firstPauseMs = 500;
+/** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
+const passingCodes: readonly number[] = [429, 500, 504];
+
+export class WebhookTokens implements TokenAuthenticator {
+  readonly #options: WebhookTokenOptions;
+  readonly #good = new TokenCache<Kept>(keptMax);
+  readonly #bad = new TokenCache<Kept>(keptMax);
+  readonly #waiting = new Map<string, Promise<Authentication>>();
+  readonly #gone = new AbortController();
+
+  constructor(options: WebhookTokenOptions) {
+    this.#options = options;
+  }
+
+  authenticateToken(token: string, audiences = this.#options.audiences): Soon<Authentication> {
+    const key = hash("sha256", JSON.stringify([token, ...audiences]));
+    const kept = this.#good.get(key) ?? this.#bad.get(key);
+    if (kept !== undefined && this.#options.clock.monotonic() < kept.untilMs) return kept.answer;
+    const under = this.#waiting.get(key);
+    if (under !== undefined) return under;
+    if (this.#waiting.size >= waitingMax) return refused("too many tokens wait for the webhook");
+    const asked = this.#ask(key, token, audiences).finally(() => this.#waiting.delete(key));
+    this.#waiting.set(key, asked);
+    return asked;
+  }
+
+  close(): void {
+    this.#gone.abort();
+  }
+
+  /** Never rejects. */
+  async #ask(key: string, token: string, audiences: readonly string[]): Promise<Authentication> {
+    const { clock, cacheTtlMs, failed } = this.#options;
+    try {
+      const answer = this.#read(await this.#review(token, audiences), audiences);
+      const kept = { answer, untilMs: clock.monotonic() + cacheTtlMs };
+      (answer.outcome === "user" ? this.#good : this.#bad).set(key, kept);
+      return answer;
+    } catch (error) {
+      if (!this.#gone.signal.aborted) failed(error);
+      return refused(error instanceof Error ? error.message : "no answer");
+    }
+  }
+
+  /** The review's `status`. Throws when there is none. */
+  async #review(token: string, audiences: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+    const { url, headers, outgoing, apiVersion } = this.#options;
+    const review = {
+      kind: "TokenReview",
+      apiVersion,
+      metadata: { creationTimestamp: null },
+      spec: { token, ...(audiences.length === 0 ? {} : { audiences }) },
+      status: { user: {} },
+    };
+    const body = Buffer.from(JSON.stringify(review));
+    for (let attempt = 1; ; attempt++) {
+      let problem: Error;
+      try {
+        const answer = await outgoing.callOut({
+          url,
+          method: "POST",
+          headers: { ...headers, "content-type": "application/json", accept: "application/json" },
+          body,
+          timeoutMs,
+          maxBytes: answerBytesMax,
+          signal: this.#gone.signal,
+        });
+        if (answer.code >= 200 && answer.code <= 206) return statusOf(answer.body);
+        problem = new Error(`the webhook answered ${answer.code}`);
+        if (!passingCodes.includes(answer.code)) throw problem;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        problem = error as Error; // it has a code
+      }
+      if (attempt === attemptsMax || this.#gone.signal.aborted) throw problem;
+      await this.#pause(firstPauseMs * 1.5 ** (attempt - 1));
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((wake) => void this.#options.clock.after(ms, wake));
+  }
+
+  #read(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): Authentication {
+    const { authenticated, error } = status;
+    if (authenticated !== true) {
+      return typeof error === "string" && error !== "" ? refused(error.slice(0, 1000)) : noCredentials;
+    }
+    const user = userOf(status["user"]);
+    if (user === undefined) throw new Error("the webhook's answer names no user");
+    const named = textList(status["audiences"]) ?? [];
+    const meant = named.length > 0 ? named : this.#options.audiences;
+    const shared = audiences.filter((audience) => meant.includes(audience));
+    // Without names of its own a server asks for no audience.
+    if (audiences.length === 0) return { outcome: "user", user };
+    return shared.length === 0 ? noCredentials : { outcome: "user", user, audiences: shared };
+  }
+}
+
+const refused = (reason: string): Authentication => ({ outcome: "refused", reason: `token webhook: ${reason}` });
+
+function isPassing(error: unknown): boolean {
+  return !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+}
+
+function statusOf(body: Buffer): Readonly<Record<string, unknown>> {
+  let review: unknown;
+  try {
+    review = JSON.parse(body.toString());
+  } catch {
+    // The text of the parser would show parts of the answer.
+  }
+  const { kind, status } = (isObject(review) ? review : {}) as { readonly kind?: unknown; readonly status?: unknown };
+  if (kind !== "TokenReview" || !isObject(status)) throw new Error("the webhook's answer is no TokenReview");
+  return status;
+}
+
+function userOf(value: unknown): UserInfo | undefined {
+  if (!isObject(value)) return undefined;
+  const { username, uid, groups = [], extra = {} } = value;
+  const names = textList(groups ?? []);
+  if (typeof username !== "string" || username === "" || names === undefined) return undefined;
+  const entries: [string, readonly string[]][] = [];
+  for (const [key, values] of Object.entries(isObject(extra) ? extra : {})) {
+    const texts = textList(values);
+    if (texts === undefined) return undefined;
+    entries.push([key, texts]);
+  }
+  return {
+    name: username,
+    ...(typeof uid === "string" && uid !== "" ? { uid } : {}),
+    groups: names,
+    ...(entries.length === 0 ? {} : { extra: Object.fromEntries(entries) }),
+  };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const textList = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every((one) => typeof one === "string") ? value : undefined;

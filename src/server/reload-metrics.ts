@@ -1,0 +1,26 @@
+/** Counts of configuration files that were read again, under upstream's names. */
+import { hash } from "node:crypto";
+import { hostname } from "node:os";
+import type { Clock } from "#std/clock.ts";
+import type { Metrics } from "#std/metrics.ts";
+
+/** What it counts: that new content took effect, or could not. */
+export type CountReload = (status: "success" | "failure") => void;
+
+/** `subsystem` is `authentication` or `authorization`. */
+export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {
+  const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
+  const labels = ["apiserver_id_hash", "status"];
+  const of = `of ${subsystem} configuration split by status and apiserver identity.`;
+  const count = metrics.counter({ name: `${name}s_total`, help: `Total number of automatic reloads ${of}`, labels });
+  const last = metrics.gauge({
+    name: `${name}_last_timestamp_seconds`,
+    help: `Timestamp of the last automatic reload ${of}`,
+    labels,
+  });
+  const identity = `sha256:${hash("sha256", `apiserver-${hostname()}`)}`;
+  return (status) => {
+    count.with(identity, status).add();
+    last.with(identity, status).set(clock.now() / 1000);
+  };
+}
