@@ -3,14 +3,7 @@
  * they stand for is gone. Bootstrap tokens and tokens kept in Secrets as well.
  */
 import assert from "node:assert/strict";
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type JsonWebKey,
-  type KeyObject,
-  verify,
-} from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
