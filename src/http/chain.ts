@@ -9,7 +9,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { authenticate } from "./filters/authenticate.ts";
-import { authorize } from "./filters/authorize.ts";
+import { authorize, decisionAnnotations } from "./filters/authorize.ts";
 import { catchErrors, type EncodeStatus, errorReplies } from "./filters/catch-errors.ts";
 import { cors } from "./filters/cors.ts";
 import { chainOf, type Filter, type Handler } from "./filters/filter.ts";
@@ -74,7 +74,11 @@ export function requestChain(options: ChainOptions): Handler {
       writes: options.mutatingRequestsInFlightMax,
       ...(observeInFlight === undefined ? {} : { observe: observeInFlight }),
     }),
-    authorize({ authorizer, errorReply }),
+    authorize({
+      authorizer,
+      errorReply,
+      ...(options.audit === undefined ? {} : { annotations: decisionAnnotations(domain) }),
+    }),
   ];
   return chainOf(filters, options.route);
 }

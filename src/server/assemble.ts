@@ -40,6 +40,7 @@ import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
 import { startControllers } from "./controllers.ts";
+import { debugAccess } from "./debug-access.ts";
 import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { issuerDocuments } from "./service-account-issuer.ts";
@@ -128,12 +129,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
     observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
   };
+  const explainAccess = debugAccess(authorizer);
   const route = createRouter({
     parts,
     stores,
     table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
-    other: (request) => config.endpoints(request) ?? documents.reply(request) ?? publisher.reply(request),
+    other: (request) =>
+      config.endpoints(request) ?? explainAccess(request) ?? documents.reply(request) ?? publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
   });
 

@@ -1,6 +1,7 @@
 /** RoleBinding and ClusterRoleBinding: who may do what a role says. The role that is bound never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goQuote, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
@@ -57,8 +58,12 @@ function validateSubject(
 ): FieldError[] {
   const errors: FieldError[] = [];
   const kind = textField(subject, "kind");
-  if (textField(subject, "name") === "") errors.push(required(`${field}.name`));
+  const name = textField(subject, "name");
+  if (name === "") errors.push(required(`${field}.name`));
   const isAccount = kind === "ServiceAccount";
+  if (isAccount && name !== "") {
+    errors.push(...dns1123Subdomain(name).map((message) => invalidField(`${field}.name`, name, message)));
+  }
   if (!isAccount && !isPerson(kind)) {
     return [...errors, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];
   }

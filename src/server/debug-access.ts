@@ -1,0 +1,78 @@
+/**
+ * `GET /debug/access`: why somebody may do something or may not, for those who may know. The path needs a permission of
+ * its own (`nonResourceURLs: ["/debug/access"]`, verb `get`), which no default role but `cluster-admin` has.
+ *
+ *     /debug/access?user=bob&group=developers&verb=list&resource=pods&namespace=shop
+ *     /debug/access?user=bob&verb=get&path=/metrics
+ *
+ * Without `user` it is about whoever asks. A user that is named gets the groups that his name implies besides those given.
+ */
+import type { Attributes, Authorizer } from "#authz/authorizer.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { badRequest, methodUnknown } from "#meta/status-error.ts";
+import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
+import { andThen, type Soon } from "#std/soon.ts";
+
+export const debugAccessPath = "/debug/access";
+
+const known = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
+
+/** Answers its path and leaves all others. */
+export function debugAccess(authorizer: Required<Authorizer>): (request: ApiRequest) => Soon<Reply> | undefined {
+  return (request) => {
+    if (request.path !== debugAccessPath) return undefined;
+    if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
+    const attributes = attributesOf(request);
+    return andThen(authorizer.authorize(attributes), ({ decision, reason, error }) => {
+      const { user, isResourceRequest, path, group, version: _any, ...resource } = attributes;
+      const { verb, ...where } = resource;
+      const answer = {
+        user,
+        action: isResourceRequest ? { verb, apiGroup: group, ...where } : { verb, path },
+        decision,
+        allowed: decision === "allow",
+        reason,
+        ...(error === undefined ? {} : { error }),
+        explanation: authorizer.explain(attributes),
+      };
+      return {
+        code: 200,
+        contentType: "application/json",
+        headers: { "cache-control": "no-cache, private" },
+        bytes: Buffer.from(`${JSON.stringify(answer, undefined, 2)}\n`),
+      };
+    });
+  };
+}
+
+function attributesOf({ query, user }: ApiRequest): Attributes {
+  for (const name of query.keys()) if (!known.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
+  const text = (name: string): string => query.get(name) ?? "";
+  if (text("verb") === "") throw badRequest("verb is required");
+  if ((text("resource") === "") === (text("path") === "")) {
+    throw badRequest("exactly one of resource and path is required");
+  }
+  return {
+    user: query.has("user") ? named(text("user"), query.getAll("group"), text("uid")) : user,
+    verb: text("verb"),
+    isResourceRequest: text("resource") !== "",
+    path: text("path"),
+    group: text("apiGroup"),
+    version: "*",
+    resource: text("resource"),
+    subresource: text("subresource"),
+    namespace: text("namespace"),
+    name: text("name"),
+  };
+}
+
+/** Somebody by his name, as impersonation would make him. */
+function named(name: string, given: readonly string[], uid: string): UserInfo {
+  const groups = new Set(given);
+  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
+  if (namespace !== undefined && given.length === 0) {
+    groups.add("system:serviceaccounts").add(`system:serviceaccounts:${namespace}`);
+  }
+  groups.add(name === userAnonymous ? groupUnauthenticated : groupAuthenticated);
+  return { name, groups: [...groups], ...(uid === "" ? {} : { uid }) };
+}
