@@ -32,6 +32,8 @@ export interface CustomType {
   readonly structural: StructuralSchema;
   /** Of `metadata`, here and in embedded objects. */
   readonly metadata: Schema;
+  /** Compiles in steps; `undefined` when that is done. */
+  compiling?(): Steps<void> | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;

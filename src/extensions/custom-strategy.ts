@@ -44,11 +44,6 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
       if (sameContent(next, old)) return next;
       return { ...next, metadata: { ...next.metadata, generation: generation + 1 } };
     },
-    *checkAhead() {
-      // Compiled by the first who asks.
-      void version.structural.node;
-      yield;
-    },
     validate(object) {
       const { structural } = version;
       return [

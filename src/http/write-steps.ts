@@ -42,6 +42,8 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<R
     // Upstream: named among the types it accepts, and never understood.
     throw unsupportedMediaType([jsonType.name, yamlType.name, protobufType.name]);
   }
+  const compiling = custom?.compiling?.();
+  if (compiling !== undefined) await inTurns(compiling);
   const decoding =
     custom === undefined
       ? decodeObjectSteps({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })

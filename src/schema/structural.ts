@@ -56,6 +56,10 @@ export class StructuralSchema {
     return this.#node;
   }
 
+  get isCompiled(): boolean {
+    return this.#schema !== undefined && this.#node !== undefined;
+  }
+
   /** Whether objects may hold whole objects. */
   get hasEmbedded(): boolean {
     return this.node.hasEmbedded;

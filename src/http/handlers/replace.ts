@@ -37,6 +37,8 @@ export async function replaceObject(
       name,
     });
   const isLarge = write.isLarge || (store.peek(scope.namespace, name)?.value.length ?? 0) > largeBytes;
+  const compiling = scope.definition.custom?.compiling?.();
+  if (compiling !== undefined) await inTurns(compiling);
   const paused = (next: () => Soon<void>): Soon<void> => (isLarge ? turn().then(next) : next());
   const stored = await (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,

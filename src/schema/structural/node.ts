@@ -125,9 +125,16 @@ class Compiler {
     const properties = this.#properties(props);
     const listType = props["x-kubernetes-list-type"];
     const embedded = props["x-kubernetes-embedded-resource"] === true;
-    const inner = [...(properties?.values() ?? none)];
-    if (itemNode !== undefined) inner.push(itemNode);
-    if (additionalNode !== undefined) inner.push(additionalNode);
+    let hasLists = itemNode?.hasLists === true || additionalNode?.hasLists === true;
+    let hasEmbedded = itemNode?.hasEmbedded === true || additionalNode?.hasEmbedded === true;
+    let defaulted: [string, SchemaNode][] | undefined;
+    if (properties !== undefined) {
+      for (const [name, node] of properties) {
+        if (node.hasLists) hasLists = true;
+        if (node.hasEmbedded) hasEmbedded = true;
+        if (node.default !== undefined) (defaulted ??= []).push([name, node]);
+      }
+    }
     const type = this.#type(props);
     const pattern = this.#pattern(props.pattern);
     const check = props.format === undefined ? undefined : formatCheck(props.format);
@@ -145,7 +152,7 @@ class Compiler {
       mapKeys: props["x-kubernetes-list-map-keys"] ?? none,
       default: hasDefault(props) ? props.default : undefined,
       filled: undefined,
-      defaulted: properties === undefined ? none : [...properties].filter(([, node]) => node.default !== undefined),
+      defaulted: defaulted ?? none,
       required: props.required !== undefined && props.required.length > 0 ? props.required : undefined,
       minProperties: props.minProperties ?? 0,
       maxProperties: props.maxProperties ?? Number.POSITIVE_INFINITY,
@@ -161,8 +168,8 @@ class Compiler {
       numbers: numberRules(props),
       enum: enumRule(props.enum),
       logic: this.#logic(props),
-      hasLists: listType === "set" || listType === "map" || inner.some((node) => node.hasLists),
-      hasEmbedded: embedded || inner.some((node) => node.hasEmbedded),
+      hasLists: listType === "set" || listType === "map" || hasLists,
+      hasEmbedded: embedded || hasEmbedded,
     };
   }
 
