@@ -134,6 +134,19 @@ test("audiences are one text or a list, times are numbers with a minute of leewa
   assert.equal(timeProblem(timeClaims({})!, 0), undefined);
 });
 
+test("beyond a bound of waiting signatures clients are asked to come again", async () => {
+  const key = ec("P-256");
+  const jwt = parseJwt(await signJwt({}, key, ""))!;
+  const verifier = new SignatureVerifier(3);
+  const results = await Promise.allSettled(
+    Array.from({ length: 10 }, () => verifier.verify(jwt, createPublicKey(key))),
+  );
+  const outcomes = results.map((result) => (result.status === "fulfilled" ? result.value : String(result.reason)));
+  assert.deepEqual(outcomes.slice(0, 5), [true, true, true, true, true]);
+  for (const outcome of outcomes.slice(5)) assert.match(String(outcome), /too many new tokens wait/);
+  assert.equal(await verifier.verify(jwt, createPublicKey(key)), true);
+});
+
 test("many signatures at once are verified a few at a time, and all of them", async () => {
   const key = ec("P-256");
   const verifier = new SignatureVerifier();

@@ -6,6 +6,7 @@
  * time, so that a flood of bad tokens slows nobody whose token is known.
  */
 import { constants, type KeyObject, sign, verify } from "node:crypto";
+import { tooManyRequests } from "#meta/status-error.ts";
 import { Deque } from "#std/deque.ts";
 
 /** A token as it was sent; nothing in it is to be trusted before its signature is verified. */
@@ -154,21 +155,31 @@ function signing({ isPss }: Algorithm, key: KeyObject) {
 
 /** Signatures that are verified at the same time; the other threads are for files. */
 const parallelMax = 2;
-/** Signatures that wait. Beyond that tokens are refused unseen. */
-const waitingMax = 10_000;
+/** Signatures that wait. Whoever comes then is asked to come again. */
+const defaultWaitingMax = 10_000;
 
 /** Verifies signatures, first come, first served. */
 export class SignatureVerifier {
   readonly #waiting = new Deque<() => void>();
+  readonly #waitingMax: number;
   #running = 0;
 
-  /** Whether `key` (a public one) made the signature with an algorithm that is the key's and among `allowed`. */
+  constructor(waitingMax = defaultWaitingMax) {
+    this.#waitingMax = waitingMax;
+  }
+
+  /**
+   * Whether `key` (a public one) made the signature with an algorithm that is the key's and among `allowed`.
+   * Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad.
+   */
   verify(jwt: Jwt, key: KeyObject, allowed: readonly string[] = algorithmsOf(key)): Promise<boolean> {
     const algorithm = algorithms.get(jwt.algorithm);
     if (algorithm === undefined || !allowed.includes(jwt.algorithm) || !algorithmsOf(key).includes(jwt.algorithm)) {
       return Promise.resolve(false);
     }
-    if (this.#waiting.length >= waitingMax) return Promise.resolve(false);
+    if (this.#waiting.length >= this.#waitingMax) {
+      return Promise.reject(tooManyRequests("too many new tokens wait to be verified, please try again later", 1));
+    }
     return new Promise((resolve) => {
       this.#waiting.push(() => {
         verify(algorithm.hash, jwt.signed, signing(algorithm, key), jwt.signature, (error, isGood) => {

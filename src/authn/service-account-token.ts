@@ -126,7 +126,15 @@ export interface ServiceAccountTokenOptions {
   readonly find: FindObject;
   /** A legacy token was used for the first time on a day (`2026-11-21`, UTC). */
   readonly usedSecret: (secret: ApiObject, day: string) => void;
+  /** Counts uses of old ways, and of tokens that live longer than was asked for. */
+  readonly count?: (use: TokenUse) => void;
 }
+
+/**
+ * `legacy`: kept in a Secret, of either origin (`automatic` when it was made with its account, `manual` otherwise).
+ * `valid` and `stale`: the life time was extended, and the use is within the time asked for or after it.
+ */
+export type TokenUse = "legacy" | "automatic" | "manual" | "valid" | "stale";
 
 /** What a verified signature vouches for. */
 interface Verified {
@@ -219,14 +227,17 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
         ? undefined
         : boundProblem("node", options.find("nodes", "", node.name), node, now));
     if (missing !== undefined) return refused(missing);
+    if (warnAfter === 0) return answer;
     const late = Math.floor(now / 1000) - warnAfter;
-    if (warnAfter === 0 || late <= 0) return answer;
+    options.count?.(late > 0 ? "stale" : "valid");
+    if (late <= 0) return answer;
     const stale = `subject: ${found.subject}, seconds after warning threshold: ${late}`;
     return { ...answer, annotations: { [names.staleToken]: stale } };
   }
 
   function useLegacy(found: Verified, token: string, answer: Authentication & { outcome: "user" }): Authentication {
     const { namespace, account, secret: ref } = found;
+    options.count?.("legacy");
     const annotations: Record<string, string> = { [names.legacyToken]: found.subject };
     if (!options.lookup || ref === undefined) return { ...answer, annotations };
     const secret = options.find("secrets", namespace, ref.name);
@@ -249,7 +260,9 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
           `'${names.invalidSince}' label from the secret to temporarily allow use of this token`,
       );
     }
-    annotations[isListed(present, ref.name) ? names.automaticSecret : names.manualSecret] = ref.name;
+    const isAutomatic = isListed(present, ref.name);
+    options.count?.(isAutomatic ? "automatic" : "manual");
+    annotations[isAutomatic ? names.automaticSecret : names.manualSecret] = ref.name;
     return { ...answer, annotations };
   }
 

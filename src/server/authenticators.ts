@@ -9,6 +9,7 @@ import { serviceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AccessConfig } from "./access.ts";
+import { observed, tokenUseCounter } from "./authentication-metrics.ts";
 import { externalAuthenticators } from "./external-authenticators.ts";
 
 export interface ServerAuthenticators {
@@ -37,6 +38,7 @@ export function serverAuthenticators(config: AccessConfig): ServerAuthenticators
     lookup: options.serviceAccountLookup,
     find,
     usedSecret: secretMarker(config),
+    count: tokenUseCounter(config.metrics),
   });
   const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
   const external = externalAuthenticators(config);
@@ -52,7 +54,7 @@ export function serverAuthenticators(config: AccessConfig): ServerAuthenticators
   );
   const { enabled, paths } = external.anonymous;
   return {
-    authenticator: enabled ? orAnonymous(known, paths) : known,
+    authenticator: observed(enabled ? orAnonymous(known, paths) : known, config.metrics, clock),
     tokens: tokenUnion(tokens),
     close: () => external.close(),
   };

@@ -487,6 +487,9 @@ withOwnServer(
       }),
     );
     (await ask(api, token)).expect(201);
+    const counted = (await api.get("/metrics")).text;
+    assert.match(counted, /^serviceaccount_legacy_manual_token_uses_total [1-9]/m);
+    assert.match(counted, /^serviceaccount_legacy_auto_token_uses_total 0$/m);
     (await api.patch(`${it.secrets}/kept`, { stringData: { token: "another" } })).expect(200);
     (await ask(api, token)).refused(401, "Unauthorized");
   },
@@ -502,6 +505,19 @@ withOwnServer("a flood of bad tokens leaves good ones alone", gated, async (api)
   for (let i = 0; i < 20; i++) (await ask(api, token)).expect(201);
   assert.deepEqual(new Set(await Promise.all(flood)), new Set([401]));
   (await ask(api, token)).expect(201);
+});
+
+withOwnServer("who was known and who was not is counted, without names", gated, async (api) => {
+  const it = await robot(api);
+  (await ask(api, await it.token())).expect(201);
+  (await ask(api, "nobody's")).expect(401);
+  const counted = (await api.get("/metrics")).text;
+  assert.match(counted, /^authentication_attempts\{result="success"\} [1-9]/m);
+  assert.match(counted, /^authentication_attempts\{result="error"\} 1$/m);
+  assert.match(counted, /^authentication_duration_seconds_count\{result="error"\} 1$/m);
+  assert.match(counted, /^authenticated_user_requests\{username="admin"\} [1-9]/m);
+  assert.match(counted, /^authenticated_user_requests\{username="other"\} [1-9]/m);
+  assert.doesNotMatch(counted, /robot/);
 });
 
 withOwnServer("an oversized token ends with its request, not with the server", gated, async (api) => {
