@@ -97,21 +97,25 @@ export function openOutgoing(options: OutgoingOptions): Outgoing {
         headers: { ...call.headers, ...(body === undefined ? {} : { "content-length": body.length }) },
         maxHeaderSize: headerBytesMax,
       });
+      let isSettled = false;
       const settle = (): void => {
+        isSettled = true;
         cancel();
         signal?.removeEventListener("abort", abort);
       };
       const fail = (error: unknown): void => {
+        if (isSettled) return;
         settle();
         reject(error);
         request.destroy();
       };
-      const cancel = clock.after(deadlineMs - clock.monotonic(), () => {
+      const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
         fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${timeoutMs}ms`));
       });
       const abort = (): void => fail(aborted());
       signal?.addEventListener("abort", abort, { once: true });
-      request.once("error", (error) => {
+      request.on("error", (error) => {
+        if (isSettled) return;
         // The peer closed a kept connection just when it was used again: that says nothing about the call.
         if (request.reusedSocket && !isRetry && (error as NodeJS.ErrnoException).code === "ECONNRESET") {
           settle();

@@ -80,5 +80,6 @@ export function struct(fields: Readonly<Record<string, Schema>>): Schema {
     name,
     { schema, ptr: true, omitempty: true },
   ]);
-  return { type: "object", fields: new Map(entries) };
+  // The name stands before the path in errors about types.
+  return { type: "object", name: "configuration", fields: new Map(entries) };
 }

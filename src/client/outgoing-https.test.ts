@@ -1,0 +1,108 @@
+/** Calls out of the process: bounded in time and size, never sent elsewhere, over connections that are kept. */
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import { systemClock } from "#std/clock.ts";
+import { openOutgoing, type OutgoingCall } from "./outgoing-https.ts";
+
+const paths: string[] = [];
+const ports = new Set<number | undefined>();
+let hanging = 0;
+
+const answers: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
+  "/hello": (_request, response) => response.end("hello"),
+  "/elsewhere": (_request, response) => response.writeHead(302, { location: "/hello" }).end(),
+  "/large": (_request, response) => response.end(Buffer.alloc(5000)),
+  "/silent": (_request, response) => {
+    hanging += 1;
+    response.once("close", () => (hanging -= 1));
+  },
+  "/drop": (_request, response) => {
+    response.write("half");
+    setImmediate(() => response.destroy());
+  },
+  // Answers the first line and a byte now and then, for ever.
+  "/slow": (_request, response) => {
+    response.write("x");
+    const timer = setInterval(() => response.write("x"), 20);
+    response.once("close", () => clearInterval(timer));
+  },
+  "/echo": (request, response) => void request.pipe(response),
+  "/goodbye": (request, response) => {
+    response.end("bye");
+    // The connection ends without a word, as when an idle one is given up.
+    setImmediate(() => request.socket.destroy());
+  },
+};
+
+const server: Server = createServer((request, response) => {
+  paths.push(request.url ?? "");
+  ports.add(request.socket.remotePort);
+  (answers[request.url ?? ""] ?? ((_, missing) => missing.writeHead(404).end()))(request, response);
+});
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server's address
+const outgoing = openOutgoing({ clock: systemClock });
+after(() => {
+  outgoing.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+const call = (path: string, over: Partial<OutgoingCall> = {}) =>
+  outgoing.callOut({ url: base + path, timeoutMs: 5000, maxBytes: 1000, ...over });
+
+test("an answer comes whole, whatever its code", async () => {
+  const { code, body } = await call("/hello");
+  assert.deepEqual([code, body.toString()], [200, "hello"]);
+  assert.equal((await call("/nothing")).code, 404);
+  const echoed = await call("/echo", { method: "POST", body: Buffer.from("said") });
+  assert.equal(echoed.body.toString(), "said");
+});
+
+test("a redirect is an answer, and nobody goes there", async () => {
+  paths.length = 0;
+  const { code, headers } = await call("/elsewhere");
+  assert.deepEqual([code, headers["location"]], [302, "/hello"]);
+  assert.deepEqual(paths, ["/elsewhere"]);
+});
+
+test("calls one after the other share a connection", async () => {
+  ports.clear();
+  for (let i = 0; i < 5; i++) await call("/hello");
+  assert.equal(ports.size, 1);
+});
+
+test("whoever says nothing, or too slowly, is waited for no longer than asked", async () => {
+  for (const path of ["/silent", "/slow"]) {
+    await assert.rejects(call(path, { timeoutMs: 100 }), { code: "TIMEOUT", message: /within 100ms$/ });
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(hanging, 0);
+});
+
+test("an answer longer than wanted is not read to its end", async () => {
+  await assert.rejects(call("/large"), { code: "TOO_LARGE" });
+  assert.equal((await call("/large", { maxBytes: 5000 })).body.length, 5000);
+});
+
+test("an answer that breaks off is an error, and so is a call that was given up", async () => {
+  await assert.rejects(call("/drop"));
+  await assert.rejects(call("/hello", { signal: AbortSignal.abort() }), { code: "ABORTED" });
+  const gone = new AbortController();
+  const answer = call("/silent", { signal: gone.signal });
+  gone.abort();
+  await assert.rejects(answer, { code: "ABORTED" });
+});
+
+test("a kept connection that the other side gave up is replaced by a new one", async () => {
+  for (let i = 0; i < 5; i++) assert.equal((await call("/goodbye")).body.toString(), "bye");
+});
+
+test("nobody there is the system's error, other protocols are none", async () => {
+  await assert.rejects(outgoing.callOut({ url: "http://127.0.0.1:1/", timeoutMs: 5000, maxBytes: 10 }), {
+    code: "ECONNREFUSED",
+  });
+  await assert.rejects(outgoing.callOut({ url: "file:///etc/hosts", timeoutMs: 5000, maxBytes: 10 }), TypeError);
+});

@@ -1,0 +1,83 @@
+/** Files that change while the server runs. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import { watchFile } from "./watched-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "binnacle-watched-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function watched(name: string, text: string) {
+  const file = join(folder, name);
+  const clock = new FakeClock();
+  const taken: string[] = [];
+  const failures: unknown[] = [];
+  let looked: () => void = () => undefined;
+  writeFileSync(file, text);
+  const stop = watchFile({
+    file,
+    text,
+    // The next look is planned when the last has ended.
+    clock: {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      after(ms, callback) {
+        looked();
+        return clock.after(ms, callback);
+      },
+    },
+    changed(content) {
+      if (content.startsWith("bad")) throw new Error("not this");
+      taken.push(content);
+    },
+    failed: (error) => failures.push(error),
+  });
+  const look = (): Promise<void> =>
+    new Promise((resolve) => {
+      looked = resolve;
+      clock.advance(60_000);
+    });
+  return { file, clock, taken, failures, stop, look };
+}
+
+test("content that changed is handed on once, content that did not is not", async () => {
+  const { file, taken, failures, stop, look } = watched("a", "one");
+  await look();
+  assert.deepEqual(taken, []);
+  writeFileSync(file, "two");
+  await look();
+  await look();
+  assert.deepEqual(taken, ["two"]);
+  writeFileSync(file, "one");
+  await look();
+  assert.deepEqual([taken, failures], [["two", "one"], []]);
+  stop();
+});
+
+test("content that cannot be used is reported and tried again, a file that is gone too", async () => {
+  const { file, taken, failures, stop, look } = watched("b", "one");
+  writeFileSync(file, "bad");
+  await look();
+  await look();
+  assert.equal(failures.length, 2);
+  rmSync(file);
+  await look();
+  assert.equal((failures[2] as NodeJS.ErrnoException).code, "ENOENT");
+  writeFileSync(file, "three");
+  await look();
+  assert.deepEqual([taken, failures.length], [["three"], 3]);
+  stop();
+});
+
+test("nothing is handed on after the end, not even by a look that is under way", async () => {
+  const { file, clock, taken, stop } = watched("c", "one");
+  writeFileSync(file, "two");
+  clock.advance(60_000);
+  stop();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  clock.advance(600_000);
+  assert.deepEqual(taken, []);
+});
