@@ -47,7 +47,8 @@ export function frameEncoder(scope: Scope, negotiated: Negotiated): FrameEncoder
     },
     bookmark(revision, initialEnd) {
       const list = { kind: definition.listKind, apiVersion: layout.servedApiVersion };
-      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined);
+      const isCustom = definition.origin === "custom";
+      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isCustom);
       return Buffer.from(`{"type":"BOOKMARK","object":${JSON.stringify(object)}}\n`);
     },
     error: (status) => errorFrame(status),
@@ -71,23 +72,27 @@ interface ListType {
   readonly apiVersion: string;
 }
 
-/** `ended`: the bookmark ends the initial events, which were a list of this type. */
-function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined): ApiObject {
+/**
+ * `ended`: the bookmark ends the initial events, which were a list of this type. `isUntyped`: as upstream writes objects
+ * it has no type for, without fields that have no value.
+ */
+function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined, isUntyped = false): ApiObject {
   const { definition, parts } = scope;
   return {
     kind: definition.kind,
     apiVersion: apiVersionOf(definition),
     metadata: {
       resourceVersion: String(revision),
-      creationTimestamp: null,
-      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended) }),
+      ...(isUntyped ? {} : { creationTimestamp: null }),
+      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended, isUntyped) }),
     },
   };
 }
 
 /** Typed clients make the list they collected into from the second one, an empty list in base64. */
-function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType): Record<string, string> {
-  const blueprint = `${JSON.stringify({ kind, apiVersion, metadata: {}, items: null })}\n`;
+function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType, isUntyped: boolean): Record<string, string> {
+  const list = isUntyped ? { apiVersion, items: [], kind } : { kind, apiVersion, metadata: {}, items: null };
+  const blueprint = `${JSON.stringify(list)}\n`;
   return {
     [domain.rename("k8s.io/initial-events-end")]: "true",
     [domain.rename("kubernetes.io/initial-events-list-blueprint")]: Buffer.from(blueprint).toString("base64"),

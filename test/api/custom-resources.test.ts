@@ -212,6 +212,21 @@ inBothDomains("a deprecated version warns, in its own words or in ours [EVENT-05
   assert.deepEqual(missing.warnings, ["read the handbook"]);
 });
 
+inBothDomains(
+  "bookmarks of custom resources have no empty fields, and end with a list of none [SEM-34]",
+  async (api) => {
+    const group = "bookmarked.example.com";
+    await install(api, group);
+    const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    const stream = await api.watch(`${widgets(group)}?${query}`);
+    const bookmark = (await stream.next()).has({ type: "BOOKMARK", "object.metadata.creationTimestamp": absent });
+    const blueprint = bookmark.string("object.metadata.annotations[kubernetes.io/initial-events-list-blueprint]");
+    const list: unknown = JSON.parse(Buffer.from(blueprint, "base64").toString());
+    assert.deepEqual(list, { apiVersion: `${group}/v1`, items: [], kind: "WidgetList" });
+    stream.close();
+  },
+);
+
 inBothDomains("an answer nobody can read is refused, for custom resources in their words [MEDIA-20]", async (api) => {
   const group = "unreadable.example.com";
   await install(api, group);
@@ -407,6 +422,65 @@ for (const domain of domains) {
     // What was under way goes on.
     (await api.patch(`${widgets("ending.example.com")}/held`, { metadata: { finalizers: null } })).expect(200);
     await eventually(async () => (await api.get(path("ending.example.com"))).expect(404));
+    await stop();
+  });
+}
+
+for (const domain of domains) {
+  test(`${domain}: a change of a large schema is seen as a whole, while others are answered`, { skip }, async () => {
+    const group = "large.example.com";
+    const filler = object(
+      Object.fromEntries(
+        Array.from({ length: 3000 }, (_, i) => [
+          `field${i}`,
+          { ...text, pattern: `^[a-z]*${i % 1000}?$`, description: `Number ${i}, as it was.` },
+        ]),
+      ),
+    );
+    // Defaults at both ends of the schema say which one was in force.
+    const schemaOf = (count: number): object => {
+      const counted = object({ count: { ...integer, default: count } }, { default: {} });
+      return object({ spec: object({ a: counted, m: filler, z: counted }, { default: {} }) });
+    };
+    const { api, stop } = await spawnServer({ domain });
+    await install(api, group, { schema: schemaOf(0) });
+    const total = 6;
+    let isDone = false;
+    let longest = 0;
+    const reader = async (): Promise<void> => {
+      while (!isDone) {
+        const began = performance.now();
+        (await api.get("/api/v1/namespaces/default")).expect(200);
+        longest = Math.max(longest, performance.now() - began);
+      }
+    };
+    const seen: number[] = [];
+    const writer = async (): Promise<void> => {
+      for (let i = 0; !isDone; i++) {
+        const made = (await api.post(widgets(group), custom(group, `w${i}`))).expect(201);
+        const [a, z] = [made.at("spec.a.count"), made.at("spec.z.count")];
+        assert.equal(a, z, "one request saw two schemas");
+        seen.push(a as number);
+      }
+    };
+    const change = async (): Promise<void> => {
+      for (let count = 1; count <= total; count++) {
+        const patch = [{ op: "replace", path: "/spec/versions/0/schema/openAPIV3Schema", value: schemaOf(count) }];
+        (await api.patch(path(group), patch, patchTypes.json)).expect(200);
+        // In force when the answer is there.
+        (await api.post(widgets(group), custom(group, `after${count}`))).expect(201, {
+          "spec.a.count": count,
+          "spec.z.count": count,
+        });
+      }
+      isDone = true;
+    };
+    await Promise.all([reader(), writer(), change()]);
+    assert.deepEqual(
+      seen,
+      seen.toSorted((a, b) => a - b),
+    );
+    assert.ok(longest < 1000, `a GET waited ${Math.round(longest)} ms`);
     await stop();
   });
 }
