@@ -1,0 +1,181 @@
+/** Nobody gives away what he does not hold: roles, bindings, aggregation, and the verbs that lift the check. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import { rbac } from "#authz/rbac.ts";
+import { RbacIndex } from "#authz/rbac-index.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { attributesOf } from "./attributes-for-tests.ts";
+import type { AdmissionAttributes } from "./plugin.ts";
+import { rbacEscalation } from "./rbac-escalation.ts";
+
+const group = "rbac.authorization.k8s.io";
+const context = { ...attributesOf(undefined).context, user: { name: "author", groups: ["system:authenticated"] } };
+const readMaps: PolicyRule = { verbs: ["get", "list"], apiGroups: [""], resources: ["configmaps"] };
+const readSecrets: PolicyRule = { verbs: ["get"], apiGroups: [""], resources: ["secrets"] };
+const beyond =
+  'user "author" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n' +
+  '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}';
+
+/** A plugin whose author holds `rules` in namespace `n`, and `clusterRules` everywhere. */
+function plugin(rules: readonly PolicyRule[], clusterRules: readonly PolicyRule[] = []) {
+  const index = new RbacIndex(group);
+  index.setRole("n", "own", { rules });
+  index.setBinding("n", "own", {
+    roleRef: { kind: "Role", name: "own" },
+    subjects: [{ kind: "User", name: "author" }],
+  });
+  index.setRole("", "wide", { rules: clusterRules });
+  index.setBinding("", "wide", {
+    roleRef: { kind: "ClusterRole", name: "wide" },
+    subjects: [{ kind: "User", name: "author" }],
+  });
+  index.setRole("n", "secret-reader", { rules: [readSecrets] });
+  return rbacEscalation({ authorizer: rbac(index), index });
+}
+
+type Plugin = ReturnType<typeof plugin>;
+
+function role(rules: readonly PolicyRule[], more: object = {}): ApiObject {
+  return { kind: "Role", apiVersion: `${group}/v1`, metadata: { name: "r" }, rules, ...more } as ApiObject;
+}
+
+function binding(kind: string, name: string): ApiObject {
+  return {
+    kind: "RoleBinding",
+    apiVersion: `${group}/v1`,
+    metadata: { name: "b" },
+    roleRef: { apiGroup: group, kind, name },
+  } as ApiObject;
+}
+
+function write(resource: string, object: ApiObject, more: Partial<AdmissionAttributes> = {}): AdmissionAttributes {
+  const about = {
+    context,
+    resource: { group, version: "v1", resource },
+    namespace: resource.startsWith("cluster") ? "" : "n",
+  };
+  return attributesOf(object, { ...about, ...more });
+}
+
+/** Code and message of the refusal; `allowed` when there is none. */
+async function outcome(of: Plugin, attributes: AdmissionAttributes): Promise<string> {
+  try {
+    assert.equal(await of.admit!(attributes), attributes.object);
+    return "allowed";
+  } catch (error) {
+    assert.ok(error instanceof StatusError);
+    return `${error.status.code} ${error.status.message}`;
+  }
+}
+
+test("a role may hold what its author holds there [AUTHZ-26]", async () => {
+  const own = plugin([readMaps]);
+  assert.equal(await outcome(own, write("roles", role([readMaps]))), "allowed");
+  assert.equal(
+    await outcome(own, write("roles", role([readMaps, readSecrets]))),
+    `403 roles.${group} "r" is forbidden: ${beyond}`,
+  );
+  // What is held in a namespace is not held in the cluster.
+  assert.match(
+    await outcome(own, write("clusterroles", role([readMaps]))),
+    /^403 clusterroles\.\S+ "r" is forbidden: user "author"/,
+  );
+  assert.match(await outcome(own, write("roles", role([readMaps]), { namespace: "other" })), /^403 /);
+  assert.equal(await outcome(plugin([], [readMaps]), write("clusterroles", role([readMaps]))), "allowed");
+});
+
+test("the verb escalate lifts the check, by name only where the path has one [AUTHZ-26]", async () => {
+  const escalate = (names: object): Plugin =>
+    plugin([{ verbs: ["escalate"], apiGroups: [group], resources: ["roles"], ...names }]);
+  assert.equal(await outcome(escalate({}), write("roles", role([readSecrets]))), "allowed");
+  const named = escalate({ resourceNames: ["r"] });
+  assert.match(await outcome(named, write("roles", role([readSecrets]), { name: "r" })), /^403 /);
+  const update = { name: "r", pathName: "r", operation: "UPDATE", oldObject: role([]) } as const;
+  assert.equal(await outcome(named, write("roles", role([readSecrets]), update)), "allowed");
+});
+
+test("an update is checked as a whole, unless it changes only finalizers and owners [AUTHZ-26]", async () => {
+  const own = plugin([readMaps]);
+  const old = role([readSecrets]);
+  const update = (object: ApiObject): AdmissionAttributes =>
+    write("roles", object, { operation: "UPDATE", oldObject: old, pathName: "r", name: "r" });
+  assert.match(
+    await outcome(own, update(role([readSecrets], { metadata: { name: "r", labels: { a: "b" } } }))),
+    /^403 /,
+  );
+  assert.equal(
+    await outcome(own, update(role([readSecrets], { metadata: { name: "r", finalizers: ["x/y"] } }))),
+    "allowed",
+  );
+  const both = role([readSecrets, readMaps], { metadata: { name: "r", finalizers: ["x/y"] } });
+  assert.match(await outcome(own, update(both)), /^403 /);
+  assert.equal(await outcome(own, update(role([readMaps]))), "allowed");
+});
+
+test("aggregation needs every right there is, to begin it and to end it [AUTHZ-26] [AUTHRES-44]", async () => {
+  const sum = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } };
+  const refusal = `403 clusterroles.${group} "r" is forbidden: must have cluster-admin privileges to use the aggregationRule`;
+  const some = plugin([], [readMaps]);
+  assert.equal(await outcome(some, write("clusterroles", role([], sum))), refusal);
+  const ends = write("clusterroles", role([]), { operation: "UPDATE", oldObject: role([], sum), pathName: "r" });
+  assert.equal(await outcome(some, ends), refusal);
+  const most = { verbs: ["get", "list", "update"], apiGroups: ["*"], resources: ["*"] };
+  assert.equal(await outcome(plugin([], [most]), write("clusterroles", role([], sum))), refusal);
+  const everything = { verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+  const admin = plugin([], [everything, { verbs: ["*"], nonResourceURLs: ["*"] }]);
+  assert.equal(await outcome(admin, write("clusterroles", role([], sum))), "allowed");
+});
+
+test("a binding gives what the binder holds, or what he may bind [AUTHZ-25]", async () => {
+  const bind = (names: object): Plugin =>
+    plugin([{ verbs: ["bind"], apiGroups: [group], resources: ["roles"], ...names }]);
+  const secrets = write("rolebindings", binding("Role", "secret-reader"));
+  assert.equal(await outcome(plugin([readMaps]), secrets), `403 rolebindings.${group} "b" is forbidden: ${beyond}`);
+  assert.equal(await outcome(plugin([readSecrets]), secrets), "allowed");
+  assert.equal(await outcome(bind({}), secrets), "allowed");
+  assert.equal(await outcome(bind({ resourceNames: ["secret-reader"] }), secrets), "allowed");
+  assert.match(await outcome(bind({ resourceNames: ["other"] }), secrets), /^403 /);
+  // Who may bind roles may not bind cluster roles.
+  assert.match(await outcome(bind({}), write("rolebindings", binding("ClusterRole", "wide-open"))), /^404 /);
+});
+
+test("a role that is not there can be bound by those only who may bind it unseen [AUTHZ-25]", async () => {
+  const own = plugin([readMaps]);
+  assert.equal(
+    await outcome(own, write("rolebindings", binding("Role", "gone"))),
+    `404 role.${group} "gone" not found`,
+  );
+  assert.equal(
+    await outcome(own, write("clusterrolebindings", binding("ClusterRole", "gone"))),
+    `404 clusterrole.${group} "gone" not found`,
+  );
+  assert.equal(
+    await outcome(own, write("rolebindings", binding("Robot", "gone"))),
+    '500 unsupported role reference kind: "Robot"',
+  );
+  const may = plugin([{ verbs: ["bind"], apiGroups: [group], resources: ["roles"] }]);
+  assert.equal(await outcome(may, write("rolebindings", binding("Role", "gone"))), "allowed");
+});
+
+test("members of system:masters, other resources and parts are no concern of it", async () => {
+  const none = plugin([]);
+  const masters = { context: { ...context, user: { name: "root", groups: ["system:masters"] } } };
+  assert.equal(await outcome(none, write("roles", role([readSecrets]), masters)), "allowed");
+  assert.equal(
+    await outcome(
+      none,
+      write("configmaps", role([readSecrets]), { resource: { group: "", version: "v1", resource: "configmaps" } }),
+    ),
+    "allowed",
+  );
+});
+
+test("errors on the way are told when the rights do not suffice", async () => {
+  const index = new RbacIndex(group);
+  index.setBinding("n", "b", { roleRef: { kind: "Role", name: "gone" }, subjects: [{ kind: "User", name: "author" }] });
+  const own = rbacEscalation({ authorizer: rbac(index), index });
+  const text = await outcome(own, write("roles", role([readSecrets])));
+  assert.ok(text.endsWith(`Verbs:["get"]}; resolution errors: [role.${group} "gone" not found]`), text);
+});

@@ -1,0 +1,268 @@
+/** What roles and bindings allow, and what is said about it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Attributes, Verdict } from "./authorizer.ts";
+import { rbac } from "./rbac.ts";
+import { RbacIndex, type Subject } from "./rbac-index.ts";
+
+const group = "rbac.authorization.k8s.io";
+const eve: UserInfo = { name: "eve", groups: ["readers", "system:authenticated"] };
+const read: PolicyRule = { verbs: ["get", "list"], apiGroups: [""], resources: ["configmaps"] };
+
+function asks(over: Partial<Attributes> = {}): Attributes {
+  return {
+    user: eve,
+    verb: "list",
+    isResourceRequest: true,
+    path: "",
+    group: "",
+    version: "v1",
+    resource: "configmaps",
+    subresource: "",
+    namespace: "shop",
+    name: "",
+    ...over,
+  };
+}
+
+const user = (name: string): Subject => ({ kind: "User", name });
+const members = (name: string): Subject => ({ kind: "Group", name });
+
+interface Fixture {
+  readonly index: RbacIndex;
+  decide(over?: Partial<Attributes>): Verdict;
+  explain(over?: Partial<Attributes>): string;
+}
+
+function fixture(): Fixture {
+  const index = new RbacIndex(group);
+  const authorizer = rbac(index);
+  return {
+    index,
+    decide: (over) => authorizer.authorize(asks(over)) as Verdict, // it never waits
+    explain: (over) => authorizer.explain(asks(over)),
+  };
+}
+
+const isAllowed = (verdict: Verdict): boolean => verdict.decision === "allow";
+
+test("a binding gives rights in its namespace, one of the cluster everywhere [RBAC-03] [RBAC-04] [RBAC-05]", () => {
+  const { index, decide } = fixture();
+  index.setRole("shop", "reader", { rules: [read] });
+  index.setBinding("shop", "b", { roleRef: { kind: "Role", name: "reader" }, subjects: [user("eve")] });
+  assert.deepEqual(decide(), {
+    decision: "allow",
+    reason: 'RBAC: allowed by RoleBinding "b/shop" of Role "reader" to User "eve"',
+  });
+  for (const namespace of ["other", ""]) assert.ok(!isAllowed(decide({ namespace })));
+  index.setRole("", "all", { rules: [{ ...read, resources: ["*"] }] });
+  index.setBinding("other", "c", { roleRef: { kind: "ClusterRole", name: "all" }, subjects: [user("eve")] });
+  assert.ok(isAllowed(decide({ namespace: "other" })));
+  assert.ok(!isAllowed(decide({ namespace: "" })));
+  index.setBinding("", "d", { roleRef: { kind: "ClusterRole", name: "all" }, subjects: [members("readers")] });
+  assert.deepEqual(decide({ namespace: "third" }), {
+    decision: "allow",
+    reason: 'RBAC: allowed by ClusterRoleBinding "d" of ClusterRole "all" to Group "readers"',
+  });
+});
+
+test("what is taken away is gone at once, and the rest stays [RBAC-01] [RBAC-02]", () => {
+  const { index, decide } = fixture();
+  index.setRole("shop", "reader", { rules: [read] });
+  const roleRef = { kind: "Role", name: "reader" };
+  index.setBinding("shop", "b", { roleRef, subjects: [user("eve")] });
+  index.setBinding("shop", "c", { roleRef, subjects: [members("readers"), user("bob")] });
+  index.setBinding("shop", "b", undefined);
+  assert.ok(isAllowed(decide()));
+  index.setBinding("shop", "c", { roleRef, subjects: [user("bob")] });
+  assert.ok(!isAllowed(decide()));
+  assert.ok(isAllowed(decide({ user: { name: "bob", groups: [] } })));
+  index.setRole("shop", "reader", { rules: [{ ...read, verbs: ["get"] }] });
+  assert.ok(!isAllowed(decide({ user: { name: "bob", groups: [] } })));
+  assert.ok(isAllowed(decide({ user: { name: "bob", groups: [] }, verb: "get" })));
+  index.clear("bindings", false);
+  assert.ok(isAllowed(decide({ user: { name: "bob", groups: [] }, verb: "get" })));
+  index.clear("bindings", true);
+  assert.ok(!isAllowed(decide({ user: { name: "bob", groups: [] }, verb: "get" })));
+});
+
+test("a role of another namespace, or one that is not there, gives nothing and is named [RBAC-06]", () => {
+  const { index, decide } = fixture();
+  index.setRole("other", "reader", { rules: [read] });
+  index.setBinding("shop", "b", {
+    roleRef: { kind: "Role", name: "reader" },
+    subjects: [user("eve"), members("readers")],
+  });
+  assert.deepEqual(decide(), {
+    decision: "noOpinion",
+    reason: `RBAC: role.${group} "reader" not found`,
+  });
+  index.setBinding("", "c", { roleRef: { kind: "ClusterRole", name: "gone" }, subjects: [user("eve")] });
+  index.setBinding("", "d", { roleRef: { kind: "ClusterRole", name: "gone" }, subjects: [user("eve")] });
+  assert.equal(decide().reason, `RBAC: [clusterrole.${group} "gone" not found, role.${group} "reader" not found]`);
+  // A cluster binding cannot mean a role of a namespace, whatever it says.
+  index.setBinding("", "e", { roleRef: { kind: "Role", name: "reader" }, subjects: [user("eve")] });
+  assert.ok(!isAllowed(decide({ namespace: "other" })));
+});
+
+test("service accounts are bound by their names, at home or elsewhere [RBAC-24] [RBAC-25] [AUTHRES-48]", () => {
+  const { index, decide } = fixture();
+  index.setRole("shop", "reader", { rules: [read] });
+  const account = (name: string): UserInfo => ({ name: `system:serviceaccount:${name}`, groups: [] });
+  index.setBinding("shop", "b", {
+    roleRef: { kind: "Role", name: "reader" },
+    subjects: [
+      { kind: "ServiceAccount", name: "robot" },
+      { kind: "ServiceAccount", name: "far", namespace: "away" },
+    ],
+  });
+  assert.equal(
+    decide({ user: account("shop:robot") }).reason,
+    'RBAC: allowed by RoleBinding "b/shop" of Role "reader" to ServiceAccount "robot/shop"',
+  );
+  assert.equal(
+    decide({ user: account("away:far") }).reason,
+    'RBAC: allowed by RoleBinding "b/shop" of Role "reader" to ServiceAccount "far/away"',
+  );
+  for (const name of ["away:robot", "shop:far", "shop:robot:x"]) assert.ok(!isAllowed(decide({ user: account(name) })));
+});
+
+test("the first subject that fits is named, and subjects of unknown kinds fit nobody", () => {
+  const { index, decide } = fixture();
+  index.setRole("shop", "reader", { rules: [read] });
+  const subjects = [{ kind: "Robot", name: "eve" }, members("readers"), user("eve"), members("readers")];
+  index.setBinding("shop", "b", { roleRef: { kind: "Role", name: "reader" }, subjects });
+  assert.match(decide().reason, /to Group "readers"$/);
+  index.setBinding("shop", "b", { roleRef: { kind: "Role", name: "reader" }, subjects: subjects.slice(0, 1) });
+  assert.ok(!isAllowed(decide()));
+});
+
+const cases: readonly [
+  name: string,
+  rule: PolicyRule,
+  yes: readonly Partial<Attributes>[],
+  no: readonly Partial<Attributes>[],
+][] = [
+  [
+    "verbs, groups and resources are words or stars [RBAC-17] [RBAC-18] [RBAC-19] [AUTHZ-13]",
+    { verbs: ["*"], apiGroups: ["", "apps"], resources: ["configmaps"] },
+    [{ verb: "delete" }, { verb: "impersonate", group: "apps" }],
+    [{ group: "batch" }, { resource: "secrets" }],
+  ],
+  [
+    "a subresource is written behind its resource and covered by neither [RBAC-11] [RBAC-12]",
+    { verbs: ["get"], apiGroups: [""], resources: ["pods/log", "*/scale"] },
+    [
+      { verb: "get", resource: "pods", subresource: "log" },
+      { verb: "get", resource: "anything", subresource: "scale" },
+    ],
+    [
+      { verb: "get", resource: "pods" },
+      { verb: "get", resource: "scale" },
+      { verb: "get", resource: "pods", subresource: "exec" },
+    ],
+  ],
+  [
+    "a star among resources covers subresources [RBAC-17]",
+    { verbs: ["get"], apiGroups: ["*"], resources: ["*"] },
+    [{ verb: "get", resource: "pods", subresource: "log", group: "x" }],
+    [{ verb: "list" }],
+  ],
+  [
+    "names narrow what has a name, and exclude what has none [RBAC-13] [RBAC-14] [RBAC-15] [RBAC-16] [RBAC-21] [AUTHZ-14]",
+    { verbs: ["*"], apiGroups: [""], resources: ["configmaps"], resourceNames: ["a"] },
+    [
+      { verb: "get", name: "a" },
+      { verb: "list", name: "a" },
+    ],
+    [{ verb: "get", name: "b" }, { verb: "list" }, { verb: "create" }, { verb: "deletecollection" }],
+  ],
+  [
+    "paths are exact, or begin what they cover [RBAC-20] [AUTHZ-23] [AUTHZ-24]",
+    { verbs: ["get"], nonResourceURLs: ["/a/*", "/b"] },
+    ["/a/", "/a/b/c", "/b"].map((path) => ({
+      isResourceRequest: false,
+      path,
+      verb: "get",
+      namespace: "",
+      resource: "",
+    })),
+    [
+      ...["/a", "/b/", "/", "", "/A/b"].map((path) => ({ isResourceRequest: false, path, verb: "get", namespace: "" })),
+      { isResourceRequest: false, path: "/b", verb: "post", namespace: "" },
+      { verb: "get", path: "/b" },
+    ],
+  ],
+  [
+    "long lists decide as short ones do",
+    { verbs: ["get"], apiGroups: [""], resources: Array.from({ length: 50 }, (_, i) => `r${i}`) },
+    [{ verb: "get", resource: "r49" }],
+    [{ verb: "get", resource: "r50" }],
+  ],
+];
+
+for (const [name, rule, yes, no] of cases) {
+  test(name, () => {
+    const { index, decide } = fixture();
+    index.setRole("", "role", { rules: [rule] });
+    index.setBinding("", "b", { roleRef: { kind: "ClusterRole", name: "role" }, subjects: [user("eve")] });
+    for (const over of yes) assert.ok(isAllowed(decide(over)), JSON.stringify(over));
+    for (const over of no) assert.ok(!isAllowed(decide(over)), JSON.stringify(over));
+  });
+}
+
+test("names that are members of every object are ordinary names", () => {
+  const { index, decide } = fixture();
+  for (const name of ["__proto__", "constructor", "toString"]) {
+    assert.ok(!isAllowed(decide({ user: { name, groups: [name] }, namespace: name })));
+    index.setRole(name, name, { rules: [read] });
+    index.setBinding(name, name, { roleRef: { kind: "Role", name }, subjects: [user(name)] });
+    assert.ok(isAllowed(decide({ user: { name, groups: [] }, namespace: name })));
+  }
+});
+
+test("rules are listed once each, those of the cluster first [AUTHRES-18]", () => {
+  const { index } = fixture();
+  index.setRole("", "paths", { rules: [{ verbs: ["get"], nonResourceURLs: ["/x"] }] });
+  index.setBinding("", "p", {
+    roleRef: { kind: "ClusterRole", name: "paths" },
+    subjects: [user("eve"), members("readers")],
+  });
+  index.setRole("shop", "reader", { rules: [read] });
+  index.setBinding("shop", "b", {
+    roleRef: { kind: "Role", name: "reader" },
+    subjects: [user("eve"), members("readers")],
+  });
+  index.setBinding("shop", "c", { roleRef: { kind: "Role", name: "gone" }, subjects: [user("eve")] });
+  assert.deepEqual(rbac(index).rulesFor(eve, "shop"), {
+    resourceRules: [read],
+    nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/x"] }],
+    incomplete: false,
+    errors: [`role.${group} "gone" not found`],
+  });
+});
+
+test("an explanation names the rule that allows, or the nearest and what it lacks", () => {
+  const { index, explain } = fixture();
+  assert.equal(
+    explain(),
+    'RBAC: no binding in the cluster or namespace "shop" names user "eve" (groups=["readers" "system:authenticated"])',
+  );
+  index.setRole("shop", "reader", { rules: [{ verbs: ["get"], apiGroups: ["apps"], resources: ["x"] }, read] });
+  index.setBinding("shop", "b", { roleRef: { kind: "Role", name: "reader" }, subjects: [user("eve")] });
+  const binding = 'RoleBinding "b/shop" of Role "reader" to User "eve"';
+  const rule = '{APIGroups:[""], Resources:["configmaps"], Verbs:["get" "list"]}';
+  assert.equal(explain(), `RBAC: allowed by ${binding}, rule 1 ${rule}`);
+  assert.equal(
+    explain({ verb: "delete", name: "c" }),
+    'RBAC: 1 binding in the cluster or namespace "shop" for user "eve" (groups=["readers" "system:authenticated"]), ' +
+      `no rule allows it; nearest is rule 1 ${rule} of ${binding}, which lacks verb "delete"`,
+  );
+  index.setBinding("shop", "c", { roleRef: { kind: "Role", name: "gone" }, subjects: [user("eve")] });
+  assert.match(
+    explain({ verb: "delete" }),
+    /; RoleBinding "c\/shop" of Role "gone" to User "eve": role\.\S+ "gone" not found$/,
+  );
+});

@@ -1,0 +1,113 @@
+/** Whether rights cover others, and how what is missing reads. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import { covers, missingRights, ruleText } from "./rules-cover.ts";
+
+const list = (text: string): readonly string[] => text.split(" ").map((word) => (word === "core" ? "" : word));
+const rule = (groups: string, resources: string, verbs: string, names?: string): PolicyRule => ({
+  apiGroups: list(groups),
+  resources: list(resources),
+  verbs: list(verbs),
+  ...(names === undefined ? {} : { resourceNames: list(names) }),
+});
+const paths = (urls: string, verbs = "get"): PolicyRule => ({ nonResourceURLs: list(urls), verbs: list(verbs) });
+
+/** Lines of what is missing; `true` when nothing is. */
+function check(held: readonly PolicyRule[], wanted: readonly PolicyRule[], expected: true | readonly string[]): void {
+  const coverage = covers(held, wanted);
+  assert.deepEqual(coverage.covered || coverage.missing.split("\n"), expected);
+}
+
+const pods = rule("core", "pods", "get list");
+
+test("a rule covers itself, a part of itself and nothing beyond [AUTHZ-26]", () => {
+  check([pods], [pods], true);
+  check([pods], [rule("core", "pods", "list")], true);
+  check([], [pods], ['{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}']);
+  check(
+    [pods],
+    [rule("core", "pods secrets", "get delete")],
+    [
+      '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}',
+      '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "delete"]}',
+    ],
+  );
+  check([pods], [rule("apps", "pods", "get")], ['{APIGroups:["apps"], Resources:["pods"], Verbs:["get"]}']);
+});
+
+test("several rules together cover one that none of them covers [AUTHZ-26]", () => {
+  const held = [rule("core", "pods", "get"), rule("core", "secrets", "get list"), rule("core", "pods", "list")];
+  check(held, [rule("core", "pods secrets", "get list")], true);
+});
+
+test("stars cover words, and only a star covers a star [AUTHZ-26]", () => {
+  const all = [rule("*", "*", "*")];
+  check(all, [rule("* apps", "* pods/log", "* get", "a b")], true);
+  check(all, [paths("/x")], ['{NonResourceURLs:["/x"], Verbs:["get"]}']);
+  check([rule("core", "*", "get")], [rule("core", "pods/log", "get")], true);
+  check([rule("core", "*/log", "get")], [rule("core", "pods/log", "get")], true);
+  check(
+    [rule("core", "*/log", "get")],
+    [rule("core", "pods", "get")],
+    ['{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'],
+  );
+  check(
+    [rule("core", "pods", "get")],
+    [rule("core", "*", "get")],
+    ['{APIGroups:[""], Resources:["*"], Verbs:["get"]}'],
+  );
+  check(
+    [rule("core", "pods", "get list watch create update patch delete deletecollection")],
+    [rule("core", "pods", "*")],
+    ['{APIGroups:[""], Resources:["pods"], Verbs:["*"]}'],
+  );
+});
+
+test("rights by name cover these names only, and never all [AUTHZ-26]", () => {
+  const named = rule("core", "secrets", "get", "a b");
+  check([named], [rule("core", "secrets", "get", "b")], true);
+  check([rule("core", "secrets", "get")], [named], true);
+  check(
+    [named],
+    [rule("core", "secrets", "get", "a c")],
+    ['{APIGroups:[""], Resources:["secrets"], ResourceNames:["c"], Verbs:["get"]}'],
+  );
+  check([named], [rule("core", "secrets", "get")], ['{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}']);
+});
+
+test("paths cover themselves, and with a star what begins so [AUTHZ-26]", () => {
+  check([paths("/a/* /b")], [paths("/a/b/c /b"), paths("/a/*")], true);
+  check([paths("/a/*")], [paths("/a")], ['{NonResourceURLs:["/a"], Verbs:["get"]}']);
+  check([paths("/a")], [paths("/a", "get post")], ['{NonResourceURLs:["/a"], Verbs:["post"]}']);
+  check([paths("*", "*")], [paths("/metrics *", "get *")], true);
+});
+
+test("a small role that names a great many rights costs little, and is refused unless one rule covers it", () => {
+  const many = (prefix: string): string => Array.from({ length: 300 }, (_, i) => `${prefix}${i}`).join(" ");
+  const wide = rule(many("g"), many("r"), many("v"), many("n"));
+  check([rule("*", "*", "*")], [wide], true);
+  const start = performance.now();
+  const coverage = covers([pods], [wide]);
+  assert.ok(performance.now() - start < 500);
+  assert.ok(!coverage.covered);
+  assert.match(coverage.missing, /^more than 50000 combinations of group, resource, verb and name/);
+});
+
+test("a message about a great many missing rights is cut", () => {
+  const resources = Array.from({ length: 600 }, (_, i) => `r${i}`).join(" ");
+  const coverage = covers([], [rule("core", resources, "get")]);
+  assert.ok(!coverage.covered);
+  const lines = coverage.missing.split("\n");
+  assert.deepEqual([lines.length, lines.at(-1)], [501, "and 100 more"]);
+});
+
+test("what a role lost is told right by right", () => {
+  assert.deepEqual(missingRights([pods], [rule("core", "pods nodes", "get")]), [
+    { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
+  ]);
+});
+
+test("texts are quoted as Go quotes them", () => {
+  assert.equal(ruleText(rule("core", 'a"b', "get")), '{APIGroups:[""], Resources:["a\\"b"], Verbs:["get"]}');
+});
