@@ -31,7 +31,6 @@ export const emptyFieldSet: FieldSet = Object.freeze({});
 /** A member without children. */
 export const leafNode: FieldSet = emptyFieldSet;
 
-export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: unknown): string => `v:${elementJson(value)}`;
 
 /** `fields` are names and values, in any order. */
@@ -323,23 +322,6 @@ function mayShare(a: FieldSet, b: FieldSet, children: readonly string[]): boolea
     for (const element of children) if (b[element] !== undefined) return true;
   }
   return false;
-}
-
-/** Members that have no other member or child below them. */
-export const leavesOf = (set: FieldSet): FieldSet => leavesOfNode(set) ?? emptyFieldSet;
-
-function leavesOfNode(node: FieldSet): FieldSet | undefined {
-  const children = childrenOf(node);
-  const elements: string[] = [];
-  const nodes: FieldSet[] = [];
-  for (const element of children) {
-    const child = node[element]!;
-    const leaves = hasKeys(child) ? leavesOfNode(child) : child;
-    if (leaves === undefined) continue;
-    elements.push(element);
-    nodes.push(leaves);
-  }
-  return makeNode(false, elements, nodes);
 }
 
 /** Elements of a node's children, in order. */

@@ -21,10 +21,8 @@ export {
   checkAhead,
   type CheckOptions,
   checkStructural,
-  needsStructure,
   type RatchetedChecks,
   ratchetedChecks,
-  structuralProblems,
 } from "./structural/check.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";

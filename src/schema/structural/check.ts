@@ -197,36 +197,15 @@ const isSet = (value: unknown): boolean =>
   !(value === false) &&
   !(Array.isArray(value) && value.length === 0);
 
-/** Whether nothing is wrong with a schema's structure: the condition `NonStructuralSchema` is about this. */
-export function structuralProblems(props: JsonSchemaProps, path: string): FieldError[] {
-  const bound = beyondBounds(props, path);
-  if (bound !== undefined) return [bound];
-  const problem = unreadable(props);
-  return problem === undefined ? structureFindings(props, path) : [invalidField(path, "", problem)];
-}
+/** Whether nothing is wrong with a schema's structure. */
+const isStructural = (props: JsonSchemaProps): boolean =>
+  beyondBounds(props, "") === undefined && unreadable(props) === undefined && structureFindings(props, "").length === 0;
 
-/** Whether a schema uses what only structural schemas may: defaults and most of the `x-kubernetes-` keywords. */
-export const needsStructure = (props: JsonSchemaProps): boolean =>
-  someSchema(
-    props,
-    (schema) =>
-      hasDefault(schema) ||
-      schema["x-kubernetes-embedded-resource"] === true ||
-      schema["x-kubernetes-preserve-unknown-fields"] !== undefined ||
-      schema["x-kubernetes-int-or-string"] === true ||
-      schema["x-kubernetes-list-type"] !== undefined ||
-      (schema["x-kubernetes-list-map-keys"]?.length ?? 0) > 0 ||
-      (schema["x-kubernetes-validations"]?.length ?? 0) > 0,
-  );
-
-/**
- * The rules an update has to keep, given all schemas of the stored definition. A definition that uses what only
- * structural schemas may (`needsStructure`) must be structural all the same.
- */
+/** The rules an update has to keep, given all schemas of the stored definition. */
 export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedChecks {
   const none = (holds: (props: JsonSchemaProps) => boolean): boolean => !old.some((props) => someSchema(props, holds));
   return {
-    structural: old.every((props) => structuralProblems(props, "").length === 0),
+    structural: old.every(isStructural),
     prunedDefaults: !old.some(hasUnprunedDefault),
     validTypes: none((schema) => !hasValidType(schema)),
     atomicSets: none((schema) => !hasAtomicItems(schema)),
@@ -235,7 +214,7 @@ export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedCheck
 }
 
 function hasUnprunedDefault(props: JsonSchemaProps): boolean {
-  if (!someSchema(props, hasDefault) || structuralProblems(props, "").length > 0) return false;
+  if (!someSchema(props, hasDefault) || !isStructural(props)) return false;
   const waiting: SchemaNode[] = [compileNode(props, "defaults")];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     const value = node.default;
