@@ -32,6 +32,8 @@ export interface FakeAuthority {
   /** PEM of its own certificate. */
   readonly certificate: string;
   issue(options: IssueOptions): Promise<Issued>;
+  /** An authority that this one has signed. */
+  subordinate(commonName: string): Promise<FakeAuthority>;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
@@ -49,7 +51,29 @@ export async function fakeAuthority(commonName = "fake authority"): Promise<Fake
     notAfter: new Date(Date.now() + 365 * day),
     extensions: [new BasicConstraintsExtension(true, undefined, true)],
   });
-  return { certificate: `${own.toString("pem")}\n`, issue: (options) => issue(own, keys, options) };
+  return authorityOf(own, keys);
+}
+
+function authorityOf(own: X509Certificate, keys: CryptoKeyPair): FakeAuthority {
+  return {
+    certificate: `${own.toString("pem")}\n`,
+    issue: (options) => issue(own, keys, options),
+    async subordinate(commonName) {
+      const subordinateKeys = await newKeys();
+      const certificate = await X509CertificateGenerator.create({
+        serialNumber: nextSerial(),
+        issuer: own.subjectName,
+        subject: [{ CN: [commonName] }],
+        publicKey: subordinateKeys.publicKey,
+        signingKey: keys.privateKey,
+        signingAlgorithm: algorithm,
+        notBefore: new Date(Date.now() - 2 * day),
+        notAfter: new Date(Date.now() + 2 * day),
+        extensions: [new BasicConstraintsExtension(true, undefined, true)],
+      });
+      return authorityOf(certificate, subordinateKeys);
+    },
+  };
 }
 
 async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, options: IssueOptions): Promise<Issued> {
