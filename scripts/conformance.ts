@@ -51,6 +51,7 @@ export const promised: readonly string[] = [
   "proto-namespaces",
   "proto-tables",
   "proto-storage",
+  "proto-authn",
 ];
 
 /** Scenarios with these words in them need what later steps bring. */

@@ -180,6 +180,24 @@ inBothDomains(
   },
 );
 
+withOwnServer(
+  "everybody who is known may ask who they are, by a role that can be taken away [REVIEW-04] [REVIEW-05] [REVIEW-07]",
+  { ...gated, authorizationMode: ["RBAC"] },
+  async (api) => {
+    (await api.post(whoAmI, subject, { as: "bob" })).expect(201, { "status.userInfo.username": "bob" });
+    (await api.post(whoAmI, subject, { as: "nobody" })).refused(
+      403,
+      "Forbidden",
+      api.name(
+        'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
+      ),
+    );
+    (await api.get(whoAmI)).expect(405);
+    (await api.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user")).expect(200);
+    (await api.post(whoAmI, subject, { as: "bob" })).refused(403, "Forbidden");
+  },
+);
+
 inBothDomains("a token bound to a Secret dies with it, and with its uid [ASA-06]", async (api) => {
   const { secrets, token } = await robot(api);
   const make = async () => (await api.post(secrets, secret("tie"))).expect(201).string("metadata.uid");
