@@ -92,7 +92,7 @@ export class RbacIndex {
 
   /** Forgets all roles or bindings of the cluster, or all of namespaces. */
   clear(what: "roles" | "bindings", isNamespaced: boolean): void {
-    for (const key of [...(what === "roles" ? this.#roles : this.#bindings).keys()]) {
+    for (const key of (what === "roles" ? this.#roles : this.#bindings).keys()) {
       const slash = key.indexOf("/");
       if (slash > 0 !== isNamespaced) continue;
       if (what === "roles") this.#roles.delete(key);
