@@ -1,0 +1,656 @@
+/**
+ * Those who are known by others' word, with real others: an identity provider as a process of its own, a token webhook
+ * and an authenticating proxy over TLS with private authorities, and what happens when these are down, slow, false or
+ * send the server elsewhere. Configuration files that change while the server runs.
+ */
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import http2 from "node:http2";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import tls from "node:tls";
+import { type FakeAuthority, fakeAuthority, type IssueOptions } from "#authn/fake-authority.ts";
+import { signJwt } from "#authn/jwt.ts";
+import type { ServerSettings } from "#server/options.ts";
+import { openLog } from "#std/log.ts";
+import type { Answer, SendOptions } from "../client.ts";
+import {
+  Api,
+  domains,
+  type Domain,
+  eventually,
+  gated,
+  openServer,
+  temporaryFolder,
+  withOwnServer,
+} from "../harness.ts";
+import { spawnProvider } from "../identity-provider.ts";
+import { MovingClock } from "../moving-clock.ts";
+import { absent } from "../view.ts";
+
+const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const subject = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+const minuteMs = 60_000;
+
+const ask = (api: Api, token: string): Promise<Answer> => api.post(whoAmI, subject, { as: token });
+
+async function isKnownAs(answer: Promise<Answer>, username: string, groups?: readonly string[]): Promise<Answer> {
+  return (await answer).expect(201, {
+    "status.userInfo.username": username,
+    ...(groups === undefined ? {} : { "status.userInfo.groups": [...groups, "system:authenticated"] }),
+  });
+}
+
+const isRefused = async (answer: Promise<Answer>): Promise<Answer> => (await answer).refused(401, "Unauthorized");
+
+function file(name: string, text: string): string {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** A server whose log is read and whose time is pushed. */
+async function observed(domain: Domain, settings: ServerSettings) {
+  const clock = new MovingClock();
+  const logged: string[] = [];
+  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
+  const server = await openServer(domain, { ...gated, ...settings }, { clock, log });
+  const api = new Api(server);
+  return {
+    api,
+    clock,
+    logged,
+    async close() {
+      api.close();
+      await server.close();
+    },
+  };
+}
+
+// Identity providers
+
+const authority = await fakeAuthority("providers");
+const ca = file("providers.crt", authority.certificate);
+const serving = await authority.issue({ commonName: "idp", usage: "server" });
+const provider = await spawnProvider(serving.certificate, serving.key);
+const second = await spawnProvider(serving.certificate, serving.key);
+after(async () => {
+  await provider.stop();
+  await second.stop();
+});
+
+const pair = (id: string) => {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return { id, privateKey, jwk: { ...publicKey.export({ format: "jwk" }), kid: id, use: "sig" } };
+};
+const oldKey = pair("old");
+const newKey = pair("new");
+await provider.set({ keys: [oldKey.jwk] });
+await second.set({ keys: [oldKey.jwk] });
+
+const idToken = (claims: object = {}, { key = oldKey, url = provider.url } = {}): Promise<string> => {
+  const now = Math.floor(Date.now() / 1000);
+  return signJwt({ iss: url, aud: "api", sub: "alice", iat: now, exp: now + 3600, ...claims }, key.privateKey, key.id);
+};
+
+const oidc: ServerSettings = {
+  ...gated,
+  oidcIssuerUrl: provider.url,
+  oidcClientId: "api",
+  oidcCaFile: ca,
+  oidcSigningAlgs: ["ES256"],
+  oidcGroupsClaim: "groups",
+  oidcGroupsPrefix: "idp:",
+  oidcRequiredClaim: ["tenant=one"],
+};
+
+withOwnServer(
+  "an ID token is its user's by the flags, and others are nobody's [AOIDC-01] [AOIDC-02] [AOIDC-03] [AOIDC-04] [AOIDC-10] [AOIDC-11] [AOIDC-12] [AOIDC-13]",
+  oidc,
+  async (api) => {
+    const good = await idToken({ tenant: "one", groups: ["a"] });
+    await eventually(() => isKnownAs(ask(api, good), `${provider.url}#alice`, ["idp:a"]));
+    await isRefused(ask(api, "an-opaque-access-token"));
+    await isRefused(ask(api, await idToken({ tenant: "two" })));
+    await isRefused(ask(api, await idToken({ tenant: "one", aud: "other" })));
+    await isRefused(ask(api, await idToken({ tenant: "one", exp: Math.floor(Date.now() / 1000) - 1 })));
+    await isRefused(ask(api, await idToken({ tenant: "one" }, { key: pair("old") })));
+    await isRefused(ask(api, await idToken({ tenant: "one", iss: `${provider.url}/` })));
+    // The first known token still is.
+    await isKnownAs(ask(api, good), `${provider.url}#alice`);
+  },
+);
+
+for (const domain of domains) {
+  test(`${domain}: keys may change while the server runs, and the provider may be gone; nothing is asked per request [AOIDC-06] [AOIDC-07]`, async () => {
+    const { api, clock, close } = await observed(domain, oidc);
+    try {
+      const token = await idToken({ tenant: "one" });
+      await eventually(() => isKnownAs(ask(api, token), `${provider.url}#alice`));
+      const before = await provider.set({});
+      for (let i = 0; i < 10; i++) await ask(api, await idToken({ tenant: "one", jti: `${i}` }));
+      assert.equal(await provider.set({ keys: [oldKey.jwk, newKey.jwk] }), before);
+      clock.advance(minuteMs / 4);
+      await isKnownAs(ask(api, await idToken({ tenant: "one" }, { key: newKey })), `${provider.url}#alice`);
+      for (const mode of ["broken", "silent", "redirect"] as const) {
+        await provider.set({ mode });
+        clock.advance(16 * minuteMs);
+        await isKnownAs(ask(api, token), `${provider.url}#alice`);
+        await isKnownAs(ask(api, await idToken({ tenant: "one", jti: mode })), `${provider.url}#alice`);
+      }
+    } finally {
+      await provider.set({ mode: "well", keys: [oldKey.jwk] });
+      await close();
+    }
+  });
+}
+
+/** A server that never gets the provider's keys, while the rest of it works. */
+async function withoutKeys(settings: ServerSettings, reason: RegExp): Promise<void> {
+  const { api, clock, logged, close } = await observed("k8s.io", settings);
+  try {
+    const seen = (): boolean =>
+      logged.some((line) => line.includes("keys of an identity provider") && reason.test(line));
+    await eventually(async () => {
+      clock.advance(10_000);
+      await isRefused(ask(api, await idToken({ tenant: "one" })));
+      assert.ok(seen(), `the log must say ${String(reason)}`);
+    });
+    await isKnownAs(ask(api, "alice-token"), "alice");
+    (await api.get("/readyz")).expect(200);
+  } finally {
+    await close();
+  }
+}
+
+test("a provider whose authority is not the given one is not believed", async () => {
+  const other = await fakeAuthority("others");
+  await withoutKeys({ ...oidc, oidcCaFile: file("other.crt", other.certificate) }, /SELF_SIGNED|UNABLE_TO|signature/);
+});
+
+test("a provider under another name than its certificate's is not believed", async () => {
+  const elsewhere = await authority.issue({ usage: "server", hosts: ["elsewhere.example"] });
+  const impostor = await spawnProvider(elsewhere.certificate, elsewhere.key);
+  try {
+    await withoutKeys({ ...oidc, oidcIssuerUrl: impostor.url }, /ERR_TLS_CERT_ALTNAME_INVALID/);
+  } finally {
+    await impostor.stop();
+  }
+});
+
+test("a provider that sends the server elsewhere, says nothing, or is another, gives no keys", async () => {
+  for (const [state, reason] of [
+    [{ mode: "redirect" }, /redirects are not followed/],
+    [{ mode: "broken" }, /answered 500/],
+    [{ mode: "silent" }, /no answer from/],
+    [{ mode: "well", issuer: "https://else.example" }, /is the document of the issuer/],
+  ] as const) {
+    await provider.set(state);
+    await withoutKeys(oidc, reason);
+  }
+  await provider.set({ mode: "well", issuer: provider.url });
+  await withoutKeys({ ...oidc, oidcIssuerUrl: "https://127.0.0.1:1" }, /ECONNREFUSED/);
+});
+
+// The configuration file
+
+const entry = (url: string, more = "") => `
+- issuer:
+    url: ${url}
+    audiences: [api, spare]
+    audienceMatchPolicy: MatchAny
+    certificateAuthority: |
+      ${authority.certificate.trim().replaceAll("\n", "\n      ")}
+  claimMappings:
+    username: {claim: sub, prefix: "p:"}
+    groups: {claim: teams, prefix: ""}
+    uid: {claim: oid}
+  claimValidationRules:
+  - {claim: tenant, requiredValue: one}
+${more}`;
+const configuration = (domain: Domain, jwt: string, rest = ""): string =>
+  `apiVersion: apiserver.config.${domain}/v1beta1\nkind: AuthenticationConfiguration\n${jwt === "" ? "" : `jwt:${jwt}`}${rest}`;
+
+for (const domain of domains) {
+  test(`${domain}: issuers of a file are known, and others from the moment the file changed; a bad one changes nothing [AUTHRES-52]`, async () => {
+    const path = file("authentication.yaml", configuration(domain, entry(provider.url)));
+    const { api, clock, logged, close } = await observed(domain, { authenticationConfig: path });
+    const reloads = async (status: string): Promise<number> => {
+      const { text } = await api.get("/metrics");
+      const line = text
+        .split("\n")
+        .find(
+          (one) =>
+            one.startsWith("apiserver_authentication_config_controller_automatic_reloads_total{") &&
+            one.includes(`status="${status}"`),
+        );
+      return Number(line?.split(" ").at(-1) ?? 0);
+    };
+    const change = async (text: string, status: "success" | "failure"): Promise<void> => {
+      const before = await reloads(status);
+      writeFileSync(path, text);
+      clock.advance(minuteMs);
+      await eventually(async () => assert.ok((await reloads(status)) > before));
+    };
+    try {
+      const token = await idToken({ tenant: "one", aud: "spare", teams: "t", oid: "u1" });
+      const other = await idToken({ tenant: "one" }, { url: second.url });
+      (await eventually(() => isKnownAs(ask(api, token), "p:alice", ["t"]))).has({ "status.userInfo.uid": "u1" });
+      await isRefused(ask(api, other));
+
+      await change(configuration(domain, entry(provider.url) + entry(second.url)), "success");
+      await isKnownAs(ask(api, token), "p:alice");
+      await isRefused(ask(api, other));
+      await isKnownAs(ask(api, await idToken({ tenant: "one", oid: "u2" }, { url: second.url })), "p:alice");
+
+      await change(configuration(domain, entry("http://idp.example")), "failure");
+      assert.ok(logged.some((line) => line.includes("URL scheme must be https") && line.includes('"level":"error"')));
+      await isKnownAs(ask(api, token), "p:alice");
+
+      // Nobody is there: what was known stays, until the file is right again.
+      writeFileSync(path, configuration(domain, entry("https://127.0.0.1:1")));
+      clock.advance(minuteMs);
+      await eventually(async () => {
+        assert.ok(logged.some((line) => line.includes("https://127.0.0.1:1") && line.includes("could not be fetched")));
+        await Promise.resolve();
+      });
+      await change(configuration(domain, entry("https://127.0.0.1:1")), "failure");
+      await isKnownAs(ask(api, token), "p:alice");
+
+      await change(configuration(domain, entry(second.url)), "success");
+      await isRefused(ask(api, token));
+      await change(configuration(domain, ""), "success");
+      await isRefused(ask(api, await idToken({ tenant: "one", oid: "u2" }, { url: second.url })));
+    } finally {
+      await close();
+    }
+  });
+
+  test(`${domain}: the file may switch anonymous requests off, or leave them for some paths [AUTHRES-50] [AUTHRES-51] [AANON-05]`, async () => {
+    const nobody = { as: "nobody" } as const;
+    const off = await observed(domain, {
+      authenticationConfig: file("off.yaml", configuration(domain, "", "anonymous: {enabled: false}\n")),
+    });
+    (await off.api.get("/livez", nobody)).refused(401, "Unauthorized");
+    await off.close();
+    const some = await observed(domain, {
+      authenticationConfig: file(
+        "some.yaml",
+        configuration(domain, "", "anonymous: {enabled: true, conditions: [{path: /livez}]}\n"),
+      ),
+    });
+    (await some.api.get("/livez", nobody)).expect(200);
+    (await some.api.get("/readyz", nobody)).refused(401, "Unauthorized");
+    (await some.api.get("/livez", { as: "nope" })).refused(401, "Unauthorized");
+    await some.close();
+  });
+}
+
+// The token webhook
+
+const hookAuthority = await fakeAuthority("hooks");
+
+interface Hook {
+  readonly url: string;
+  readonly reviews: Record<string, unknown>[];
+  /** Common names of the clients that asked. */
+  readonly clients: string[];
+  respond(spec: { readonly token: string }): object | number | "silent" | "redirect";
+}
+
+async function openHook(t: { after(end: () => void): void }, respond: Hook["respond"], cert = hookAuthority) {
+  const { certificate, key } = await cert.issue({ usage: "server" });
+  const hook: Hook = { url: "", reviews: [], clients: [], respond };
+  const server = https.createServer(
+    { cert: certificate, key, ca: hookAuthority.certificate, requestCert: true, rejectUnauthorized: false },
+    async (request, response) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of request) pieces.push(piece as Buffer);
+      const review = JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>;
+      hook.reviews.push(review);
+      hook.clients.push(String((request.socket as tls.TLSSocket).getPeerCertificate().subject?.CN));
+      const answer = hook.respond(review["spec"] as { token: string });
+      if (answer === "silent") return;
+      if (answer === "redirect") response.writeHead(307, { location: "/authn" }).end();
+      else if (typeof answer === "number") response.writeHead(answer).end();
+      else {
+        const { apiVersion, kind } = review;
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ apiVersion, kind, status: answer }));
+      }
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { ...hook, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/authn` };
+}
+
+async function hookFile(url: string): Promise<string> {
+  const client = await hookAuthority.issue({ commonName: "apiserver" });
+  const data = (text: string): string => Buffer.from(text).toString("base64");
+  return file(
+    "webhook.yaml",
+    `apiVersion: v1
+kind: Config
+current-context: hook
+clusters:
+- name: hook
+  cluster: {server: "${url}", certificate-authority-data: ${data(hookAuthority.certificate)}}
+users:
+- name: server
+  user: {client-certificate-data: ${data(client.certificate)}, client-key-data: ${data(client.key)}}
+contexts:
+- name: hook
+  context: {cluster: hook, user: server}
+`,
+  );
+}
+
+for (const domain of domains) {
+  test(`${domain}: a token nobody here knows is the webhook's, asked once in two minutes [AWH-01] [AWH-02]`, async (t) => {
+    const hook = await openHook(t, ({ token }) =>
+      token.startsWith("good")
+        ? { authenticated: true, user: { username: "hooked", uid: "h1", groups: ["h"], extra: { k: ["v"] } } }
+        : { authenticated: false, error: "secret reasons" },
+    );
+    const { api, clock, logged, close } = await observed(domain, {
+      authenticationTokenWebhookConfigFile: await hookFile(hook.url),
+    });
+    try {
+      const answer = await isKnownAs(ask(api, "good-1"), "hooked", ["h"]);
+      answer.has({ "status.userInfo.uid": "h1", "status.userInfo.extra.k": ["v"] });
+      const [review] = hook.reviews;
+      assert.deepEqual(
+        [review!["apiVersion"], review!["kind"], hook.clients[0]],
+        [`authentication.${domain}/v1beta1`, "TokenReview", "apiserver"],
+      );
+      assert.deepEqual(review!["spec"], {
+        token: "good-1",
+        audiences: ["https://kubernetes.default.svc.cluster.local"],
+      });
+      await isKnownAs(ask(api, "good-1"), "hooked");
+      assert.equal(hook.reviews.length, 1);
+      clock.advance(2 * minuteMs);
+      await isKnownAs(ask(api, "good-1"), "hooked");
+      assert.equal(hook.reviews.length, 2);
+      const refused = await isRefused(ask(api, "bad-token-7"));
+      assert.ok(!refused.text.includes("secret reasons"));
+      // The server's own are not shown to it.
+      await isKnownAs(ask(api, "alice-token"), "alice");
+      assert.ok(!hook.reviews.some(({ spec }) => (spec as { token: string }).token === "alice-token"));
+      assert.ok(!logged.some((line) => line.includes("bad-token-7") || line.includes("good-1")));
+    } finally {
+      await close();
+    }
+  });
+}
+
+test("without the webhook, with a false one, a slow one or one that sends elsewhere, its tokens are refused and others are not", async (t) => {
+  const other = await fakeAuthority("hooks");
+  const fine = { authenticated: true, user: { username: "hooked" } };
+  for (const [respond, by, reason] of [
+    [() => "silent" as const, hookAuthority, /no answer from/],
+    [() => 404, hookAuthority, /the webhook answered 404/],
+    [() => "redirect" as const, hookAuthority, /the webhook answered 307/],
+    [() => fine, other, /SELF_SIGNED|UNABLE_TO|signature/],
+  ] as const) {
+    const hook = await openHook(t, respond, by);
+    const { api, clock, logged, close } = await observed("k8s.io", {
+      authenticationTokenWebhookConfigFile: await hookFile(hook.url),
+      authenticationTokenWebhookVersion: "v1",
+    });
+    const answer = ask(api, "good");
+    if (reason.source.startsWith("no answer")) {
+      await eventually(async () => assert.equal(await Promise.resolve(hook.reviews.length), 1));
+      await isKnownAs(ask(api, "alice-token"), "alice");
+      clock.advance(10_000);
+    }
+    await isRefused(answer);
+    assert.ok(
+      logged.some((line) => line.includes("token webhook") && reason.test(line)),
+      String(reason),
+    );
+    await isKnownAs(ask(api, "alice-token"), "alice");
+    await close();
+  }
+  const { api, close } = await observed("k8s.io", {
+    authenticationTokenWebhookConfigFile: await hookFile("https://127.0.0.1:1/authn"),
+  });
+  await isRefused(ask(api, "good"));
+  await close();
+});
+
+// The authenticating proxy, and certificates
+
+const proxies = await fakeAuthority("proxies");
+const clients = await fakeAuthority("clients");
+const proxiesFile = file("proxies.crt", proxies.certificate);
+const clientsFile = file("clients.crt", clients.certificate);
+
+async function showing(api: Api, by: FakeAuthority, options: IssueOptions, chain = ""): Promise<SendOptions> {
+  const { certificate, key } = await by.issue(options);
+  return { as: "nobody", agent: new https.Agent({ ca: api.server.ca, cert: certificate + chain, key }) };
+}
+
+const said = {
+  "X-Remote-User": "alice",
+  "X-Remote-Group": ["a", "b"],
+  "X-Remote-Uid": "u1",
+  "X-Remote-Extra-Scopes": ["one", "two"],
+  "X-Remote-Extra-Acme.io%2fteam": "t",
+};
+
+const proxied: ServerSettings = { ...gated, requestheaderClientCaFile: proxiesFile, clientCaFile: clientsFile };
+
+withOwnServer(
+  "a proxy with its certificate says who asks [APROXY-01] [APROXY-02] [APROXY-03] [APROXY-04] [AUTHRES-06]",
+  proxied,
+  async (api) => {
+    const proxy = await showing(api, proxies, { commonName: "proxy" });
+    const answer = await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: said }), "alice", ["a", "b"]);
+    answer.has({
+      "status.userInfo.uid": "u1",
+      "status.userInfo.extra": { scopes: ["one", "two"], "acme.io/team": ["t"] },
+    });
+    // For the next of its clients on the same connection it says something else; for nobody it is nobody.
+    await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: { "X-Remote-User": "bob" } }), "bob", []);
+    await isRefused(api.post(whoAmI, subject, proxy));
+  },
+);
+
+withOwnServer(
+  "the same headers from anybody else change nothing, in whatever form they come [APROXY-05]",
+  proxied,
+  async (api) => {
+    const smuggled = {
+      ...said,
+      "X-Remote-User": ["root", "admin"],
+      X_Remote_User: "root",
+      "X-Remote-Group": "system:masters",
+    };
+    const client = await showing(api, clients, { commonName: "carla", organizations: ["c"] });
+    (await isKnownAs(api.post(whoAmI, subject, { ...client, headers: smuggled }), "carla", ["c"])).has({
+      "status.userInfo.uid": absent,
+    });
+    await isKnownAs(api.post(whoAmI, subject, { as: "alice", headers: smuggled }), "alice");
+    (await api.get("/api/v1/namespaces", { as: "nobody", headers: smuggled })).refused(
+      403,
+      "Forbidden",
+      'namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope',
+    );
+    const stranger = await fakeAuthority("proxies");
+    await isRefused(
+      api.post(whoAmI, subject, { ...(await showing(api, stranger, { commonName: "proxy" })), headers: smuggled }),
+    );
+    const old = { commonName: "proxy", notAfter: new Date(Date.now() - 60_000) };
+    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, old)), headers: smuggled }));
+    const server = { commonName: "proxy", usage: "server" } as const;
+    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, server)), headers: smuggled }));
+  },
+);
+
+withOwnServer("of a user a proxy says twice the first counts", proxied, async (api) => {
+  const proxy = await showing(api, proxies, { commonName: "proxy" });
+  const headers = { "X-Remote-User": ["alice", "root"] };
+  await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers }), "alice");
+});
+
+withOwnServer(
+  "only proxies of the allowed names speak for others, in headers of the given names [APROXY-07] [APROXY-08]",
+  {
+    ...proxied,
+    requestheaderAllowedNames: ["front", "spare"],
+    requestheaderUsernameHeaders: ["X-Login"],
+    requestheaderGroupHeaders: ["X-Team"],
+    requestheaderExtraHeadersPrefix: ["X-More-"],
+  },
+  async (api) => {
+    const headers = { ...said, "X-Login": "lena", "X-Team": "t", "X-More-k": "v" };
+    const front = await showing(api, proxies, { commonName: "spare" });
+    (await isKnownAs(api.post(whoAmI, subject, { ...front, headers }), "lena", ["t"])).has({
+      "status.userInfo.extra": { k: ["v"] },
+      "status.userInfo.uid": absent,
+    });
+    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, { commonName: "proxy" })), headers }));
+  },
+);
+
+withOwnServer(
+  "without its authority a proxy is nobody [APROXY-06]",
+  { ...gated, requestheaderUsernameHeaders: ["X-Login"] },
+  async (api) => {
+    const proxy = await showing(api, proxies, { commonName: "proxy" });
+    await isRefused(api.post(whoAmI, subject, { ...proxy, headers: { ...said, "X-Login": "lena" } }));
+  },
+);
+
+test("over HTTP/2 a proxy speaks for each of its streams", async () => {
+  const { api, close } = await observed("k8s.io", proxied);
+  const { certificate, key } = await proxies.issue({ commonName: "proxy" });
+  const session = http2.connect(api.server.url, { ca: api.server.ca, cert: certificate, key });
+  const nameOf = (user: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": whoAmI,
+        "content-type": "application/json",
+        "x-remote-user": user,
+        "x-remote-group": ["a", "b"],
+      });
+      let text = "";
+      stream.on("data", (piece: Buffer) => (text += piece.toString()));
+      stream.on("end", () => resolve(text));
+      stream.on("error", reject);
+      stream.end(JSON.stringify(subject));
+    });
+  const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
+  for (const [i, text] of (await Promise.all(users.map(nameOf))).entries()) {
+    const { status } = JSON.parse(text) as { status: { userInfo: { username: string; groups: string[] } } };
+    assert.deepEqual(
+      [status.userInfo.username, status.userInfo.groups],
+      [users[i], ["a", "b", "system:authenticated"]],
+    );
+  }
+  session.destroy();
+  await close();
+});
+
+for (const domain of domains) {
+  test(`${domain}: authorities come and go with their file, on connections that stand too [ACERT-01] [ACERT-02] [ACERT-05]`, async () => {
+    const bundle = file("bundle.crt", clients.certificate);
+    const { api, clock, logged, close } = await observed(domain, { clientCaFile: bundle });
+    const later = await fakeAuthority("later");
+    const keptOpen = async (by: FakeAuthority, commonName: string): Promise<SendOptions> => {
+      const { certificate, key } = await by.issue({ commonName });
+      return {
+        as: "nobody",
+        agent: new https.Agent({ ca: api.server.ca, cert: certificate, key, keepAlive: true, maxSockets: 1 }),
+      };
+    };
+    const change = async (text: string): Promise<void> => {
+      const renewed = logged.length;
+      writeFileSync(bundle, text);
+      clock.advance(minuteMs);
+      await eventually(async () => {
+        assert.ok(logged.slice(renewed).some((line) => /certificates (renewed|could not be renewed)/.test(line)));
+        await Promise.resolve();
+      });
+    };
+    try {
+      const carla = await keptOpen(clients, "carla");
+      await isKnownAs(api.post(whoAmI, subject, carla), "carla");
+      await isRefused(api.post(whoAmI, subject, await keptOpen(later, "lena")));
+      await change(clients.certificate + later.certificate);
+      await isKnownAs(api.post(whoAmI, subject, await keptOpen(later, "lena")), "lena");
+      await isKnownAs(api.post(whoAmI, subject, carla), "carla");
+      await change("nothing of the kind");
+      await isKnownAs(api.post(whoAmI, subject, carla), "carla");
+      await change(later.certificate);
+      await isRefused(api.post(whoAmI, subject, carla));
+      await isRefused(api.post(whoAmI, subject, await keptOpen(clients, "carla")));
+      await isKnownAs(ask(api, "alice-token"), "alice");
+    } finally {
+      await close();
+    }
+  });
+}
+
+for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
+  test(`a client whose certificate needs those that came with it may resume its session (${version})`, async () => {
+    const { api, close } = await observed("k8s.io", { clientCaFile: clientsFile });
+    const middle = await clients.subordinate("middle");
+    const { certificate, key } = await middle.issue({ commonName: "mia" });
+    const { hostname, port } = new URL(api.server.url);
+    let session: Buffer | undefined;
+    const request = `POST ${whoAmI} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${JSON.stringify(subject).length}\r\n\r\n${JSON.stringify(subject)}`;
+    const exchange = (): Promise<{ text: string; reused: boolean }> =>
+      new Promise((resolve, reject) => {
+        const socket = tls.connect({
+          host: hostname,
+          port: Number(port),
+          ca: api.server.ca,
+          cert: certificate + middle.certificate,
+          key,
+          minVersion: version,
+          maxVersion: version,
+          ...(session === undefined ? {} : { session }),
+        });
+        let text = "";
+        let reused = false;
+        socket.on("session", (ticket) => (session = ticket));
+        socket.once("secureConnect", () => {
+          reused = socket.isSessionReused();
+          socket.write(request);
+        });
+        socket.on("data", (piece: Buffer) => (text += piece.toString()));
+        socket.once("close", () => resolve({ text, reused }));
+        socket.once("error", reject);
+      });
+    try {
+      for (const wanted of [false, true, true]) {
+        const { text, reused } = await exchange();
+        assert.match(text, /"username":"mia"/);
+        assert.equal(reused, wanted);
+      }
+      const without = await showing(api, middle, { commonName: "mia" });
+      await isRefused(api.post(whoAmI, subject, without));
+    } finally {
+      await close();
+    }
+  });
+}
+
+withOwnServer(
+  "who may do everything must be known: without RBAC nobody is anonymous [AANON-04]",
+  { ...gated, authorizationMode: ["AlwaysAllow"] },
+  async (api) => {
+    (await api.get("/api/v1/namespaces", { as: "nobody" })).refused(401, "Unauthorized");
+    (await api.get("/api/v1/namespaces", { as: "bob" })).expect(200);
+  },
+);

@@ -1,0 +1,43 @@
+/** The machine's clock for running servers, which a test can push forward: whatever is due by then happens at once. */
+import { type Clock, systemClock } from "#std/clock.ts";
+
+interface Timer {
+  readonly dueMs: number;
+  fire(): void;
+}
+
+export class MovingClock implements Clock {
+  #aheadMs = 0;
+  readonly #timers = new Set<Timer>();
+
+  now(): number {
+    return systemClock.now() + this.#aheadMs;
+  }
+
+  monotonic(): number {
+    return systemClock.monotonic() + this.#aheadMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const cancel = systemClock.after(delayMs, () => timer.fire());
+    const timer: Timer = {
+      dueMs: this.monotonic() + delayMs,
+      fire: () => {
+        cancel();
+        if (this.#timers.delete(timer)) callback();
+      },
+    };
+    this.#timers.add(timer);
+    return () => {
+      cancel();
+      this.#timers.delete(timer);
+    };
+  }
+
+  /** Timers that are set meanwhile wait for the next push. */
+  advance(ms: number): void {
+    this.#aheadMs += ms;
+    const due = [...this.#timers].filter(({ dueMs }) => dueMs <= this.monotonic());
+    for (const timer of due.sort((a, b) => a.dueMs - b.dueMs)) timer.fire();
+  }
+}
