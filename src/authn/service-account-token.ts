@@ -4,7 +4,7 @@
  * long as that. Source: upstream's `pkg/serviceaccount`.
  *
  * Hot path: a token whose signature was verified once is found by its digest; every use looks again at the times and at
- * the objects, in memory, without a promise: 4 µs, most of it the digest.
+ * the objects, in memory, without a promise: 2 µs for one caller, under 10 µs when 10,000 take turns.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";

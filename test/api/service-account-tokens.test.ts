@@ -193,6 +193,11 @@ withOwnServer(
       ),
     );
     (await api.get(whoAmI)).expect(405);
+    const mine = bearer(await (await robot(api)).token());
+    for (const path of ["/openid/v1/jwks", "/.well-known/openid-configuration"]) {
+      (await api.get(path, mine)).expect(200);
+      (await api.get(path, { as: "nobody" })).refused(403, "Forbidden");
+    }
     (await api.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user")).expect(200);
     (await api.post(whoAmI, subject, { as: "bob" })).refused(403, "Forbidden");
   },
