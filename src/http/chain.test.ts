@@ -122,6 +122,21 @@ test("a wrong token is refused everywhere with 401, before anything else is look
   assert.equal(routed.length, 0);
 });
 
+test("who is past authentication sees the user and no credentials, true or false ones", async () => {
+  const { send, routed } = chain({
+    isIdentityHeader: (name) => name === "authorization" || name.startsWith("x-remote-"),
+  });
+  const smuggled = { "x-remote-user": ["root", "admin"], "x-remote-extra-a": "b", "x-other": ["c", "d"] };
+  assert.equal((await send("GET /apis as bob", smuggled)).code, 200);
+  const { user, headers } = routed[0]!;
+  assert.equal(user.name, "bob");
+  for (const name of ["authorization", "x-remote-user", "x-remote-extra-a"]) {
+    assert.equal(headers[name], undefined);
+    assert.deepEqual(routed[0]!.headerValues(name), []);
+  }
+  assert.deepEqual([headers["x-other"], routed[0]!.headerValues("x-other")], ["c, d", ["c", "d"]]);
+});
+
 test("who may not is told what, and who is anonymous under which name [AANON-01] [AUTHZ-02] [AUTHZ-07]", async () => {
   const { send, routed } = chain();
   const refused = await send(`GET ${map}/c as bob`);

@@ -304,11 +304,17 @@ interface Hook {
 async function openHook(t: { after(end: () => void): void }, respond: Hook["respond"], cert = hookAuthority) {
   const { certificate, key } = await cert.issue({ usage: "server" });
   const hook: Hook = { url: "", reviews: [], clients: [], respond };
-  const server = https.createServer(
-    { cert: certificate, key, ca: hookAuthority.certificate, requestCert: true, rejectUnauthorized: false },
-    async (request, response) => {
-      const pieces: Buffer[] = [];
-      for await (const piece of request) pieces.push(piece as Buffer);
+  const server = https.createServer({
+    cert: certificate,
+    key,
+    ca: hookAuthority.certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
+  server.on("request", (request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.once("end", () => {
       const review = JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>;
       hook.reviews.push(review);
       hook.clients.push(String((request.socket as tls.TLSSocket).getPeerCertificate().subject?.CN));
@@ -321,8 +327,8 @@ async function openHook(t: { after(end: () => void): void }, respond: Hook["resp
         response.writeHead(200, { "content-type": "application/json" });
         response.end(JSON.stringify({ apiVersion, kind, status: answer }));
       }
-    },
-  );
+    });
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => {
     server.closeAllConnections();
