@@ -196,12 +196,20 @@ export class Registrar {
     return entry.key.slice(this.#store.prefix.length);
   }
 
-  /** Takes note of a definition, unless more is known already. */
+  /** Takes note of a definition, unless more is known already. One that cannot be read is not served. */
   #learn(entry: Entry): void {
     const name = this.#nameOf(entry);
     const old = this.#known.get(name);
     if (old !== undefined && old.entry.revision >= entry.revision) return;
-    const definition = this.#read(entry);
+    try {
+      this.#take(name, entry, this.#read(entry), old);
+    } catch (error) {
+      this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
+      if (old !== undefined) this.#lose(name, old);
+    }
+  }
+
+  #take(name: string, entry: Entry, definition: CustomResourceDefinition, old: Known | undefined): void {
     const { spec, status, metadata } = definition;
     const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");
     let kind: CustomKind | undefined;

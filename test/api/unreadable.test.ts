@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { logFilePath, LogFile } from "#storage/sqlite/log-file.ts";
 import { Api, type Domain, domains, gated, openServer, temporaryFolder } from "../harness.ts";
+import { crds, custom, definition } from "../crds.ts";
 import { configMap, namespace, placeOf } from "../objects.ts";
 import { absent } from "../view.ts";
 
@@ -85,6 +86,24 @@ for (const domain of domains) {
       (await api.post(configMaps, configMap("m1"))).expect(201);
       (await api.delete(`${configMaps}/m1`, forced)).refused(422, "Invalid");
       (await api.get(`${configMaps}/m1`)).expect(200, { "metadata.deletionTimestamp": absent });
+    } finally {
+      await api.server.close();
+    }
+  });
+
+  test(`${domain}: a definition that cannot be read is not served; all others are [DELST-06]`, { skip }, async () => {
+    const settings = { storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
+    const before = new Api(await openServer(domain, settings));
+    (await before.post(crds, definition("good.example.com"))).expect(201);
+    (await before.post(crds, definition("bad.example.com"))).expect(201);
+    await before.server.close();
+    spoil(settings.dataDir, "/widgets.bad.example.com");
+    const api = new Api(await openServer(domain, settings));
+    try {
+      (await api.post("/apis/good.example.com/v1/widgets", custom("good.example.com", "a"))).expect(201);
+      (await api.post(crds, definition("new.example.com"))).expect(201);
+      (await api.post("/apis/new.example.com/v1/widgets", custom("new.example.com", "a"))).expect(201);
+      assert.equal((await api.get("/apis/bad.example.com/v1/widgets")).status, 404);
     } finally {
       await api.server.close();
     }
