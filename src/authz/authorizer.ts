@@ -1,6 +1,7 @@
 /** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import type { Soon } from "#std/soon.ts";
+import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 /** One action, as rules name it. */
@@ -16,6 +17,9 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
+  /** What a list, watch or deletecollection is limited to. Absent: it is not, or the selector cannot be read. */
+  readonly fieldSelector?: readonly FieldRequirement[];
+  readonly labelSelector?: readonly LabelRequirement[];
 }
 
 export type Decision = "allow" | "deny" | "noOpinion";

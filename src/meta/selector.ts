@@ -352,15 +352,8 @@ const noValues: Labels = {};
 /** Parses the value of `fieldSelector=`. Throws `badRequest` with upstream's sentence. */
 export function parseFieldSelector(text: string, selectable: SelectableFields): FieldSelector {
   if (text === "") return everyField;
-  const requirements: FieldRequirement[] = [];
-  for (const term of splitTerms(text).sort()) {
-    if (term === "") continue;
-    const requirement = parseTerm(term, text);
-    // Upstream: no field and no value is no requirement.
-    if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
-  }
   return compileFields(
-    requirements.map((requirement) => {
+    parseFieldRequirements(text).map((requirement) => {
       const field = Object.hasOwn(selectable.aliases ?? {}, requirement.field)
         ? selectable.aliases![requirement.field]!
         : requirement.field;
@@ -368,6 +361,18 @@ export function parseFieldSelector(text: string, selectable: SelectableFields): 
       return { ...requirement, field };
     }),
   );
+}
+
+/** What a text asks for, whatever the kind knows. Throws `badRequest`. */
+export function parseFieldRequirements(text: string): readonly FieldRequirement[] {
+  const requirements: FieldRequirement[] = [];
+  for (const term of splitTerms(text).sort()) {
+    if (term === "") continue;
+    const requirement = parseTerm(term, text);
+    // Upstream: no field and no value is no requirement.
+    if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
+  }
+  return requirements;
 }
 
 /** A selector of requirements whose fields are known to the kind. */

@@ -7,6 +7,7 @@ import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { ErrorReply } from "./catch-errors.ts";
@@ -41,12 +42,15 @@ export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptio
       return withHeaders(reply, { "x-content-type-options": "nosniff" });
     }
     request.user = identity(wanted);
+    request.forgetHeaders(isImpersonation);
     return next(request);
   }
 }
 
+const isImpersonation = (header: string): boolean => header.startsWith("impersonate-");
+
 function asksToImpersonate(request: ApiRequest): boolean {
-  for (const name in request.headers) if (name.startsWith("impersonate-")) return true;
+  for (const name in request.headers) if (isImpersonation(name)) return true;
   return false;
 }
 
@@ -130,11 +134,15 @@ function identity(wanted: Wanted): UserInfo {
   };
 }
 
-/** `system:serviceaccount:<namespace>:<name>`, both being names of such objects. */
+/** `system:serviceaccount:<namespace>:<name>`, both being names that such objects can have. */
 function serviceAccount(user: string): { readonly namespace: string; readonly name: string } | undefined {
-  const parts = /^system:serviceaccount:([a-z0-9][-a-z0-9]{0,62}):([a-z0-9][-.a-z0-9]{0,252})$/.exec(user);
-  return parts === null ? undefined : { namespace: parts[1]!, name: parts[2]! };
+  if (!user.startsWith(accountPrefix)) return undefined;
+  const [namespace, name, ...rest] = user.slice(accountPrefix.length).split(":");
+  if (namespace === undefined || name === undefined || rest.length > 0) return undefined;
+  return dns1123Label(namespace).length === 0 && dns1123Subdomain(name).length === 0 ? { namespace, name } : undefined;
 }
+
+const accountPrefix = "system:serviceaccount:";
 
 /** Upstream: a text and a 500, as for a broken server. */
 function withoutUser(request: ApiRequest): Reply {

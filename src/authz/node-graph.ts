@@ -1,0 +1,151 @@
+/**
+ * Which objects a node has to do with: those that pods on it name, the volumes of their claims and the secrets of those
+ * volumes, its own attachments and slices. Source: upstream's `plugin/pkg/auth/authorizer/node/graph.go`.
+ *
+ * Kept as counts instead of a graph that is walked, so that a question is one or two look-ups. Two pods on node `n`, both
+ * with the secret `s`, one with the claim `c` that volume `v` is bound to, whose driver needs the secret `w`:
+ *
+ *     uses     secrets/ns/s -> { n: 2 }    claims/ns/c -> { n: 1 }
+ *     claims   v -> claims/ns/c            mounts   secrets/ns/w -> { v }
+ *
+ * The node may read `s` (it is in `uses`), `v` (its claim is), and `w` (a volume that mounts it is).
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import { type Pod, podReferences, type Volume, volumeSecrets } from "./pod-references.ts";
+
+/** What pods name, by kind. */
+type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" | "secrets" | "serviceaccounts";
+
+/** Resources whose objects belong to nodes. */
+export type Related = Used | "persistentvolumes" | "resourceslices" | "volumeattachments";
+
+/** Of objects that say which node they are for. */
+interface OfNode extends ApiObject {
+  readonly spec?: { readonly nodeName?: string };
+}
+
+interface Placed {
+  readonly node: string;
+  readonly uses: readonly string[];
+}
+
+interface Mounted {
+  readonly claim: string;
+  readonly secrets: readonly string[];
+}
+
+const place = (kind: Used, namespace: string, name: string): string => `${kind}/${namespace}/${name}`;
+
+export class NodeGraph {
+  readonly #mirror: string;
+  readonly #pods = new Map<string, Placed>();
+  /** Nodes by what is used there, with the number of pods that do. */
+  readonly #uses = new Map<string, Map<string, number>>();
+  readonly #volumes = new Map<string, Mounted>();
+  /** Volumes by the secrets they need. */
+  readonly #mounts = new Map<string, Set<string>>();
+  readonly #owned = { resourceslices: new Map<string, string>(), volumeattachments: new Map<string, string>() };
+
+  /** `mirror` is the annotation of pods that nodes make themselves. */
+  constructor(mirror: string) {
+    this.#mirror = mirror;
+  }
+
+  /** Forgets all objects of a resource: what there is follows. */
+  clear(resource: "persistentvolumes" | "pods" | "resourceslices" | "volumeattachments"): void {
+    if (resource === "pods") {
+      this.#pods.clear();
+      this.#uses.clear();
+    } else if (resource === "persistentvolumes") {
+      this.#volumes.clear();
+      this.#mounts.clear();
+    } else this.#owned[resource].clear();
+  }
+
+  /** `undefined`: it is gone. Called again for the same pod only with what it became. */
+  setPod(namespace: string, name: string, pod: Pod | undefined): void {
+    const key = place("pods", namespace, name);
+    const before = this.#pods.get(key);
+    const node = pod?.spec?.nodeName ?? "";
+    const after = pod === undefined || node === "" ? undefined : { node, uses: [key, ...this.#named(namespace, pod)] };
+    for (const used of after?.uses ?? []) this.#count(used, node, 1);
+    for (const used of before?.uses ?? []) this.#count(used, before!.node, -1);
+    if (after === undefined) this.#pods.delete(key);
+    else this.#pods.set(key, after);
+  }
+
+  setVolume(name: string, volume: Volume | undefined): void {
+    for (const secret of this.#volumes.get(name)?.secrets ?? []) {
+      const mounting = this.#mounts.get(secret);
+      mounting?.delete(name);
+      if (mounting?.size === 0) this.#mounts.delete(secret);
+    }
+    this.#volumes.delete(name);
+    const claim = volume?.spec?.claimRef;
+    if (volume === undefined || claim === undefined) return;
+    const secrets = volumeSecrets(volume).map((secret) => place("secrets", secret.namespace, secret.name));
+    for (const secret of secrets) {
+      const mounting = this.#mounts.get(secret) ?? new Set();
+      this.#mounts.set(secret, mounting.add(name));
+    }
+    const key = place("persistentvolumeclaims", claim.namespace ?? "", claim.name ?? "");
+    this.#volumes.set(name, { claim: key, secrets });
+  }
+
+  /** Objects that say in `spec.nodeName` whose they are. */
+  setOwned(resource: "resourceslices" | "volumeattachments", name: string, object: OfNode | undefined): void {
+    const node = object?.spec?.nodeName ?? "";
+    if (node === "") this.#owned[resource].delete(name);
+    else this.#owned[resource].set(name, node);
+  }
+
+  /** Whether the object has to do with the node. */
+  relates(node: string, resource: Related, namespace: string, name: string): boolean {
+    switch (resource) {
+      case "persistentvolumes":
+        return this.#mountedAt(node, name);
+      case "resourceslices":
+      case "volumeattachments":
+        return this.#owned[resource].get(name) === node;
+      default: {
+        const key = place(resource, namespace, name);
+        if (this.#usedAt(node, key)) return true;
+        if (resource !== "secrets") return false;
+        for (const volume of this.#mounts.get(key) ?? []) if (this.#mountedAt(node, volume)) return true;
+        return false;
+      }
+    }
+  }
+
+  #usedAt(node: string, key: string): boolean {
+    return this.#uses.get(key)?.has(node) === true;
+  }
+
+  #mountedAt(node: string, volume: string): boolean {
+    const claim = this.#volumes.get(volume)?.claim;
+    return claim !== undefined && this.#usedAt(node, claim);
+  }
+
+  /** A pod that a node made itself must give it no rights, whatever it names. */
+  #named(namespace: string, pod: Pod): readonly string[] {
+    if (pod.metadata.annotations?.[this.#mirror] !== undefined) return [];
+    const account = pod.spec?.serviceAccountName ?? "";
+    const { secrets, configMaps, claims, resourceClaims } = podReferences(pod);
+    return [
+      ...(account === "" ? [] : [place("serviceaccounts", namespace, account)]),
+      ...[...secrets].map((name) => place("secrets", namespace, name)),
+      ...[...configMaps].map((name) => place("configmaps", namespace, name)),
+      ...[...claims].map((name) => place("persistentvolumeclaims", namespace, name)),
+      ...[...resourceClaims].map((name) => place("resourceclaims", namespace, name)),
+    ];
+  }
+
+  #count(key: string, node: string, by: number): void {
+    const nodes = this.#uses.get(key) ?? new Map<string, number>();
+    const count = (nodes.get(node) ?? 0) + by;
+    if (count === 0) nodes.delete(node);
+    else nodes.set(node, count);
+    if (nodes.size === 0) this.#uses.delete(key);
+    else this.#uses.set(key, nodes);
+  }
+}

@@ -1,0 +1,10 @@
+/** Who is a node: members of `system:nodes` whose name says which. Source: upstream's `pkg/auth/nodeidentifier`. */
+import type { UserInfo } from "#meta/user-info.ts";
+
+const groupNodes = "system:nodes";
+const prefix = "system:node:";
+
+/** Name of the node, possibly empty; `undefined` for others. */
+export function nodeNameOf({ name, groups }: UserInfo): string | undefined {
+  return name.startsWith(prefix) && groups.includes(groupNodes) ? name.slice(prefix.length) : undefined;
+}

@@ -1,0 +1,204 @@
+/**
+ * What kubelets may do: read what belongs to the pods on their node and write what they report; the rest of what they
+ * write is limited by the admission plugin NodeRestriction. Source: upstream's `plugin/pkg/auth/authorizer/node`, whose
+ * reasons these are.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
+import type { NodeGraph, Related } from "./node-graph.ts";
+import { nodeNameOf } from "./node-identity.ts";
+import { allows, type CompiledRule, ruleResource } from "./rules.ts";
+
+export interface NodeOptions {
+  readonly domain: ApiDomain;
+  readonly graph: Pick<NodeGraph, "relates">;
+  /** Of the role `system:node`, for resources that need no closer look. */
+  readonly rules: readonly CompiledRule[];
+  /** Nodes read only themselves, and lists only with a selector for themselves: `AuthorizeNodeWithSelectors`. */
+  readonly selectors: boolean;
+}
+
+const allowed: Verdict = { decision: "allow", reason: "" };
+const undecided = (reason: string): Verdict => ({ ...noOpinion, reason });
+
+type Decide = (node: string, attributes: Attributes) => Verdict;
+
+export function node({ domain, graph, rules, selectors }: NodeOptions): Authorizer {
+  const related =
+    (resource: Related): Decide =>
+    (name, attributes) => {
+      if (attributes.name === "") return undecided("No Object name found");
+      return graph.relates(name, resource, attributes.namespace, attributes.name)
+        ? allowed
+        : undecided(`no relationship found between node '${name}' and this object`);
+    };
+  const leases = domain.rename("kube-node-lease");
+  const byResource = new Map<string, Decide>(
+    Object.entries({
+      secrets: readNamespaced(related("secrets")),
+      configmaps: readNamespaced(related("configmaps")),
+      persistentvolumeclaims: statusOr(getOne(related("persistentvolumeclaims")), related("persistentvolumeclaims")),
+      persistentvolumes: getOne(related("persistentvolumes")),
+      "resourceclaims.resource.k8s.io": getOne(related("resourceclaims")),
+      "volumeattachments.storage.k8s.io": getOne(related("volumeattachments")),
+      serviceaccounts: createToken(related("serviceaccounts")),
+      "leases.coordination.k8s.io": ownLease(leases),
+      "csinodes.storage.k8s.io": ownCsiNode,
+      "resourceslices.resource.k8s.io": slices(related("resourceslices"), selectors),
+      ...(selectors ? { nodes: ownNode, pods: ownPods(getOne(related("pods"))) } : {}),
+    }).map(([name, decide]) => [domain.rename(name), decide]),
+  );
+  return {
+    authorize(attributes) {
+      const { user, group, resource } = attributes;
+      const name = nodeNameOf(user);
+      if (name === undefined) return noOpinion;
+      if (name === "") return undecided(`unknown node for user ${goQuote(user.name)}`);
+      const decide = attributes.isResourceRequest
+        ? byResource.get(group === "" ? resource : `${resource}.${group}`)
+        : undefined;
+      if (decide !== undefined) return decide(name, attributes);
+      const wanted = ruleResource(attributes);
+      return rules.some((rule) => allows(rule, attributes, wanted)) ? allowed : noOpinion;
+    },
+    rulesFor: ({ name, groups }) => ({
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: nodeNameOf({ name, groups }) !== undefined,
+      errors:
+        nodeNameOf({ name, groups }) === undefined ? [] : ["node authorizer does not support user rule resolution"],
+    }),
+  };
+}
+
+const statusOr =
+  (otherwise: Decide, decide: Decide): Decide =>
+  (name, attributes) => {
+    if (attributes.subresource !== "status") return otherwise(name, attributes);
+    return ["get", "update", "patch"].includes(attributes.verb)
+      ? decide(name, attributes)
+      : undecided("can only get/update/patch this type");
+  };
+
+const getOne =
+  (decide: Decide): Decide =>
+  (name, attributes) => {
+    if (attributes.verb !== "get") return undecided("can only get individual resources of this type");
+    if (attributes.subresource !== "") return undecided("cannot get subresource");
+    return decide(name, attributes);
+  };
+
+/** A list or watch of one name is a read of it. */
+const readNamespaced =
+  (decide: Decide): Decide =>
+  (name, attributes) => {
+    if (!readVerbs.includes(attributes.verb)) return undecided("can only read resources of this type");
+    if (attributes.subresource !== "") return undecided("cannot read subresource");
+    if (attributes.namespace === "") return undecided("can only read namespaced object of this type");
+    return decide(name, attributes);
+  };
+
+const readVerbs: readonly string[] = ["get", "list", "watch"];
+
+const createToken =
+  (decide: Decide): Decide =>
+  (name, attributes) => {
+    if (attributes.verb !== "create" || attributes.name === "") {
+      return undecided("can only create tokens for individual service accounts");
+    }
+    if (attributes.subresource !== "token") return undecided("can only create token subresource of serviceaccount");
+    return decide(name, attributes);
+  };
+
+const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete"];
+
+/** The name of a new object is not known yet: NodeRestriction looks at it. */
+const ownLease =
+  (namespace: string): Decide =>
+  (name, attributes) => {
+    if (!ownVerbs.includes(attributes.verb)) {
+      return undecided("can only get, create, update, patch, or delete a node lease");
+    }
+    if (attributes.namespace !== namespace) {
+      return undecided(`can only access leases in the ${goQuote(namespace)} system namespace`);
+    }
+    return attributes.verb === "create" || attributes.name === name
+      ? allowed
+      : undecided("can only access node lease with the same name as the requesting node");
+  };
+
+const ownCsiNode: Decide = (name, attributes) => {
+  if (!ownVerbs.includes(attributes.verb)) {
+    return undecided("can only get, create, update, patch, or delete a CSINode");
+  }
+  if (attributes.subresource !== "") return undecided("cannot authorize CSINode subresources");
+  return attributes.verb === "create" || attributes.name === name
+    ? allowed
+    : undecided("can only access CSINode with the same name as the requesting node");
+};
+
+const slices =
+  (decide: Decide, selectors: boolean): Decide =>
+  (name, attributes) => {
+    if (attributes.subresource !== "") return undecided("cannot authorize ResourceSlice subresources");
+    switch (attributes.verb) {
+      case "create":
+        return allowed;
+      case "get":
+      case "update":
+      case "patch":
+      case "delete":
+        return decide(name, attributes);
+      case "list":
+      case "watch":
+      case "deletecollection":
+        return !selectors || selects(attributes, "spec.nodeName", name)
+          ? allowed
+          : undecided("can only list/watch/deletecollection resourceslices with nodeName field selector");
+      default:
+        return undecided(
+          "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
+        );
+    }
+  };
+
+const selects = ({ fieldSelector = [] }: Attributes, field: string, value: string): boolean =>
+  fieldSelector.some((term) => term.field === field && term.operator === "=" && term.value === value);
+
+const ownNode: Decide = (name, attributes) => {
+  const { verb, subresource } = attributes;
+  if (subresource === "" && readVerbs.includes(verb)) {
+    if (attributes.name === name) return allowed;
+    return undecided(
+      attributes.name === ""
+        ? `node '${name}' cannot read all nodes, only its own Node object`
+        : `node '${name}' cannot read '${attributes.name}', only its own Node object`,
+    );
+  }
+  // NodeRestriction sees to it that it is its own.
+  const writes =
+    subresource === "" ? ["create", "update", "patch"] : subresource === "status" ? ["update", "patch"] : [];
+  return writes.includes(verb) ? allowed : noOpinion;
+};
+
+const ownPods =
+  (getPod: Decide): Decide =>
+  (name, attributes) => {
+    const { verb, subresource } = attributes;
+    if (subresource === "") {
+      if (verb === "get") return getPod(name, attributes);
+      if (verb === "list" || verb === "watch") {
+        return selects(attributes, "spec.nodeName", name)
+          ? allowed
+          : undecided("can only list/watch pods with spec.nodeName field selector");
+      }
+    }
+    // NodeRestriction sees to it that the pod is on this node.
+    const writes: Readonly<Record<string, readonly string[]>> = {
+      "": ["create", "delete"],
+      status: ["update", "patch"],
+      eviction: ["create"],
+    };
+    return Object.hasOwn(writes, subresource) && writes[subresource]!.includes(verb) ? allowed : noOpinion;
+  };

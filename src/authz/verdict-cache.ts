@@ -1,0 +1,38 @@
+/**
+ * Decisions that others made, kept for a while. Bounded: two generations of at most `sizeMax` each; the older one goes
+ * when the younger is full, and what is used stays.
+ */
+import type { Verdict } from "./authorizer.ts";
+
+interface Kept {
+  readonly verdict: Verdict;
+  readonly untilMs: number;
+}
+
+export class VerdictCache {
+  readonly #sizeMax: number;
+  #young = new Map<string, Kept>();
+  #old = new Map<string, Kept>();
+
+  constructor(sizeMax: number) {
+    this.#sizeMax = sizeMax;
+  }
+
+  /** What still counts at `nowMs`. */
+  get(key: string, nowMs: number): Verdict | undefined {
+    let kept = this.#young.get(key);
+    if (kept === undefined) {
+      kept = this.#old.get(key);
+      if (kept !== undefined && nowMs < kept.untilMs) this.set(key, kept.verdict, kept.untilMs);
+    }
+    return kept !== undefined && nowMs < kept.untilMs ? kept.verdict : undefined;
+  }
+
+  set(key: string, verdict: Verdict, untilMs: number): void {
+    if (this.#young.size >= this.#sizeMax) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(key, { verdict, untilMs });
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * Somebody else decides: a webhook is sent a SubjectAccessReview and believed. What it allows and what it does not are
+ * kept for a while, apart from each other, so that no flood of refusals drives out what is allowed; what it fails to
+ * answer is not kept, and decided by a policy. Source: upstream's `plugin/pkg/authorizer/webhook`.
+ * Hot path: a decision that is kept is found without a promise, about 4 us, most of it the digest of the question.
+ */
+import { hash } from "node:crypto";
+import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
+import type { Clock } from "#std/clock.ts";
+import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
+import { VerdictCache } from "./verdict-cache.ts";
+
+/** What the webhook is asked; also what match conditions look at. In the form of version v1. */
+export interface ReviewSpec {
+  readonly resourceAttributes?: Readonly<Record<string, unknown>>;
+  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
+  readonly user?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly uid?: string;
+}
+
+export type FailurePolicy = "NoOpinion" | "Deny";
+
+/** Whether the webhook is asked at all. Throws when it cannot be said. */
+export type MatchCondition = (spec: ReviewSpec) => boolean;
+
+/** How a question ended, in upstream's words. */
+export type WebhookResult = "success" | "error" | "timeout" | "canceled";
+
+export interface WebhookOptions {
+  readonly name: string;
+  readonly url: string;
+  /** Credentials for the webhook. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly outgoing: Outgoing;
+  /** Group of access reviews in the domain. */
+  readonly group: string;
+  readonly version: "v1" | "v1beta1";
+  /** How long answers are kept; 0 keeps none. */
+  readonly authorizedTtlMs: number;
+  readonly unauthorizedTtlMs: number;
+  /** For the whole question, however often it is repeated. */
+  readonly timeoutMs: number;
+  readonly failurePolicy: FailurePolicy;
+  readonly conditions: readonly MatchCondition[];
+  /** Tells the webhook about selectors. */
+  readonly selectors: boolean;
+  readonly clock: Clock;
+  readonly observe: WebhookObserver;
+}
+
+export interface WebhookObserver {
+  /** It was asked, answer or not. */
+  asked(result: WebhookResult, seconds: number): void;
+  /** Without an answer, others may decide. */
+  failedOpen(result: WebhookResult): void;
+  /** A condition was false. */
+  excluded(): void;
+  /** Whether it is asked could not be said. */
+  conditionFailed(): void;
+  failed(error: unknown): void;
+}
+
+/** Decisions kept, of each kind. */
+const keptMax = 8192;
+const answerBytesMax = 1024 * 1024;
+/** Characters of the webhook's reason. */
+const reasonMax = 1024;
+/** Different questions that wait for the webhook; more count as not answered. */
+const waitingMax = 2000;
+const attemptsMax = 5;
+const firstPauseMs = 500;
+/** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
+const passingCodes: readonly number[] = [429, 500, 504];
+
+export interface Webhook extends Authorizer {
+  /** Gives up what is under way. */
+  close(): void;
+}
+
+export function webhook(options: WebhookOptions): Webhook {
+  const { clock, failurePolicy, observe, conditions } = options;
+  const allowed = new VerdictCache(keptMax);
+  const others = new VerdictCache(keptMax);
+  const waiting = new Map<string, Promise<Verdict>>();
+  const gone = new AbortController();
+
+  const withoutAnswer = (why: string): Verdict => {
+    const reason = `authorizer ${options.name} could not decide`;
+    return failurePolicy === "Deny"
+      ? { decision: "deny", reason, error: `${options.name}: ${why}` }
+      : { ...noOpinion, error: `${options.name}: ${why}` };
+  };
+
+  async function ask(key: string, spec: ReviewSpec): Promise<Verdict> {
+    const startMs = clock.monotonic();
+    const took = (): number => (clock.monotonic() - startMs) / 1000;
+    try {
+      const verdict = verdictOf(await review(options, spec, gone.signal));
+      observe.asked("success", took());
+      const isAllowed = verdict.decision === "allow";
+      const ttlMs = isAllowed ? options.authorizedTtlMs : options.unauthorizedTtlMs;
+      if (ttlMs > 0) (isAllowed ? allowed : others).set(key, verdict, clock.monotonic() + ttlMs);
+      return verdict;
+    } catch (error) {
+      const result = resultOf(error);
+      observe.asked(result, took());
+      if (failurePolicy === "NoOpinion") observe.failedOpen(result);
+      if (!gone.signal.aborted) observe.failed(error);
+      return withoutAnswer(error instanceof Error ? error.message : "no answer");
+    }
+  }
+
+  return {
+    authorize(attributes) {
+      const spec = specOf(attributes, options.selectors);
+      const match = conditions.length === 0 ? "all" : matching(conditions, spec);
+      if (match === "not") {
+        observe.excluded();
+        return noOpinion;
+      }
+      if (match === "unknown") {
+        observe.conditionFailed();
+        return withoutAnswer("a match condition could not be evaluated");
+      }
+      const key = hash("sha256", JSON.stringify(spec), "latin1");
+      const nowMs = clock.monotonic();
+      const kept = allowed.get(key, nowMs) ?? others.get(key, nowMs) ?? waiting.get(key);
+      if (kept !== undefined) return kept;
+      if (waiting.size >= waitingMax) return withoutAnswer("too many questions wait for it");
+      const asked = ask(key, spec).finally(() => waiting.delete(key));
+      waiting.set(key, asked);
+      return asked;
+    },
+    rulesFor: () => ({
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: true,
+      errors: ["webhook authorizer does not support user rule resolution"],
+    }),
+    explain: () => `Webhook ${options.name}: decides by itself`,
+    close: () => gone.abort(),
+  };
+}
+
+/** One that is false decides, whatever becomes of the others. */
+function matching(conditions: readonly MatchCondition[], spec: ReviewSpec): "all" | "not" | "unknown" {
+  let result: "all" | "unknown" = "all";
+  for (const condition of conditions) {
+    try {
+      if (!condition(spec)) return "not";
+    } catch {
+      result = "unknown";
+    }
+  }
+  return result;
+}
+
+/** Empty texts and lists are left out, as on the wire. */
+export function specOf(attributes: Attributes, selectors: boolean): ReviewSpec {
+  const { user, verb, path } = attributes;
+  const { name, groups, uid = "", extra = {} } = user;
+  return {
+    ...(attributes.isResourceRequest
+      ? { resourceAttributes: resourceOf(attributes, selectors) }
+      : { nonResourceAttributes: filled({ path, verb }) }),
+    ...filled({ user: name }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+    ...filled({ uid }),
+  };
+}
+
+function resourceOf(attributes: Attributes, selectors: boolean): Readonly<Record<string, unknown>> {
+  const { namespace, verb, group, version, resource, subresource, name } = attributes;
+  const fields = selectors ? (attributes.fieldSelector ?? []).map(fieldRequirement) : [];
+  const labels = selectors ? (attributes.labelSelector ?? []).flatMap(labelRequirement) : [];
+  return {
+    ...filled({ namespace, verb, group, version, resource, subresource, name }),
+    ...(fields.length === 0 ? {} : { fieldSelector: { requirements: fields } }),
+    ...(labels.length === 0 ? {} : { labelSelector: { requirements: labels } }),
+  };
+}
+
+const filled = (texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ""));
+
+const fieldRequirement = ({ field, operator, value }: FieldRequirement): object => ({
+  key: field,
+  operator: operator === "=" ? "In" : "NotIn",
+  values: [value],
+});
+
+const labelOperators: Readonly<Partial<Record<LabelRequirement["operator"], string>>> = {
+  "=": "In",
+  "==": "In",
+  in: "In",
+  "!=": "NotIn",
+  notin: "NotIn",
+  exists: "Exists",
+  "!": "DoesNotExist",
+};
+
+/** What a review has no word for is left out: the webhook then sees a wider request than there is. */
+function labelRequirement({ key, operator, values }: LabelRequirement): object[] {
+  const word = labelOperators[operator];
+  return word === undefined ? [] : [{ key, operator: word, ...(values.length === 0 ? {} : { values }) }];
+}
+
+/** The review's `status`. Throws when there is none. */
+async function review(
+  options: WebhookOptions,
+  spec: ReviewSpec,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { url, headers, outgoing, clock, timeoutMs, group, version } = options;
+  const deadlineMs = clock.monotonic() + timeoutMs;
+  const { groups, ...rest } = spec;
+  const sent = version === "v1" || groups === undefined ? spec : { ...rest, group: groups };
+  const body = Buffer.from(
+    JSON.stringify({
+      kind: "SubjectAccessReview",
+      apiVersion: `${group}/${version}`,
+      metadata: { creationTimestamp: null },
+      spec: sent,
+      status: { allowed: false },
+    }),
+  );
+  for (let attempt = 1; ; attempt++) {
+    const answer = await outgoing
+      .callOut({
+        url,
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json", accept: "application/json" },
+        body,
+        timeoutMs: deadlineMs - clock.monotonic(),
+        maxBytes: answerBytesMax,
+        signal,
+      })
+      .catch((error: unknown) => {
+        if (isPassing(error)) return error as Error; // it has a code
+        throw error;
+      });
+    if (!(answer instanceof Error) && answer.code >= 200 && answer.code <= 206) return statusOf(answer.body);
+    const problem = answer instanceof Error ? answer : new Error(`the webhook answered ${answer.code}`);
+    if (!(answer instanceof Error) && !passingCodes.includes(answer.code)) throw problem;
+    const pauseMs = firstPauseMs * 1.5 ** (attempt - 1);
+    if (attempt === attemptsMax || signal.aborted || clock.monotonic() + pauseMs >= deadlineMs) throw problem;
+    await new Promise<void>((wake) => void clock.after(pauseMs, wake));
+  }
+}
+
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+
+function statusOf(body: Buffer): Readonly<Record<string, unknown>> {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body.toString());
+  } catch {
+    // The text of the parser would show parts of the answer.
+  }
+  const { kind, status } = (isObject(answer) ? answer : {}) as { readonly kind?: unknown; readonly status?: unknown };
+  if (kind !== "SubjectAccessReview" || !isObject(status)) {
+    throw new Error("the webhook's answer is no SubjectAccessReview");
+  }
+  return status;
+}
+
+function verdictOf({ allowed, denied, reason }: Readonly<Record<string, unknown>>): Verdict {
+  const flags = [allowed ?? false, denied ?? false];
+  if (flags.some((flag) => typeof flag !== "boolean") || typeof (reason ?? "") !== "string") {
+    throw new Error("the webhook's answer is no SubjectAccessReview");
+  }
+  const text = ((reason ?? "") as string).slice(0, reasonMax); // checked above
+  if (allowed === true && denied === true) {
+    return {
+      decision: "deny",
+      reason: text,
+      error: "webhook subject access review returned both allow and deny response",
+    };
+  }
+  return { decision: denied === true ? "deny" : allowed === true ? "allow" : "noOpinion", reason: text };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function resultOf(error: unknown): WebhookResult {
+  if (!(error instanceof OutgoingError)) return "error";
+  if (error.code === "TIMEOUT") return "timeout";
+  return error.code === "ABORTED" ? "canceled" : "error";
+}
