@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import type { Answer, SendOptions } from "../client.ts";
 import { patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
-import { type Api, suite } from "../harness.ts";
+import { test } from "node:test";
+import { type Api, domains, suite } from "../harness.ts";
+import { spawnServer } from "../process.ts";
 import { claim, configMap, type ObjectBody, secret } from "../objects.ts";
 import { absent } from "../view.ts";
 
@@ -444,3 +446,69 @@ inBothDomains("managers of different versions of a kind meet in its fields [MF-0
   (await put("v2", "m1", {})).expect(200, { "spec.metrics": cpu(50), "spec.minReplicas": 2 });
   (await put("v2", "m2", {})).expect(200, { "spec.metrics": cpu(80), "spec.minReplicas": 1 });
 });
+
+const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
+
+for (const domain of domains) {
+  test(`${domain}: others are answered while lists of 100,000 items are applied [SSA-12]`, { skip }, async (t) => {
+    const { api, stop } = await spawnServer({ domain });
+    t.after(() => stop());
+    const group = "items.example.com";
+    const item = {
+      type: "object",
+      required: ["name"],
+      properties: { name: { type: "string" }, value: { type: "integer" } },
+    };
+    const items = {
+      type: "array",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: item,
+    };
+    const schema = { type: "object", properties: { spec: { type: "object", properties: { items } } } };
+    (await api.post(crds, definition(group, { schema }))).expect(201);
+    const count = 100_000;
+    const path = `/apis/${group}/v1/widgets/a`;
+    const body = (from: number, step: number, value: number): object =>
+      custom(group, "a", {
+        spec: {
+          items: Array.from({ length: (count - from) / step }, (_, at) => ({ name: `n${from + at * step}`, value })),
+        },
+      });
+    let longest = 0;
+    /** The answer of `work`, during which others ask all the time. */
+    const meanwhile = async (work: Promise<Answer>): Promise<Answer> => {
+      let isDone = false;
+      const done = work.finally(() => (isDone = true));
+      for (let asked = 0; asked === 0 || !isDone; asked++) {
+        const began = performance.now();
+        (await api.get("/api/v1/namespaces/default")).expect(200);
+        longest = Math.max(longest, performance.now() - began);
+      }
+      return done;
+    };
+    (await meanwhile(apply(api, path, "m1", body(0, 1, 1)))).expect(201, { "spec.items.length": count });
+    const refused = (await meanwhile(apply(api, path, "m2", body(0, 2, 2)))).refused(409, "Conflict");
+    assert.match(
+      refused.string("message"),
+      /^Apply failed with 50000 conflicts: conflicts with "m1":\n- \.spec\.items\[name="n0"\]\.value\n/,
+    );
+    assert.equal((refused.at("details.causes") as unknown[]).length, count / 2);
+    const forced = (await meanwhile(apply(api, path, "m2", body(0, 2, 2), "force=true"))).expect(200);
+    const itemsOf = (answer: Answer) => answer.at("spec.items") as { readonly name: string; readonly value: number }[];
+    assert.deepEqual(itemsOf(forced).slice(0, 2), [
+      { name: "n0", value: 2 },
+      { name: "n1", value: 1 },
+    ]);
+    // What m1 leaves out goes, unless it is m2's.
+    const half = (await meanwhile(apply(api, path, "m1", body(50_000, 1, 1), "force=true"))).expect(200);
+    const names = itemsOf(half).map(({ name }) => name);
+    assert.equal(names.length, 75_000);
+    assert.deepEqual([...names.slice(0, 2), ...names.slice(-2)], ["n0", "n2", "n99998", "n99999"]);
+    assert.ok(!names.includes("n1"));
+    const none = (await meanwhile(apply(api, path, "m1", custom(group, "a")))).expect(200);
+    // All of m2's are left.
+    assert.equal(itemsOf(none).length, 50_000);
+    assert.ok(longest < 1000, `a GET waited ${Math.round(longest)} ms`);
+  });
+}
