@@ -3,7 +3,15 @@
  * they stand for is gone. Bootstrap tokens and tokens kept in Secrets as well.
  */
 import assert from "node:assert/strict";
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, verify } from "node:crypto";
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
 import { writeFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
@@ -450,6 +458,63 @@ withOwnServer(
       jwks_uri: `https://api.example.com:${new URL(api.server.url).port}/openid/v1/jwks`,
       id_token_signing_alg_values_supported: ["ES384", "RS256"],
     });
+  },
+);
+
+withOwnServer(
+  "forged tokens are nobody's: no algorithm, a public key as secret, another time, issuer, audience or account",
+  { ...gated, serviceAccountSigningKeyFile: files.rsaPrivate },
+  async (api) => {
+    const it = await robot(api);
+    const token = await it.token();
+    const claims = claimsOf(token);
+    const keys = (await api.get("/openid/v1/jwks")).expect(200);
+    const kid = keys.string("keys.0.kid");
+    const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
+    const body = encode(claims);
+    const jwk = JSON.stringify(keys.at("keys.0"));
+    const pem = files.rsa.publicKey.export({ type: "spki", format: "pem" }).toString();
+    const der = files.rsa.publicKey.export({ type: "spki", format: "der" });
+    const shared = encode({ alg: "HS256", kid });
+    for (const secretKey of [pem, pem.trim(), der, jwk, kid, ""]) {
+      const signature = createHmac("sha256", secretKey).update(`${shared}.${body}`).digest("base64url");
+      (await ask(api, `${shared}.${body}.${signature}`)).refused(401, "Unauthorized", "Unauthorized");
+    }
+    const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    for (const header of [
+      { alg: "none" },
+      { alg: "none", kid },
+      { alg: "nOnE", kid },
+      { alg: "RS256", kid, jwk: own.publicKey.export({ format: "jwk" }) },
+      { alg: "RS256", kid, jku: "https://127.0.0.1:1/", x5u: "https://127.0.0.1:1/" },
+      { alg: "RS256", kid, crit: ["exp"] },
+      { alg: "ES256", kid },
+    ]) {
+      const signed = `${encode(header)}.${body}`;
+      const signature = sign("sha256", Buffer.from(signed), own.privateKey).toString("base64url");
+      for (const forged of [`${signed}.${signature}`, `${signed}.`, `${signed}.AA`, signed]) {
+        (await ask(api, forged)).refused(401, "Unauthorized", "Unauthorized");
+      }
+    }
+    // Those are signed with the right key.
+    const now = Math.floor(Date.now() / 1000);
+    const named = claims[api.name("kubernetes.io")] as object;
+    for (const change of [
+      { exp: now - 120 },
+      { nbf: now + 120 },
+      { iat: now + 120 },
+      { iss: "https://evil.example.com" },
+      { iss: `${defaultIssuer}/` },
+      { aud: ["https://evil.example.com"] },
+      { aud: `${defaultIssuer}/` },
+      { [api.name("kubernetes.io")]: { ...named, namespace: "default" } },
+      { [api.name("kubernetes.io")]: { ...named, serviceaccount: { name: "robot", uid: "" } } },
+      { [api.name("kubernetes.io")]: { ...named, pod: { name: "../p", uid: "" } } },
+    ]) {
+      const changed = await signJwt({ ...claims, ...change }, files.rsa.privateKey, kid);
+      (await ask(api, changed)).refused(401, "Unauthorized", "Unauthorized");
+    }
+    (await ask(api, await signJwt(claims, files.rsa.privateKey, kid))).expect(201);
   },
 );
 
