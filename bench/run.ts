@@ -3,6 +3,7 @@
  * help below.
  */
 import { parseArgs } from "node:util";
+import { accessSuite } from "./access.bench.ts";
 import { applySuite } from "./apply.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
@@ -14,7 +15,7 @@ import { defaultWarmupSeconds, type Suite } from "./suite.ts";
 import { openPeer } from "./target.ts";
 import { UsageError } from "./usage-error.ts";
 
-const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, structuralSuite];
+const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, accessSuite, structuralSuite];
 
 const help = (): string => `Measures the server and parts of it.
 
