@@ -52,6 +52,8 @@ export const promised: readonly string[] = [
   "proto-tables",
   "proto-storage",
   "proto-authn",
+  "proto-rbac",
+  "proto-reviews",
 ];
 
 /** Scenarios with these words in them need what later steps bring. */
