@@ -37,7 +37,10 @@ export interface ApiRequest {
   forgetHeaders(matches: (name: string) => boolean): void;
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
-  /** Subject of a verified client certificate: common name and organizations. */
+  /**
+   * Subject of a client certificate that is valid and belongs to an authority of the listener, whichever that is: who
+   * relies on it asks for the authority.
+   */
   readonly clientCertificate: ClientCertificate | undefined;
   /** Why a certificate that the client showed was not verified; empty when it was, or when there is none. */
   readonly clientCertificateProblem: string;

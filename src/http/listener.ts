@@ -164,8 +164,9 @@ class Connection implements Peer {
     const shown = this.socket.getPeerCertificate();
     // A resumed session without a certificate counts as authorized for node; without bytes there is no certificate.
     if (shown?.raw === undefined) return;
-    if (!this.socket.authorized) {
-      this.#problem = String(this.socket.authorizationError ?? "not verified");
+    const problem = this.socket.authorized ? "" : String(this.socket.authorizationError ?? "not verified");
+    if (problem !== "" && problem !== belowAnchor) {
+      this.#problem = problem;
       return;
     }
     const subject = shown.subject as unknown as Readonly<Record<string, string | readonly string[]>> | undefined;
@@ -177,6 +178,12 @@ class Connection implements Peer {
     };
   }
 }
+
+/**
+ * The one thing wrong is that the trusted authority is not the last of its chain: it was signed by another that is not
+ * in the bundle. Upstream takes every certificate of a bundle as an end; authenticators follow the chain to it.
+ */
+const belowAnchor = "UNABLE_TO_GET_ISSUER_CERT";
 
 /** Node gives one value as a text and several as a list. */
 function texts(value: string | readonly string[] | undefined): readonly string[] {

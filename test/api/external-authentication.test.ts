@@ -652,6 +652,30 @@ for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
   });
 }
 
+const middle = await clients.subordinate("middle");
+
+withOwnServer(
+  "an authority that another one signed may stand alone in the file [ACERT-01]",
+  { ...gated, clientCaFile: file("middle.crt", middle.certificate) },
+  async (api) => {
+    await isKnownAs(api.post(whoAmI, subject, await showing(api, middle, { commonName: "mia" })), "mia");
+    const chained = await showing(api, middle, { commonName: "mia" }, middle.certificate);
+    await isKnownAs(api.post(whoAmI, subject, chained), "mia");
+    for (const options of [
+      { commonName: "mia", usage: "server" },
+      { commonName: "mia", notAfter: new Date(Date.now() - minuteMs) },
+      { commonName: "mia", notBefore: new Date(Date.now() + minuteMs) },
+    ] as const) {
+      await isRefused(api.post(whoAmI, subject, await showing(api, middle, options)));
+    }
+    await isRefused(api.post(whoAmI, subject, await showing(api, clients, { commonName: "carla" })));
+    const twin = await (await fakeAuthority("clients")).subordinate("middle");
+    await isRefused(api.post(whoAmI, subject, await showing(api, twin, { commonName: "mia" })));
+    const below = await (await fakeAuthority("else")).subordinate("below");
+    await isRefused(api.post(whoAmI, subject, await showing(api, below, { commonName: "mia" }, below.certificate)));
+  },
+);
+
 withOwnServer(
   "who may do everything must be known: without RBAC nobody is anonymous [AANON-04]",
   { ...gated, authorizationMode: ["AlwaysAllow"] },
