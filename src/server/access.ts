@@ -2,6 +2,7 @@
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { NodeGraph } from "#authz/node-graph.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -26,10 +27,20 @@ export interface AccessConfig extends AssembleConfig {
   readonly client: () => RestClient;
   /** Roles and bindings, always up to date with acknowledged writes. */
   readonly rbacIndex: RbacIndex;
+  /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
+  readonly nodeGraph: NodeGraph;
 }
 
 export function openAccess(config: AccessConfig): Access {
   const { authenticator, tokens, close } = serverAuthenticators(config);
-  const authorizer = serverAuthorizer(config);
-  return { authenticator, authorizer, tokens, close };
+  const chain = serverAuthorizer(config);
+  return {
+    authenticator,
+    authorizer: chain.authorizer,
+    tokens,
+    close() {
+      close();
+      chain.close();
+    },
+  };
 }

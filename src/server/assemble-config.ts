@@ -9,6 +9,7 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
+import type { AuthorizationPlan } from "./authorization-plan.ts";
 import type { ClientTrust } from "./client-trust.ts";
 import type { ExternalPlan } from "./external-plan.ts";
 import type { Endpoints } from "./endpoints.ts";
@@ -32,6 +33,7 @@ export interface AssembleConfig {
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
   readonly external: ExternalPlan;
+  readonly authorization: AuthorizationPlan;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly issuer: ServiceAccountIssuer;

@@ -45,6 +45,7 @@ import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
+import { NodeFollower } from "./node-follower.ts";
 import { startBootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacFollower } from "./rbac.ts";
 
@@ -60,8 +61,10 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     domain,
   );
   const rbac = new RbacFollower({ domain, backend, log });
+  const nodesAct = config.authorization.authorizers.some(({ type }) => type === "Node");
+  const nodes = new NodeFollower({ domain, backend, log, needed: nodesAct });
   const builtIn = new ResourceTable(
-    config.plan.table.definitions.map((definition) => rbac.waiting(withPosts(withStatuses(definition)))),
+    config.plan.table.definitions.map((definition) => nodes.waiting(rbac.waiting(withPosts(withStatuses(definition))))),
     1,
   );
   for (const warning of gates.warnings) log.warn({}, warning);
@@ -89,6 +92,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     lookups,
     client: () => client,
     rbacIndex: rbac.index,
+    nodeGraph: nodes.graph,
   });
   const { authenticator, authorizer } = access;
   const admission = serverAdmission({
@@ -181,7 +185,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const client = new RestClient(transport);
   await custom?.start();
-  await rbac.start(builtIn, stores);
+  await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores)]);
   await ensureSystemNamespaces(client, domain);
   const stopPolicy = await startBootstrapPolicy({
     client,
@@ -215,6 +219,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       custom?.close();
       await stopControllers();
       rbac.close();
+      nodes.close();
     },
   };
 }

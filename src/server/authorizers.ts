@@ -1,18 +1,39 @@
-/** Who may do what: the authorizers that `--authorization-mode` names, in its order, after `system:masters`. */
-import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
-import { type Authorizer, union } from "#authz/authorizer.ts";
+/** Who may do what: `system:masters` everything, then as flags or the configuration file say. */
+import { union } from "#authz/authorizer.ts";
+import { node } from "#authz/node.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
+import { type CompiledRule, compileRule } from "#authz/rules.ts";
+import { bootstrapPolicy, type PolicyRule } from "#api/bootstrap-policy.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import type { AccessConfig } from "./access.ts";
-import type { AuthorizationMode } from "./authorization-flags.ts";
+import { type AuthorizerChain, openAuthorizers } from "./external-authorizers.ts";
 
-export function serverAuthorizer({ options, rbacIndex }: AccessConfig): Required<Authorizer> {
-  const modes: Readonly<Partial<Record<AuthorizationMode, () => Authorizer>>> = {
-    AlwaysAllow: () => alwaysAllow,
-    AlwaysDeny: () => alwaysDeny,
-    RBAC: () => rbac(rbacIndex),
-  };
-  const chosen = options.authorizationMode.flatMap((mode) => modes[mode as AuthorizationMode]?.() ?? []); // checked by the flag
-  return union([privilegedGroups([groupMasters]), ...chosen]);
+export function serverAuthorizer(config: AccessConfig): AuthorizerChain {
+  const { authorization, domain, clock, log, metrics, rbacIndex, nodeGraph, plan } = config;
+  const selectors = plan.gates.isOn("AuthorizeWithSelectors");
+  const chain = openAuthorizers({
+    plan: authorization,
+    domain,
+    clock,
+    log,
+    metrics,
+    selectors,
+    rbac: rbac(rbacIndex),
+    node: node({
+      domain,
+      graph: nodeGraph,
+      rules: authorization.authorizers.some(({ type }) => type === "Node") ? nodeRules(config) : [],
+      selectors: selectors && plan.gates.isOn("AuthorizeNodeWithSelectors"),
+    }),
+  });
+  return { authorizer: union([privilegedGroups([groupMasters]), chain.authorizer]), close: () => chain.close() };
+}
+
+/** Of the role that nodes had before there was an authorizer of their own. */
+function nodeRules({ domain, plan }: AccessConfig): readonly CompiledRule[] {
+  const policy = bootstrapPolicy(domain, plan.gates.isOn);
+  const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
+  const { rules = [] } = (role ?? {}) as { readonly rules?: readonly PolicyRule[] }; // the kind says so
+  return rules.map(compileRule);
 }

@@ -21,6 +21,7 @@ import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
+import { type AuthorizationPlan, planAuthorization } from "./authorization-plan.ts";
 import { ClientTrust } from "./client-trust.ts";
 import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
@@ -100,6 +101,7 @@ interface Inputs {
   readonly plan: ServingPlan;
   readonly issuer: ServiceAccountIssuer;
   readonly external: ExternalPlan;
+  readonly authorization: AuthorizationPlan;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
@@ -112,7 +114,8 @@ function readInputs(sources: CredentialSources): Inputs {
   const current = readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = planExternal(options, apiDomain(options.apiDomain), issuer.issuers);
-  return { current, plan, issuer, external, isMarked };
+  const authorization = planAuthorization(options, apiDomain(options.apiDomain));
+  return { current, plan, issuer, external, authorization, isMarked };
 }
 
 interface Start {
@@ -205,6 +208,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
     clientTrust,
     external: inputs.external,
+    authorization: inputs.authorization,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,
     url,

@@ -1,0 +1,242 @@
+/**
+ * The authorizers of a plan, put together and counted; with a configuration file, put together anew when it changes. A
+ * file that cannot be used leaves those there are. Source: upstream's `kubeapiserver/authorizer/reload.go`.
+ */
+import { abac } from "#authz/abac.ts";
+import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
+import { type Attributes, type Authorizer, union, type Verdict } from "#authz/authorizer.ts";
+import { webhook, type WebhookObserver } from "#authz/webhook.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Soon } from "#std/soon.ts";
+import { readAuthorizationConfig } from "./authorization-config.ts";
+import type { AuthorizationPlan, PlannedAuthorizer } from "./authorization-plan.ts";
+import { ConfigError } from "./config-document.ts";
+import { type CountReload, reloadMetrics } from "./reload-metrics.ts";
+import { watchFile } from "./watched-file.ts";
+import { openWebhook } from "./webhook-connection.ts";
+
+export interface ChainOptions {
+  readonly plan: AuthorizationPlan;
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Webhooks are told what lists are limited to: `AuthorizeWithSelectors`. */
+  readonly selectors: boolean;
+  /** Those that know the server's own objects. */
+  readonly rbac: Authorizer;
+  readonly node: Authorizer;
+}
+
+export interface AuthorizerChain {
+  readonly authorizer: Required<Authorizer>;
+  close(): void;
+}
+
+export function openAuthorizers(options: ChainOptions): AuthorizerChain {
+  const { plan, clock, log, metrics } = options;
+  const counts = authorizationMetrics(metrics);
+  let current = openChain(options, plan.authorizers, counts);
+  const count: CountReload = plan.file === undefined ? () => undefined : reloadMetrics(metrics, "authorization", clock);
+  const stop =
+    plan.file === undefined
+      ? () => undefined
+      : watchFile({
+          file: plan.file.name,
+          text: plan.file.text,
+          clock,
+          changed(text) {
+            const authorizers = readAuthorizationConfig(text, plan.rules);
+            checkSameOwn(plan.authorizers, authorizers);
+            const before = current;
+            current = openChain(options, authorizers, counts);
+            before.close();
+            count("success");
+            log.info({ file: plan.file?.name }, "the authorization configuration was read again");
+          },
+          failed(error) {
+            count("failure");
+            const reason = error instanceof Error ? error.message : String(error);
+            log.error({ file: plan.file?.name, error: reason }, "the authorization configuration stays as it was");
+          },
+        });
+  return {
+    authorizer: {
+      authorize: (attributes) => current.authorizer.authorize(attributes),
+      rulesFor: (user, namespace) => current.authorizer.rulesFor(user, namespace),
+      explain: (attributes) => current.authorizer.explain(attributes),
+    },
+    close() {
+      stop();
+      current.close();
+    },
+  };
+}
+
+/** Webhooks come and go; what the server itself decides by stays as it started. */
+function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly PlannedAuthorizer[]): void {
+  const own = (list: readonly PlannedAuthorizer[]): string =>
+    list
+      .flatMap(({ type }) => (type === "Webhook" ? [] : type))
+      .toSorted()
+      .join(", ");
+  if (own(before) === own(after)) return;
+  throw new ConfigError(
+    `authorizers: other than webhooks there must be those of the start: ${own(before) || "none"}, not ${own(after) || "none"}`,
+  );
+}
+
+function openChain(
+  options: ChainOptions,
+  planned: readonly PlannedAuthorizer[],
+  counts: AuthorizationMetrics,
+): AuthorizerChain {
+  const opened = planned.map((one) => openAuthorizer(options, one, counts));
+  const counted = opened.map(({ authorizer }, at) => counting(authorizer, counts.decisions(planned[at]!)));
+  return {
+    authorizer: union(counted),
+    close() {
+      for (const { close } of opened) close();
+    },
+  };
+}
+
+interface Opened {
+  readonly authorizer: Authorizer;
+  close(): void;
+}
+
+function openAuthorizer(options: ChainOptions, planned: PlannedAuthorizer, counts: AuthorizationMetrics): Opened {
+  const simple = (authorizer: Authorizer): Opened => ({ authorizer, close: () => undefined });
+  switch (planned.type) {
+    case "AlwaysAllow":
+      return simple(alwaysAllow);
+    case "AlwaysDeny":
+      return simple(alwaysDeny);
+    case "ABAC":
+      return simple(abac(planned.policies));
+    case "RBAC":
+      return simple(options.rbac);
+    case "Node":
+      return simple(options.node);
+    case "Webhook":
+      break;
+  }
+  const { connection, ...settings } = planned.webhook;
+  const outgoing = openWebhook(connection, options.clock);
+  const authorizer = webhook({
+    ...settings,
+    name: planned.name,
+    url: connection.url,
+    headers: connection.headers,
+    outgoing,
+    group: options.domain.rename("authorization.k8s.io"),
+    selectors: options.selectors,
+    clock: options.clock,
+    observe: counts.webhook(planned.name, seldom(options, planned.name)),
+  });
+  return {
+    authorizer,
+    close() {
+      authorizer.close();
+      outgoing.close();
+    },
+  };
+}
+
+const sayAgainMs = 10_000;
+
+/** What fails for every request is said now and then. */
+function seldom({ clock, log }: ChainOptions, name: string): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (clock.monotonic() - saidMs < sayAgainMs) return;
+    saidMs = clock.monotonic();
+    log.error({ name, error }, "an authorization webhook gave no answer");
+  };
+}
+
+interface Decisions {
+  allowed(): void;
+  denied(): void;
+}
+
+function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
+  const counted = (verdict: Verdict): Verdict => {
+    if (verdict.decision === "allow") decisions.allowed();
+    else if (verdict.decision === "deny") decisions.denied();
+    return verdict;
+  };
+  return {
+    ...authorizer,
+    authorize(attributes: Attributes): Soon<Verdict> {
+      const verdict = authorizer.authorize(attributes);
+      return verdict instanceof Promise ? verdict.then(counted) : counted(verdict);
+    },
+  };
+}
+
+interface AuthorizationMetrics {
+  decisions(of: { readonly type: string; readonly name: string }): Decisions;
+  webhook(name: string, failed: (error: unknown) => void): WebhookObserver;
+}
+
+/** Upstream's names. */
+function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
+  const decisions = metrics.counter({
+    name: "apiserver_authorization_decisions_total",
+    help: "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
+    labels: ["type", "name", "decision"],
+  });
+  const labels = ["name", "result"];
+  const evaluations = metrics.counter({
+    name: "apiserver_authorization_webhook_evaluations_total",
+    help: "Round-trips to authorization webhooks.",
+    labels,
+  });
+  const failOpen = metrics.counter({
+    name: "apiserver_authorization_webhook_evaluations_fail_open_total",
+    help: "NoOpinion results due to webhook timeout or error.",
+    labels,
+  });
+  const durations = metrics.histogram({
+    name: "apiserver_authorization_webhook_duration_seconds",
+    help: "Request latency in seconds.",
+    labels,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+  const conditionLabels = ["type", "name"];
+  const excluded = metrics.counter({
+    name: "apiserver_authorization_match_condition_exclusions_total",
+    help: "Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.",
+    labels: conditionLabels,
+  });
+  const conditionErrors = metrics.counter({
+    name: "apiserver_authorization_match_condition_evaluation_errors_total",
+    help: "Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
+    labels: conditionLabels,
+  });
+  return {
+    decisions({ type, name }) {
+      // Children are made when they first count: a series of zeros says nothing.
+      let allowed: ReturnType<typeof decisions.with> | undefined;
+      return {
+        allowed: () => (allowed ??= decisions.with(type, name, "allowed")).add(),
+        denied: () => decisions.with(type, name, "denied").add(),
+      };
+    },
+    webhook: (name, failed) => ({
+      asked(result, seconds) {
+        evaluations.with(name, result).add();
+        durations.with(name, result).observe(seconds);
+      },
+      failedOpen: (result) => failOpen.with(name, result).add(),
+      excluded: () => excluded.with("Webhook", name).add(),
+      conditionFailed: () => conditionErrors.with("Webhook", name).add(),
+      failed,
+    }),
+  };
+}
