@@ -122,6 +122,21 @@ test("a wrong token is refused everywhere with 401, before anything else is look
   assert.equal(routed.length, 0);
 });
 
+test("what is said about a token goes into the audit event of the request, each time anew", async () => {
+  let uses = 0;
+  const user = { name: "bob", groups: [] };
+  const { send, routed } = chain({
+    authenticator: withAuthenticatedGroup({
+      authenticate: () => ({ outcome: "user", user, annotations: { use: String(++uses) } }),
+    }),
+  });
+  for (const use of ["1", "2"]) {
+    assert.equal((await send("GET /apis")).code, 200);
+    assert.equal(routed.at(-1)?.annotations?.get("use"), use);
+    assert.deepEqual(routed.at(-1)?.user.groups, ["system:authenticated"]);
+  }
+});
+
 test("who is past authentication sees the user and no credentials, true or false ones", async () => {
   const { send, routed } = chain({
     isIdentityHeader: (name) => name === "authorization" || name.startsWith("x-remote-"),
