@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Api, type Domain, endpointOf, gated, renamer, temporaryFolder, tokenFile } from "./harness.ts";
+import { Api, type Domain, endpointOf, gated, ownObjectsOnly, renamer, temporaryFolder, tokenFile } from "./harness.ts";
 
 const program = fileURLToPath(new URL("../bin/binnacle.ts", import.meta.url));
 
@@ -48,6 +48,7 @@ export async function spawnServer(options: ProcessOptions): Promise<ServerProces
       `--token-auth-file=${tokenFile()}`,
       `--feature-gates=${gated.featureGates!.join(",")}`,
       `--runtime-config=${rename(gated.runtimeConfig!.join(","))}`,
+      `--controllers=${ownObjectsOnly.join(",")}`,
       ...flags,
     ],
     { stdio: ["ignore", "pipe", "pipe"] },

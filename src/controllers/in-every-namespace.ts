@@ -17,6 +17,8 @@ export interface NamespacedObject {
   readonly name: string;
   /** As it is made. */
   readonly object: ApiObject;
+  /** How long a namespace that was just made is left alone. */
+  readonly delayMs?: number;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
   mend?(object: ApiObject): ApiObject;
 }
@@ -44,12 +46,13 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
 
-  const seenNamespace = (object: NamespaceObject): void => {
+  const seenNamespace = (object: NamespaceObject, isNew: boolean): void => {
     const { name: namespace = "", deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") active.delete(namespace);
-    else {
+    else if (!active.has(namespace)) {
       active.add(namespace);
-      queue.add(namespace);
+      if (isNew) queue.addAfter(namespace, kept.delayMs ?? 0);
+      else queue.add(namespace);
     }
   };
   const seenObject = (object: ApiObject): void => {
@@ -93,11 +96,11 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     path: "/api/v1/namespaces",
     replaced(list) {
       active.clear();
-      list.forEach(seenNamespace);
+      for (const namespace of list) seenNamespace(namespace, false);
     },
     changed(type, object) {
       if (type === "DELETED") active.delete(object.metadata.name ?? "");
-      else seenNamespace(object);
+      else seenNamespace(object, type === "ADDED");
     },
   });
   await Promise.all([objects, namespaces]);

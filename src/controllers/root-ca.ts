@@ -9,6 +9,12 @@ import { keepInEveryNamespace } from "./in-every-namespace.ts";
 const name = "kube-root-ca.crt";
 const key = "ca.crt";
 
+/**
+ * Nothing in a namespace needs the certificates before its first pod runs, and many namespaces are gone again before
+ * that: they cost no write, and whoever looks into a new one finds only what is his.
+ */
+const delayMs = 3000;
+
 interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
@@ -33,6 +39,7 @@ export const rootCaController =
       what: "config map of root certificates",
       resource: "configmaps",
       name,
+      delayMs,
       object: {
         apiVersion: "v1",
         kind: "ConfigMap",

@@ -1,14 +1,21 @@
 /** The admission plugins of a server, in upstream's order. What they know of other objects comes from memory. */
 import { type AdmissionChain, admissionChain } from "#admission/chain.ts";
+import { certificateApproval } from "#admission/certificate-approval.ts";
+import { certificateSigning } from "#admission/certificate-signing.ts";
+import { certificateSubjectRestriction } from "#admission/certificate-subject-restriction.ts";
 import { claimResize } from "#admission/claim-resize.ts";
+import { clusterTrustBundleAttest } from "#admission/cluster-trust-bundle-attest.ts";
 import { defaultStorageClass, defaultVolumeAttributesClass } from "#admission/default-class.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
+import { serviceAccount } from "#admission/service-account.ts";
 import { storageProtection } from "#admission/storage-protection.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
 import type { Lookups } from "./lookups.ts";
 
 export interface AdmissionOptions {
@@ -16,23 +23,25 @@ export interface AdmissionOptions {
   readonly lookups: Lookups;
   readonly authorizer: Authorizer;
   readonly rbacIndex: RbacIndex;
+  readonly clock: Clock;
+  readonly random: Random;
   gate(name: string): boolean;
   /** Names from `--enable-admission-plugins` and `--disable-admission-plugins`. */
   readonly disabled: readonly string[];
 }
 
-export function serverAdmission({
-  domain,
-  lookups,
-  authorizer,
-  rbacIndex,
-  gate,
-  disabled,
-}: AdmissionOptions): AdmissionChain {
+export function serverAdmission(options: AdmissionOptions): AdmissionChain {
+  const { domain, lookups, authorizer, rbacIndex, clock, random, gate, disabled } = options;
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
+    serviceAccount({
+      domain,
+      clock,
+      random,
+      getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
+    }),
     storageProtection({ domain }),
     defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
     ...(gate("VolumeAttributesClass")
@@ -42,6 +51,10 @@ export function serverAdmission({
       getStorageClass: (name) => lookups.get(storageClasses, "", name),
       classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
     }),
+    certificateApproval({ domain, authorizer }),
+    certificateSigning({ domain, authorizer }),
+    clusterTrustBundleAttest({ domain, authorizer }),
+    certificateSubjectRestriction({ domain }),
   ];
   return admissionChain([
     ...plugins.filter(({ name }) => !disabled.includes(name)),

@@ -11,6 +11,7 @@ import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
 import type { AuthorizationPlan } from "./authorization-plan.ts";
 import type { ClientTrust } from "./client-trust.ts";
+import type { ControllerCredentials } from "./controller-credentials.ts";
 import type { ExternalPlan } from "./external-plan.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
@@ -37,6 +38,7 @@ export interface AssembleConfig {
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly issuer: ServiceAccountIssuer;
+  readonly controllerCredentials: ControllerCredentials;
   /** Where clients on this machine reach the server. */
   readonly url: string;
   /** PEM. */

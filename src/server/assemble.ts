@@ -43,8 +43,9 @@ import { startControllers } from "./controllers.ts";
 import { debugAccess } from "./debug-access.ts";
 import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
-import { issuerDocuments } from "./service-account-issuer.ts";
+import { externalUrl, issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
+import { stoppableTransport } from "./stoppable-transport.ts";
 import { NodeFollower } from "./node-follower.ts";
 import { startBootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacFollower } from "./rbac.ts";
@@ -100,6 +101,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     lookups,
     authorizer,
     rbacIndex: rbac.index,
+    clock,
+    random,
     gate: gates.isOn,
     disabled: options.disableAdmissionPlugins,
   });
@@ -177,12 +180,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     () => storedObjects(table().definitions, stores),
   );
 
-  const transport = inProcessTransport({
-    handle,
-    token: loopbackToken,
-    userAgent: "binnacle-controllers",
-    now: () => clock.now(),
-  });
+  const transport = stoppableTransport(
+    inProcessTransport({
+      handle,
+      token: loopbackToken,
+      userAgent: "binnacle-controllers",
+      now: () => clock.now(),
+    }),
+  );
   const client = new RestClient(transport);
   await custom?.start();
   await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores)]);
@@ -201,6 +206,10 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     clock,
     domain,
     log,
+    random,
+    credentials: config.controllerCredentials,
+    signingDurationMs: options.clusterSigningDurationMs,
+    url: externalUrl(options, config.url),
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
     localVersions: {
@@ -218,6 +227,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       access.close();
       custom?.close();
       await stopControllers();
+      await transport.stop();
       rbac.close();
       nodes.close();
     },

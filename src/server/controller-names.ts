@@ -66,5 +66,8 @@ const known = new Map(
   ),
 );
 
+/** Those that `*` does not mean. */
+export const offByDefault: ReadonlySet<string> = new Set(["bootstrap-signer-controller", "token-cleaner-controller"]);
+
 /** Today's name of a controller; `undefined` when there is none of this name. */
 export const controllerName = (name: string): string | undefined => known.get(name);

@@ -2,22 +2,62 @@
 import type { RestClient } from "#client/rest-client.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
+import { bootstrapSignerController } from "#controllers/bootstrap-signer.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
 import { claimProtectionController } from "#controllers/claim-protection.ts";
 import { clusterRoleAggregationController } from "#controllers/cluster-role-aggregation.ts";
+import { csrApprovingController } from "#controllers/csr-approving.ts";
+import { csrCleanerController } from "#controllers/csr-cleaner.ts";
+import { csrSigningController } from "#controllers/csr-signing.ts";
 import { namespaceController } from "#controllers/namespace.ts";
+import { rootCaController } from "#controllers/root-ca.ts";
+import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
+import { serviceAccountsController } from "#controllers/service-accounts.ts";
+import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import { controllerName } from "./controller-names.ts";
+import type { Random } from "#std/random.ts";
+import type { ControllerCredentials } from "./controller-credentials.ts";
+import { controllerName, offByDefault } from "./controller-names.ts";
+import { publicKubeconfig } from "./kubeconfig.ts";
 
-/** `attributesClasses` is the served version of volume attributes classes; empty when they are not served. */
-const controllers = (attributesClasses: string): readonly (readonly [name: string, controller: Controller])[] => [
+type Named = readonly [name: string, controller: Controller];
+
+const controllers = ({
+  attributesClasses,
+  credentials,
+  domain,
+  random,
+  signingDurationMs,
+  url,
+}: ControllersOptions): readonly Named[] => [
+  ["bootstrap-signer-controller", bootstrapSignerController(publicKubeconfig(url, credentials.rootCertificates))],
+  ["certificatesigningrequest-approving-controller", csrApprovingController],
+  ["certificatesigningrequest-cleaner-controller", csrCleanerController],
+  [
+    "certificatesigningrequest-signing-controller",
+    csrSigningController({
+      authority: (signer) => credentials.authority(signer),
+      durationMs: signingDurationMs,
+      random,
+    }),
+  ],
   ["clusterrole-aggregation-controller", clusterRoleAggregationController],
   ["namespace-controller", namespaceController],
   ["persistentvolume-protection-controller", volumeProtectionController],
   ["persistentvolumeclaim-protection-controller", claimProtectionController],
+  ["root-ca-certificate-publisher-controller", rootCaController(credentials.rootCertificates)],
+  ["serviceaccount-controller", serviceAccountsController],
+  [
+    "serviceaccount-token-controller",
+    serviceAccountTokensController({
+      sign: (parties) => credentials.signToken(parties, domain),
+      rootCertificates: credentials.rootCertificates,
+    }),
+  ],
+  ["token-cleaner-controller", tokenCleanerController],
   ...(attributesClasses === ""
     ? []
     : ([["volumeattributesclass-controller", claimAttributesClassController(attributesClasses)]] as const)),
@@ -28,6 +68,12 @@ export interface ControllersOptions {
   readonly clock: Clock;
   readonly domain: ApiDomain;
   readonly log: Log;
+  readonly random: Random;
+  readonly credentials: ControllerCredentials;
+  /** Longest life of a certificate that is asked for. */
+  readonly signingDurationMs: number;
+  /** Where clients reach the server. */
+  readonly url: string;
   /** Values of `--controllers`: `*`, a name, or `-` and a name. Empty: all. */
   readonly selected: readonly string[];
   /** Served version of volume attributes classes; empty when they are not served. */
@@ -36,25 +82,22 @@ export interface ControllersOptions {
 }
 
 /** Starts the selected controllers. The returned function ends them. */
-export function startControllers({
-  selected,
-  log,
-  attributesClasses,
-  localVersions,
-  ...environment
-}: ControllersOptions): () => Promise<void> {
+export function startControllers(options: ControllersOptions): () => Promise<void> {
+  const { client, clock, domain, log, selected, localVersions } = options;
   const stop = new AbortController();
-  const chosen = controllers(attributesClasses).filter(([name]) => isSelected(name, selected));
+  const chosen = controllers(options).filter(([name]) => isSelected(name, selected));
   // Upstream: part of the API server itself, so nobody can deselect it.
   const running = [...chosen, ["autoregister-controller", apiServicesController(localVersions)] as const].map(
     ([name, controller]) => {
       const controllerLog = {
         warn: (fields: object, message: string) => log.warn({ controller: name, ...fields }, message),
       };
-      return controller({ ...environment, log: controllerLog, signal: stop.signal });
+      return controller({ client, clock, domain, log: controllerLog, signal: stop.signal });
     },
   );
+  const unfollow = options.credentials.follow(clock, log);
   return async () => {
+    unfollow();
     stop.abort();
     await Promise.all(running);
   };
@@ -66,5 +109,5 @@ function isSelected(name: string, selected: readonly string[]): boolean {
     if (controllerName(entry) === name) return true;
     if (entry.startsWith("-") && controllerName(entry.slice(1)) === name) return false;
   }
-  return selected.length === 0 || selected.includes("*");
+  return (selected.length === 0 || selected.includes("*")) && !offByDefault.has(name);
 }

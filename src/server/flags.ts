@@ -15,6 +15,7 @@ export const flagGroups = [
   "Authorization",
   "API enablement",
   "Admission",
+  "Controllers",
   "Logs",
   "Misc",
 ] as const;

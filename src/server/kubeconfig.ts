@@ -1,9 +1,26 @@
-/** The kubeconfig an administrator uses: one cluster, one user with a client certificate, everything embedded. */
+/** Kubeconfigs, as YAML: the administrator's, and the one that says of the cluster what anybody may know. */
 import type { KeyPair } from "./credentials.ts";
 
-/** YAML text. `url` is `https://host:port`. */
+const data = (pem: string): string => Buffer.from(pem).toString("base64");
+
+/** A cluster and nobody: for those who join. Its name is empty, as upstream's tools make it. */
+export function publicKubeconfig(url: string, ca: string): string {
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: ""
+  cluster:
+    server: ${url}
+    certificate-authority-data: ${data(ca)}
+contexts: null
+current-context: ""
+preferences: {}
+users: null
+`;
+}
+
+/** One cluster, one user with a client certificate, everything embedded. `url` is `https://host:port`. */
 export function adminKubeconfig(url: string, ca: string, admin: KeyPair): string {
-  const data = (pem: string): string => Buffer.from(pem).toString("base64");
   return `apiVersion: v1
 kind: Config
 current-context: binnacle

@@ -23,6 +23,7 @@ import {
 import { auditFlags } from "./audit-flags.ts";
 import { authenticationFlags } from "./authentication-flags.ts";
 import { authorizationFlags } from "./authorization-flags.ts";
+import { controllerFlags } from "./controller-flags.ts";
 import { controllerName } from "./controller-names.ts";
 import { externalAuthenticationFlags } from "./external-authentication-flags.ts";
 import { fairnessFlags } from "./fairness-flags.ts";
@@ -73,7 +74,7 @@ export const serverFlags = {
   controllers: list(
     own("controllers"),
     "names",
-    "Controllers to run: * for all that are on by default, name for one, -name for all but one.",
+    "Controllers to run: * for all that are on by default, name for one, -name for all but one. Off by default: bootstrap-signer-controller, token-cleaner-controller.",
     (entry) =>
       entry === "*" || controllerName(entry.replace(/^-/, "")) !== undefined
         ? undefined
@@ -179,6 +180,7 @@ export const serverFlags = {
   ...authorizationFlags,
   ...auditFlags,
   ...fairnessFlags,
+  ...controllerFlags,
 
   runtimeConfig: list(
     ["runtime-config", "API enablement"],

@@ -112,7 +112,7 @@ const publicReply = (contentType: string, text: string): Reply => ({
 });
 
 /** `--external-hostname` with the port of `url` unless it has one of its own. */
-function externalUrl({ externalHostname }: ServerOptions, url: string): string {
+export function externalUrl({ externalHostname }: ServerOptions, url: string): string {
   if (externalHostname === undefined) return url;
   return `https://${externalHostname}${/:\d+$/.test(externalHostname) ? "" : `:${new URL(url).port || "443"}`}`;
 }

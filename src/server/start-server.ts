@@ -23,6 +23,7 @@ import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
 import { type AuthorizationPlan, planAuthorization } from "./authorization-plan.ts";
 import { ClientTrust } from "./client-trust.ts";
+import { type ControllerCredentials, readControllerCredentials } from "./controller-credentials.ts";
 import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
@@ -102,6 +103,7 @@ interface Inputs {
   readonly issuer: ServiceAccountIssuer;
   readonly external: ExternalPlan;
   readonly authorization: AuthorizationPlan;
+  readonly controllerCredentials: ControllerCredentials;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
@@ -115,7 +117,9 @@ function readInputs(sources: CredentialSources): Inputs {
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = planExternal(options, apiDomain(options.apiDomain), issuer.issuers);
   const authorization = planAuthorization(options, apiDomain(options.apiDomain));
-  return { current, plan, issuer, external, authorization, isMarked };
+  const { ca } = current.credentials;
+  const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
+  return { current, plan, issuer, external, authorization, controllerCredentials, isMarked };
 }
 
 interface Start {
@@ -211,6 +215,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     authorization: inputs.authorization,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,
+    controllerCredentials: inputs.controllerCredentials,
     url,
     serviceAccount: credentials.serviceAccount,
   });

@@ -4,17 +4,6 @@ import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "ServiceAccount" };
-const accounts = kindUnderTest(kind);
-
-test("of a reference to a secret only the name counts", () => {
-  const object = {
-    metadata: { name: "a" },
-    secrets: [{ name: "s", namespace: "other", kind: "Secret" }, { name: "t" }],
-  };
-  const expected = { metadata: { name: "a" }, secrets: [{ name: "s" }, { name: "t" }] };
-  assert.deepEqual(accounts.create(object), expected);
-  assert.deepEqual(accounts.update(object, { metadata: { name: "a" } }), expected);
-});
 
 test("who newly restricts secrets to mounted ones is told that it is on its way out", () => {
   for (const [domain, prefix] of [

@@ -1,7 +1,7 @@
 /** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { editItems, listField, textField } from "../edit.ts";
+import { listField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
@@ -15,19 +15,8 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
       ageColumn,
     ],
     strategy: {
-      prepareForCreate: onlyNames,
-      prepareForUpdate: onlyNames,
       warningsOnCreate: (object) => (isMarked(object) ? [warning] : []),
       warningsOnUpdate: (object, old) => (isMarked(object) && !isMarked(old) ? [warning] : []),
     },
   };
 }
-
-/** Secrets are the namespace's: of a reference only the name counts. */
-const onlyNames = (object: ApiObject): ApiObject =>
-  editItems(object, "secrets", (reference) => {
-    const name = textField(reference, "name");
-    const isName = Object.keys(reference).length === 1 && reference["name"] === name;
-    if (isName) return reference;
-    return name === "" ? {} : { name };
-  });
