@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
@@ -289,6 +289,26 @@ for (const domain of domains) {
   });
 }
 
+test("a file that cannot be ends the start, which has written nothing [AUTHRES-52] [AANON-06]", async () => {
+  const wrong = file("wrong.yaml", configuration("k8s.io", entry("http://idp.example")));
+  const open = file("open.yaml", configuration("k8s.io", "", "anonymous: {enabled: true}\n"));
+  const unreadable = file("webhook.yaml", "kind: Config");
+  for (const [settings, message] of [
+    [{ authenticationConfig: wrong }, /wrong\.yaml: jwt\[0\]\.issuer\.url: .* URL scheme must be https$/],
+    [{ authenticationConfig: open, anonymousAuth: true }, /^--anonymous-auth cannot be set when the field anonymous/],
+    [{ authenticationTokenWebhookConfigFile: unreadable }, /webhook\.yaml: must be a Config of v1/],
+    [{ requestheaderClientCaFile: unreadable }, /webhook\.yaml: no certificate in it$/],
+    [{ oidcClientId: "api" }, /^--oidc-issuer-url and --oidc-client-id must be set together/],
+  ] as const) {
+    const dataDir = join(temporaryFolder(), "data");
+    await assert.rejects(openServer("k8s.io", { ...gated, ...settings, storage: "disk", dataDir }), {
+      name: "StartError",
+      message,
+    });
+    assert.ok(!existsSync(dataDir));
+  }
+});
+
 // The token webhook
 
 const hookAuthority = await fakeAuthority("hooks");
@@ -371,17 +391,23 @@ for (const domain of domains) {
     try {
       const answer = await isKnownAs(ask(api, "good-1"), "hooked", ["h"]);
       answer.has({ "status.userInfo.uid": "h1", "status.userInfo.extra.k": ["v"] });
-      const [review] = hook.reviews;
+      const [asked] = hook.reviews;
       assert.deepEqual(
-        [review!["apiVersion"], review!["kind"], hook.clients[0]],
+        [asked!["apiVersion"], asked!["kind"], hook.clients[0]],
         [`authentication.${domain}/v1beta1`, "TokenReview", "apiserver"],
       );
-      assert.deepEqual(review!["spec"], {
+      assert.deepEqual(asked!["spec"], {
         token: "good-1",
         audiences: ["https://kubernetes.default.svc.cluster.local"],
       });
       await isKnownAs(ask(api, "good-1"), "hooked");
       assert.equal(hook.reviews.length, 1);
+      const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: "good-1" } };
+      (await api.post("/apis/authentication.k8s.io/v1/tokenreviews", review)).expect(201, {
+        "status.authenticated": true,
+        "status.user.username": "hooked",
+        "status.user.groups": ["h", "system:authenticated"],
+      });
       clock.advance(2 * minuteMs);
       await isKnownAs(ask(api, "good-1"), "hooked");
       assert.equal(hook.reviews.length, 2);
