@@ -138,7 +138,39 @@ test("selectors are checked, with operators nobody knows yet let through [AUTHRE
   );
   const requirements = [{ key: "a", operator: "Like", values: ["x"] }];
   const spec = { resourceAttributes: { ...pods, labelSelector: { requirements } } };
-  assert.deepEqual((await ask("selfsubjectaccessreviews", { spec })).status, { allowed: false });
+  assert.deepEqual((await ask("selfsubjectaccessreviews", { spec })).status, {
+    allowed: false,
+    evaluationError: "spec.resourceAttributes.labelSelector partially ignored due to parse error",
+  });
+});
+
+test("selectors reach the authorizer, as far as they can be read [AUTHRES-12]", async () => {
+  const selectors = async (fieldSelector: unknown, labelSelector?: unknown): Promise<unknown> => {
+    const spec = {
+      resourceAttributes: {
+        ...pods,
+        ...(fieldSelector ? { fieldSelector } : {}),
+        ...(labelSelector ? { labelSelector } : {}),
+      },
+    };
+    const { about, status } = await ask("selfsubjectaccessreviews", { spec });
+    const { evaluationError } = status as { readonly evaluationError?: string };
+    return [about?.fieldSelector, about?.labelSelector, evaluationError];
+  };
+  const nodeName = { field: "spec.nodeName", operator: "=", value: "n" };
+  assert.deepEqual(await selectors({ rawSelector: "spec.nodeName=n" }), [[nodeName], undefined, undefined]);
+  const requirements = [
+    { key: "spec.nodeName", operator: "In", values: ["n"] },
+    { key: "a", operator: "In", values: ["x", "y"] },
+    { key: "b", operator: "Exists" },
+  ];
+  const ignored = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
+  assert.deepEqual(await selectors({ requirements }), [[nodeName], undefined, ignored]);
+  assert.deepEqual(await selectors({ rawSelector: "a in (b" }), [undefined, undefined, ignored]);
+  const app = { key: "app", operator: "in", values: ["a", "b"] };
+  assert.deepEqual(await selectors(undefined, { rawSelector: "app in (b,a)" }), [undefined, [app], undefined]);
+  const expressions = { requirements: [{ key: "app", operator: "In", values: ["b", "a"] }] };
+  assert.deepEqual(await selectors(undefined, expressions), [undefined, [app], undefined]);
 });
 
 test("the rules of whoever asks are listed, with what could not be found out [AUTHRES-18]", async () => {

@@ -9,6 +9,7 @@ import { badRequest, invalid } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
+import { type ReviewSelectors, reviewSelectors, type SelectorAttributes } from "./review-selectors.ts";
 
 interface ResourceAttributes {
   readonly namespace?: string;
@@ -20,17 +21,6 @@ interface ResourceAttributes {
   readonly name?: string;
   readonly fieldSelector?: SelectorAttributes;
   readonly labelSelector?: SelectorAttributes;
-}
-
-interface SelectorAttributes {
-  readonly rawSelector?: string;
-  readonly requirements?: readonly SelectorRequirement[] | null;
-}
-
-interface SelectorRequirement {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly values?: readonly string[] | null;
 }
 
 interface Spec {
@@ -107,15 +97,24 @@ export function rulesReview(authorizer: () => Required<Authorizer>): Action {
 
 /** The answer, as the reviews' status. */
 function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): Soon<Readonly<Record<string, unknown>>> {
-  return andThen(authorizer.authorize(attributesOf(user, spec)), ({ decision, reason, error = "" }) => ({
-    allowed: decision === "allow",
-    ...(decision === "deny" ? { denied: true } : {}),
-    ...(reason === "" ? {} : { reason }),
-    ...(error === "" ? {} : { evaluationError: error }),
-  }));
+  const { fieldSelector, labelSelector } = spec.resourceAttributes ?? {};
+  const { selectors, errors } = reviewSelectors(fieldSelector, labelSelector);
+  return andThen(authorizer.authorize(attributesOf(user, spec, selectors)), ({ decision, reason, error }) => {
+    const evaluationError = aggregate([...(error === undefined ? [] : [error]), ...errors]);
+    return {
+      allowed: decision === "allow",
+      ...(decision === "deny" ? { denied: true } : {}),
+      ...(reason === "" ? {} : { reason }),
+      ...(evaluationError === "" ? {} : { evaluationError }),
+    };
+  });
 }
 
-function attributesOf(user: UserInfo, { resourceAttributes, nonResourceAttributes }: Spec): Attributes {
+function attributesOf(
+  user: UserInfo,
+  { resourceAttributes, nonResourceAttributes }: Spec,
+  selectors: ReviewSelectors,
+): Attributes {
   const { verb = "", path = "" } = nonResourceAttributes ?? {};
   const about = {
     user,
@@ -131,7 +130,7 @@ function attributesOf(user: UserInfo, { resourceAttributes, nonResourceAttribute
   };
   if (resourceAttributes === undefined) return about;
   const { fieldSelector: _fields, labelSelector: _labels, version = "", ...asked } = resourceAttributes;
-  return { ...about, ...asked, version: version === "" ? "*" : version };
+  return { ...about, ...asked, ...selectors, version: version === "" ? "*" : version };
 }
 
 function subjectOf({ user = "", groups, uid = "", extra }: Spec): UserInfo {

@@ -452,3 +452,29 @@ test("observers see every request, refused ones included, and the user before im
   await send("GET /apis as eve");
   assert.deepEqual(seen, ["admin", "get 200", "bob", "list 403", "get 401"]);
 });
+
+test("the audit event hears of the decision, and of a refusal more than the client", async () => {
+  const heard: unknown[] = [];
+  const explaining: Authorizer = {
+    authorize: ({ user }) =>
+      user.name === "bob"
+        ? { decision: "allow", reason: "by a rule" }
+        : { decision: "noOpinion", reason: "for the client" },
+    explain: () => "for the log",
+  };
+  const { send } = chain({
+    domain: apiDomain("platform.io"),
+    authorizer: explaining,
+    async audit(request, next) {
+      const reply = await next(request);
+      heard.push(Object.fromEntries(request.annotations ?? []));
+      return reply;
+    },
+  });
+  await send("GET /apis as bob");
+  assert.match(failure(await send("GET /apis as admin")), /cannot get path "\/apis": for the client$/);
+  assert.deepEqual(heard, [
+    { "authorization.platform.io/decision": "allow", "authorization.platform.io/reason": "by a rule" },
+    { "authorization.platform.io/decision": "forbid", "authorization.platform.io/reason": "for the log" },
+  ]);
+});

@@ -458,3 +458,33 @@ for (const [mode, allowed, denied] of [
     },
   );
 }
+
+inBothDomains("names with the reserved prefix are taken, and mean no more than others [RBAC-23]", async (api) => {
+  const { ns } = await api.place();
+  (await api.post(`${rbac}/namespaces/${ns}/roles`, role("system:of-mine", rule("get", "configmaps")))).expect(201);
+  const bound = binding("RoleBinding", "system:b", "Role", "system:of-mine", user("system:somebody"));
+  (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, bound)).expect(201);
+  (await api.get(`/api/v1/namespaces/${ns}/configmaps/x`, acting("system:somebody"))).expect(404);
+});
+
+inBothDomains("who may make pods may have them mount any secret of the namespace [RBAC-33]", async (api) => {
+  const { ns } = await api.place();
+  (
+    await api.post(`/api/v1/namespaces/${ns}/secrets`, { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } })
+  ).expect(201);
+  await grant(api, ns, "maker", rule("create", "pods"));
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p" },
+    spec: {
+      automountServiceAccountToken: false,
+      containers: [{ name: "c", image: "example.com/i" }],
+      volumes: [{ name: "v", secret: { secretName: "s" } }],
+    },
+  };
+  (await api.get(`/api/v1/namespaces/${ns}/secrets/s`, acting("maker"))).expect(403);
+  await eventually(async () => {
+    (await api.post(`/api/v1/namespaces/${ns}/pods`, pod, acting("maker"))).expect(201);
+  });
+});

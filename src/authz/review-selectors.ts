@@ -1,0 +1,86 @@
+/**
+ * Selectors in the question of an access review. Those that cannot be read, or only in part, limit nothing in that part:
+ * the question is then a wider one than was meant, and the answer says so. Source: upstream's
+ * `registry/authorization/util`.
+ */
+import { compileLabelSelector } from "#meta/label-selector.ts";
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldRequirements,
+  parseLabelSelector,
+} from "#meta/selector.ts";
+
+export interface SelectorAttributes {
+  readonly rawSelector?: string;
+  readonly requirements?: readonly SelectorRequirement[] | null;
+}
+
+export interface SelectorRequirement {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly values?: readonly string[] | null;
+}
+
+export interface ReviewSelectors {
+  readonly fieldSelector?: readonly FieldRequirement[];
+  readonly labelSelector?: readonly LabelRequirement[];
+}
+
+/** What could be read, and what has to be told. */
+export function reviewSelectors(
+  fields: SelectorAttributes | undefined,
+  labels: SelectorAttributes | undefined,
+): { readonly selectors: ReviewSelectors; readonly errors: readonly string[] } {
+  const field = read(fields, parseFieldRequirements, fieldRequirement);
+  const label = read(labels, (text) => parseLabelSelector(text).requirements, labelRequirement);
+  const ignored = (name: string): string => `spec.resourceAttributes.${name} partially ignored due to parse error`;
+  return {
+    selectors: {
+      ...(field.found.length === 0 ? {} : { fieldSelector: field.found }),
+      ...(label.found.length === 0 ? {} : { labelSelector: label.found }),
+    },
+    errors: [
+      ...(field.isWhole ? [] : [ignored("fieldSelector")]),
+      ...(label.isWhole ? [] : [ignored("labelSelector")]),
+    ],
+  };
+}
+
+interface Reading<T> {
+  readonly found: readonly T[];
+  readonly isWhole: boolean;
+}
+
+function read<T>(
+  selector: SelectorAttributes | undefined,
+  parse: (text: string) => readonly T[],
+  convert: (requirement: SelectorRequirement) => T | undefined,
+): Reading<T> {
+  const { rawSelector = "", requirements } = selector ?? {};
+  if (rawSelector !== "") {
+    try {
+      return { found: parse(rawSelector), isWhole: true };
+    } catch {
+      return { found: [], isWhole: false };
+    }
+  }
+  const converted = (requirements ?? []).map(convert);
+  const found = converted.filter((one) => one !== undefined);
+  return { found, isWhole: found.length === converted.length };
+}
+
+/** Upstream: one value, equal or not. */
+function fieldRequirement({ key = "", operator, values }: SelectorRequirement): FieldRequirement | undefined {
+  const [value, ...more] = values ?? [];
+  if (value === undefined || more.length > 0 || (operator !== "In" && operator !== "NotIn")) return undefined;
+  return { field: key, operator: operator === "In" ? "=" : "!=", value };
+}
+
+function labelRequirement(requirement: SelectorRequirement): LabelRequirement | undefined {
+  try {
+    return compileLabelSelector({ matchExpressions: [requirement] })?.requirements[0];
+  } catch {
+    return undefined;
+  }
+}
