@@ -64,9 +64,13 @@ export const withBigInts = (value: unknown): unknown =>
 
 const simplest = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
 
-/** The way back: `bigint`s become raw numbers, which can be encoded. */
+/**
+ * The way back: `bigint`s become raw numbers, which can be encoded. Throws `DecodeError` for raw ones that no double
+ * holds.
+ */
 export function withRawNumbers(value: unknown): unknown {
   if (typeof value === "bigint") return rawNumber(String(value));
+  if (isRawNumber(value)) nearest(value.rawJSON);
   return mapItems(value, withRawNumbers);
 }
 

@@ -190,6 +190,7 @@ test("values of a wrong type are refused in Go's words [ERR-05]", () => {
     { share: rawNumber("1e400") },
     "json: cannot unmarshal number 1e400 into Go struct field Thing.share of type float64",
   );
+  refused({ raw: { a: [rawNumber("1e400")] } }, "json: cannot unmarshal number 1e400 into Go value of type float64");
 });
 
 test("the first wrong field is told, but a type with a decoder of its own comes before all", () => {
