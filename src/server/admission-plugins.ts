@@ -7,6 +7,7 @@ import { claimResize } from "#admission/claim-resize.ts";
 import { clusterTrustBundleAttest } from "#admission/cluster-trust-bundle-attest.ts";
 import { defaultStorageClass, defaultVolumeAttributesClass } from "#admission/default-class.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
+import { nodeRestriction } from "#admission/node-restriction.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { serviceAccount } from "#admission/service-account.ts";
@@ -27,11 +28,12 @@ export interface AdmissionOptions {
   readonly random: Random;
   gate(name: string): boolean;
   /** Names from `--enable-admission-plugins` and `--disable-admission-plugins`. */
+  readonly enabled: readonly string[];
   readonly disabled: readonly string[];
 }
 
 export function serverAdmission(options: AdmissionOptions): AdmissionChain {
-  const { domain, lookups, authorizer, rbacIndex, clock, random, gate, disabled } = options;
+  const { domain, lookups, authorizer, rbacIndex, clock, random, gate, enabled, disabled } = options;
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const plugins: AdmissionPlugin[] = [
@@ -42,6 +44,16 @@ export function serverAdmission(options: AdmissionOptions): AdmissionChain {
       random,
       getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
     }),
+    ...(enabled.includes("NodeRestriction")
+      ? [
+          nodeRestriction({
+            domain,
+            find: lookups.get.bind(lookups),
+            limitsAudiences: gate("ServiceAccountNodeAudienceRestriction"),
+            anyCertificates: gate("AllowInsecureKubeletCertificateSigningRequests"),
+          }),
+        ]
+      : []),
     storageProtection({ domain }),
     defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
     ...(gate("VolumeAttributesClass")

@@ -104,6 +104,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     clock,
     random,
     gate: gates.isOn,
+    enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
   });
   const deleteOptionsSchema = requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" });

@@ -45,7 +45,7 @@ export function planAuthorization(options: ServerOptions, domain: ApiDomain): Au
   return { authorizers: asStart(`${name}: `, () => readAuthorizationConfig(text, rules)), file: { name, text }, rules };
 }
 
-/** A value that was given is another one than the default, even if it says the same. */
+/** A list that was given is another one than the default, even if it says the same. */
 const isAnyOtherSet = (options: ServerOptions): boolean =>
   (Object.keys(authorizationFlags) as (keyof typeof authorizationFlags)[]) // it has no other keys
     .filter((key) => key !== "authorizationConfig")

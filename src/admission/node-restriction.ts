@@ -1,0 +1,420 @@
+/**
+ * NodeRestriction: what a kubelet writes concerns its own node and the pods on it, and gives neither more rights. It is
+ * the other half of the authorizer `authz/node.ts`. Source: upstream's plugin of this name, whose sentences these are.
+ */
+import { jsonEquals } from "#apply/json-value.ts";
+import { nodeNameOf } from "#authz/node-identity.ts";
+import { type Pod, type PodVolume, podReferences } from "#authz/pod-references.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { Labels } from "#meta/selector.ts";
+import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import { notFound, type StatusError } from "#meta/status-error.ts";
+import { parseCertificateRequest } from "#std/certificate-request.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import type { CertificateSigningRequest } from "./signers.ts";
+
+export interface NodeRestrictionOptions {
+  readonly domain: ApiDomain;
+  /** From memory; `resource` in Kubernetes' name. */
+  find(resource: string, namespace: string, name: string): ApiObject | undefined;
+  /** Tokens only for audiences that the pod names: `ServiceAccountNodeAudienceRestriction`. */
+  readonly limitsAudiences: boolean;
+  /** `AllowInsecureKubeletCertificateSigningRequests`. */
+  readonly anyCertificates: boolean;
+}
+
+interface Node extends ApiObject {
+  readonly spec?: { readonly taints?: readonly unknown[] | null; readonly configSource?: unknown };
+}
+
+interface TokenRequest extends ApiObject {
+  readonly spec?: {
+    readonly audiences?: readonly string[] | null;
+    readonly boundObjectRef?: {
+      readonly apiVersion?: string;
+      readonly kind?: string;
+      readonly name?: string;
+      readonly uid?: string;
+    } | null;
+  };
+}
+
+type Check = (node: string, attributes: AdmissionAttributes) => void;
+
+/** Refuses by throwing. */
+const refuse = (attributes: AdmissionAttributes, reason: string): never => {
+  throw refusal(attributes, reason);
+};
+
+export function nodeRestriction(options: NodeRestrictionOptions): AdmissionPlugin {
+  const { domain } = options;
+  const checks = new Map<string, Check>(
+    Object.entries({
+      pods: checkPod(options),
+      nodes: checkNode(options),
+      persistentvolumeclaims: checkClaim,
+      serviceaccounts: checkToken(options),
+      "leases.coordination.k8s.io": checkLease(domain.rename("kube-node-lease")),
+      "csinodes.storage.k8s.io": checkCsiNode,
+      "resourceslices.resource.k8s.io": checkSlice,
+      ...(options.anyCertificates ? {} : { "certificatesigningrequests.certificates.k8s.io": checkRequest(domain) }),
+    }).map(([name, check]) => [domain.rename(name), check]),
+  );
+  return {
+    name: "NodeRestriction",
+    operations: ["CREATE", "UPDATE", "DELETE"],
+    admit(attributes) {
+      const { user } = attributes.context;
+      const node = nodeNameOf(user);
+      if (node === undefined) return attributes.object;
+      if (node === "") return refuse(attributes, `could not determine node from user ${goQuote(user.name)}`);
+      const { group, resource } = attributes.resource;
+      checks.get(group === "" ? resource : `${resource}.${group}`)?.(node, attributes);
+      return attributes.object;
+    },
+  };
+}
+
+const unexpected = (attributes: AdmissionAttributes): never =>
+  refuse(attributes, `unexpected operation ${goQuote(attributes.operation)}`);
+
+function checkPod(options: NodeRestrictionOptions): Check {
+  const create = checkMirrorPod(options);
+  const placed = (attributes: AdmissionAttributes, name: string): string | undefined => {
+    const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
+    if (pod === undefined) throw missing("pods", name);
+    return pod.spec?.nodeName;
+  };
+  return (node, attributes) => {
+    const { operation, subresource } = attributes;
+    const quoted = goQuote(node);
+    switch (subresource) {
+      case "":
+        if (operation === "CREATE") return create(node, attributes);
+        if (operation !== "DELETE") {
+          refuse(
+            attributes,
+            `unexpected operation ${goQuote(operation)}, node ${quoted} can only create and delete mirror pods`,
+          );
+        }
+        // Of a collection there is no name, and so no such pod.
+        if (placed(attributes, attributes.name) !== node) {
+          refuse(attributes, `node ${quoted} can only delete pods with spec.nodeName set to itself`);
+        }
+        return undefined;
+      case "status":
+        return operation === "UPDATE" ? checkPodStatus(node, attributes) : unexpected(attributes);
+      case "eviction": {
+        if (operation !== "CREATE") return unexpected(attributes);
+        const name = attributes.name === "" ? (attributes.object?.metadata.name ?? "") : attributes.name;
+        if (name === "") refuse(attributes, "could not determine pod from request data");
+        if (placed(attributes, name) !== node) {
+          refuse(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`);
+        }
+        return undefined;
+      }
+      default:
+        return refuse(
+          attributes,
+          `unexpected pod subresource ${goQuote(subresource)}, only 'status' and 'eviction' are allowed`,
+        );
+    }
+  };
+}
+
+const missing = (resource: string, name: string): StatusError => notFound({ group: "", resource }, name);
+
+function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
+  const mirror = domain.rename("kubernetes.io/config.mirror");
+  return (node, attributes) => {
+    const pod = attributes.object as Pod; // the resource says so
+    const { annotations, ownerReferences = [] } = pod.metadata;
+    const quoted = goQuote(node);
+    if (annotations?.[mirror] === undefined) {
+      refuse(attributes, `pod does not have ${goQuote(mirror)} annotation, node ${quoted} can only create mirror pods`);
+    }
+    if (pod.spec?.nodeName !== node) {
+      refuse(attributes, `node ${quoted} can only create pods with spec.nodeName set to itself`);
+    }
+    checkOwner(node, ownerReferences, attributes);
+    const found = find("nodes", "", node);
+    if (found === undefined) throw missing("nodes", node);
+    const [owner] = ownerReferences;
+    if (owner?.uid !== found.metadata.uid) {
+      refuse(attributes, `node ${node} UID mismatch: expected ${owner?.uid ?? ""} got ${found.metadata.uid ?? ""}`);
+    }
+    checkNothingNamed(quoted, pod, attributes);
+  };
+}
+
+function checkOwner(node: string, owners: readonly OwnerReference[], attributes: AdmissionAttributes): void {
+  const quoted = goQuote(node);
+  if (owners.length > 1) {
+    refuse(attributes, `node ${quoted} can only create pods with a single owner reference set to itself`);
+  }
+  const [owner] = owners;
+  if (owner === undefined || owner.apiVersion !== "v1" || owner.kind !== "Node" || owner.name !== node) {
+    refuse(attributes, `node ${quoted} can only create pods with an owner reference set to itself`);
+    return;
+  }
+  if (owner.controller !== true) {
+    refuse(attributes, `node ${quoted} can only create pods with a controller owner reference set to itself`);
+  }
+  if (owner.blockOwnerDeletion === true) {
+    refuse(attributes, `node ${quoted} must not set blockOwnerDeletion on an owner reference`);
+  }
+}
+
+/** A pod on a node gives the node rights to what the pod names. */
+function checkNothingNamed(quoted: string, pod: Pod, attributes: AdmissionAttributes): void {
+  const { secrets, configMaps } = podReferences(pod);
+  const volumes = pod.spec?.volumes ?? [];
+  const named: readonly (readonly [what: string, isNamed: boolean])[] = [
+    ["a service account", (pod.spec?.serviceAccountName ?? "") !== ""],
+    ["secrets", secrets.size > 0],
+    ["configmaps", configMaps.size > 0],
+    [
+      "clustertrustbundles",
+      volumes.some(({ projected }) =>
+        (projected?.sources ?? []).some(({ clusterTrustBundle }) => clusterTrustBundle !== undefined),
+      ),
+    ],
+    [
+      "persistentvolumeclaims",
+      volumes.some((volume) => (volume.persistentVolumeClaim ?? volume.ephemeral) !== undefined),
+    ],
+    ["resourceclaims", (pod.spec?.resourceClaims ?? []).length > 0],
+  ];
+  for (const [what, isNamed] of named) {
+    if (isNamed) refuse(attributes, `node ${quoted} can not create pods that reference ${what}`);
+  }
+}
+
+const checkPodStatus: Check = (node, attributes) => {
+  const pod = attributes.object as Pod; // the resource says so
+  const before = attributes.oldObject as Pod; // likewise
+  const quoted = goQuote(node);
+  if (before.spec?.nodeName !== node) {
+    refuse(attributes, `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`);
+  }
+  if (!jsonEquals(pod.metadata.labels ?? {}, before.metadata.labels ?? {})) {
+    refuse(attributes, `node ${quoted} cannot update labels through pod status`);
+  }
+  const claims = ({ status }: Pod): unknown => status?.resourceClaimStatuses ?? [];
+  if (!jsonEquals(claims(pod), claims(before))) {
+    refuse(attributes, `node ${quoted} cannot update resource claim statuses`);
+  }
+};
+
+function checkNode({ domain }: NodeRestrictionOptions): Check {
+  const isForbidden = forbiddenLabels(domain);
+  return (node, attributes) => {
+    const { operation } = attributes;
+    const object: Node | undefined = attributes.object;
+    const before: Node | undefined = attributes.oldObject;
+    const quoted = goQuote(node);
+    const name = attributes.name === "" ? (object?.metadata.name ?? "") : attributes.name;
+    if (name !== node) refuse(attributes, `node ${quoted} is not allowed to modify node ${goQuote(name)}`);
+    if (object === undefined) return;
+    const changed = changedLabels(object.metadata.labels, before?.metadata.labels).filter(isForbidden).toSorted();
+    if (operation === "CREATE") {
+      if ((object.spec?.configSource ?? undefined) !== undefined) {
+        refuse(attributes, `node ${quoted} is not allowed to create node with a non-nil configSource`);
+      }
+      if (changed.length > 0) {
+        refuse(attributes, `node ${quoted} is not allowed to set the following labels: ${changed.join(", ")}`);
+      }
+      return;
+    }
+    const source = object.spec?.configSource ?? undefined;
+    if (source !== undefined && !jsonEquals(source, before?.spec?.configSource)) {
+      refuse(attributes, `node ${quoted} is not allowed to update configSource to a new non-nil configSource`);
+    }
+    if (!jsonEquals(object.spec?.taints ?? [], before?.spec?.taints ?? [])) {
+      refuse(attributes, `node ${quoted} is not allowed to modify taints`);
+    }
+    if (changed.length > 0) {
+      refuse(attributes, `node ${quoted} is not allowed to modify labels: ${changed.join(", ")}`);
+    }
+    // An owner that does not exist would let the collector of garbage delete the node (CVE-2025-5187).
+    if (!jsonEquals(object.metadata.ownerReferences ?? [], before?.metadata.ownerReferences ?? [])) {
+      refuse(attributes, `node ${quoted} is not allowed to modify ownerReferences`);
+    }
+  };
+}
+
+function changedLabels(after: Labels = {}, before: Labels = {}): readonly string[] {
+  const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
+  const valueOf = (labels: Labels, key: string): string | undefined =>
+    Object.hasOwn(labels, key) ? labels[key] : undefined;
+  return [...keys].filter((key) => valueOf(after, key) !== valueOf(before, key));
+}
+
+/** Labels that workloads are steered by, and those of the project that kubelets have no business with. */
+function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
+  const own = ["kubernetes.io", "k8s.io"].map(rename);
+  const kubelet = ["kubelet.kubernetes.io", "node.kubernetes.io"].map(rename);
+  const restricted = rename("node-restriction.kubernetes.io");
+  const known = new Set(
+    [
+      "kubernetes.io/hostname",
+      "topology.kubernetes.io/zone",
+      "topology.kubernetes.io/region",
+      "failure-domain.beta.kubernetes.io/zone",
+      "failure-domain.beta.kubernetes.io/region",
+      "node.kubernetes.io/instance-type",
+      "beta.kubernetes.io/instance-type",
+      "kubernetes.io/os",
+      "kubernetes.io/arch",
+      "beta.kubernetes.io/os",
+      "beta.kubernetes.io/arch",
+    ].map(rename),
+  );
+  const isIn = (host: string, domain: string): boolean => host === domain || host.endsWith(`.${domain}`);
+  return (label) => {
+    const slash = label.indexOf("/");
+    const host = slash < 0 ? "" : label.slice(0, slash);
+    if (isIn(host, restricted)) return true;
+    if (!own.some((domain) => isIn(host, domain))) return false;
+    return !known.has(label) && !kubelet.some((domain) => isIn(host, domain));
+  };
+}
+
+interface Claim extends ApiObject {
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** What the kubelet reports of a claim: its size, and how changes of it go. */
+const reported: readonly string[] = [
+  "capacity",
+  "conditions",
+  "allocatedResources",
+  "allocatedResourceStatuses",
+  "modifyVolumeStatus",
+  "currentVolumeAttributesClassName",
+];
+
+const checkClaim: Check = (node, attributes) => {
+  if (attributes.subresource !== "status") refuse(attributes, "may only update PVC status");
+  if (attributes.operation !== "UPDATE") unexpected(attributes);
+  if (jsonEquals(unreported(attributes.object!), unreported(attributes.oldObject!))) return;
+  const quoted = goQuote(node);
+  refuse(attributes, `node ${quoted} is not allowed to update fields other than status.quantity and status.conditions`);
+};
+
+function unreported({ metadata, status = {}, ...rest }: Claim): unknown {
+  const { resourceVersion: _version, managedFields: _managers, ...others } = metadata;
+  const left = Object.entries(status).filter(([name]) => !reported.includes(name));
+  return { ...rest, metadata: others, status: Object.fromEntries(left) };
+}
+
+function checkToken(options: NodeRestrictionOptions): Check {
+  return (node, attributes) => {
+    if (attributes.operation !== "CREATE" || attributes.subresource !== "token") return;
+    const { spec } = attributes.object as TokenRequest; // the subresource says so
+    const ref = spec?.boundObjectRef ?? {};
+    const { name = "", uid = "" } = ref;
+    if (ref.apiVersion !== "v1" || ref.kind !== "Pod" || name === "") {
+      refuse(attributes, "node requested token not bound to a pod");
+    }
+    if (uid === "") refuse(attributes, "node requested token with a pod binding without a uid");
+    const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
+    if (pod === undefined) throw missing("pods", name);
+    if (uid !== pod.metadata.uid) {
+      refuse(
+        attributes,
+        `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+      );
+    }
+    if (pod.spec?.nodeName !== node) {
+      refuse(attributes, "node requested token bound to a pod scheduled on a different node");
+    }
+    if (options.limitsAudiences) checkAudiences(options, spec?.audiences ?? [], pod, attributes);
+  };
+}
+
+function checkAudiences(
+  { find }: NodeRestrictionOptions,
+  audiences: readonly string[],
+  pod: Pod,
+  attributes: AdmissionAttributes,
+): void {
+  if (audiences.length > 1) refuse(attributes, "node may only request 0 or 1 audiences");
+  const [audience = ""] = audiences;
+  const namespace = pod.metadata.namespace ?? "";
+  const hasDriver = (driver: string | undefined): boolean => {
+    if (driver === undefined || driver === "") return false;
+    const { spec } = (find("csidrivers.storage.k8s.io", "", driver) ?? {}) as {
+      readonly spec?: { readonly tokenRequests?: readonly { readonly audience?: string }[] | null };
+    }; // by its schema
+    return (spec?.tokenRequests ?? []).some((request) => (request.audience ?? "") === audience);
+  };
+  const driverOfClaim = (claim: string): string | undefined => {
+    const { spec } = (find("persistentvolumeclaims", namespace, claim) ?? {}) as {
+      readonly spec?: { readonly volumeName?: string };
+    }; // by its schema
+    const volume = (find("persistentvolumes", "", spec?.volumeName ?? "") ?? {}) as {
+      readonly spec?: { readonly csi?: { readonly driver?: string } };
+    }; // likewise
+    return volume.spec?.csi?.driver;
+  };
+  const names = ({ projected, csi, persistentVolumeClaim, ephemeral, name = "" }: PodVolume): boolean => {
+    const claim = ephemeral === undefined ? persistentVolumeClaim?.claimName : `${pod.metadata.name ?? ""}-${name}`;
+    return (
+      (projected?.sources ?? []).some(
+        ({ serviceAccountToken: token }) => token !== undefined && (token.audience ?? "") === audience,
+      ) ||
+      hasDriver(csi?.driver) ||
+      (claim !== undefined && hasDriver(driverOfClaim(claim)))
+    );
+  };
+  if ((pod.spec?.volumes ?? []).some(names)) return;
+  refuse(attributes, `audience ${goQuote(audience)} not found in pod spec volume`);
+}
+
+/** The name of the object: that of the path, which a create does not have. */
+const nameOf = ({ name, operation, object }: AdmissionAttributes): string =>
+  operation === "CREATE" ? (object?.metadata.name ?? "") : name;
+
+const checkLease =
+  (namespace: string): Check =>
+  (node, attributes) => {
+    if (attributes.namespace !== namespace) {
+      refuse(attributes, `can only access leases in the ${goQuote(namespace)} system namespace`);
+    }
+    if (nameOf(attributes) !== node) {
+      refuse(attributes, "can only access node lease with the same name as the requesting node");
+    }
+  };
+
+const checkCsiNode: Check = (node, attributes) => {
+  if (nameOf(attributes) !== node) {
+    refuse(attributes, "can only access CSINode with the same name as the requesting node");
+  }
+};
+
+/** What else it does with slices the authorizer looks at. */
+const checkSlice: Check = (node, attributes) => {
+  if (attributes.operation !== "CREATE") return;
+  const { spec } = attributes.object as { readonly spec?: { readonly nodeName?: string } }; // by its schema
+  if (spec?.nodeName !== node) {
+    refuse(attributes, "can only create ResourceSlice with the same NodeName as the requesting node");
+  }
+};
+
+/** A node asks for certificates in its own name. */
+function checkRequest({ rename }: ApiDomain): Check {
+  const signers = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"].map(rename);
+  return (_node, attributes) => {
+    const { operation, subresource, context } = attributes;
+    if (operation !== "CREATE" || subresource !== "") return;
+    const { spec } = attributes.object as CertificateSigningRequest; // the resource says so
+    if (!signers.includes(spec?.signerName ?? "")) return;
+    const parsed = parseCertificateRequest(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));
+    if (!parsed.ok) refuse(attributes, `unable to parse csr: ${parsed.problem}`);
+    else if (parsed.request.commonName !== context.user.name) {
+      refuse(attributes, `can only create a node CSR with CN=${context.user.name}`);
+    }
+  };
+}
