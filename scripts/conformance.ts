@@ -52,6 +52,7 @@ export const promised: readonly string[] = [
   "proto-tables",
   "proto-storage",
   "proto-authn",
+  "proto-accounts",
   "proto-rbac",
   "proto-reviews",
 ];
