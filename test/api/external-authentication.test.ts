@@ -215,7 +215,7 @@ const configuration = (domain: Domain, jwt: string, rest = ""): string =>
   `apiVersion: apiserver.config.${domain}/v1beta1\nkind: AuthenticationConfiguration\n${jwt === "" ? "" : `jwt:${jwt}`}${rest}`;
 
 for (const domain of domains) {
-  test(`${domain}: issuers of a file are known, and others from the moment the file changed; a bad one changes nothing [AUTHRES-52]`, async () => {
+  test(`${domain}: issuers of a file are known, and others from the moment the file changed; a bad one changes nothing [AUTHRES-52] [AOIDC-05]`, async () => {
     const path = file("authentication.yaml", configuration(domain, entry(provider.url)));
     const { api, clock, logged, close } = await observed(domain, { authenticationConfig: path });
     const reloads = async (status: string): Promise<number> => {
@@ -240,6 +240,10 @@ for (const domain of domains) {
       const other = await idToken({ tenant: "one" }, { url: second.url });
       (await eventually(() => isKnownAs(ask(api, token), "p:alice", ["t"]))).has({ "status.userInfo.uid": "u1" });
       await isRefused(ask(api, other));
+      // A rule that is false, and claims that make no user.
+      await isRefused(ask(api, await idToken({ tenant: "two", oid: "u1" })));
+      await isRefused(ask(api, await idToken({ oid: "u1" })));
+      await isRefused(ask(api, await idToken({ tenant: "one", oid: 7 })));
 
       await change(configuration(domain, entry(provider.url) + entry(second.url)), "success");
       await isKnownAs(ask(api, token), "p:alice");
@@ -561,6 +565,85 @@ withOwnServer(
     await isRefused(api.post(whoAmI, subject, { ...proxy, headers: { ...said, "X-Login": "lena" } }));
   },
 );
+
+/** A proxy that knows its users by their path and speaks for them, with a certificate of its own. */
+async function openProxy(api: Api, options: IssueOptions) {
+  const front = await fakeAuthority("front");
+  const { certificate, key } = await front.issue({ usage: "server" });
+  const own = await proxies.issue(options);
+  const agent = new https.Agent({ ca: api.server.ca, cert: own.certificate, key: own.key, keepAlive: true });
+  const server = https.createServer({ cert: certificate, key }, (request, response) => {
+    const [, user = "", path = ""] = /^\/as\/([^/]+)(.*)$/.exec(request.url ?? "") ?? [];
+    // What its clients say about themselves goes no further.
+    const passed = Object.entries(request.headers).filter(([name]) => !/^x-remote-|^authorization$/.test(name));
+    const headers = { ...Object.fromEntries(passed), "x-remote-user": user, "x-remote-group": "behind" };
+    const onward = https.request(api.server.url + path, { agent, method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on("error", () => response.writeHead(502).end());
+    request.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const client = new Api({
+    ...api.server,
+    endpoint: {
+      ...api.endpoint,
+      port: (server.address() as AddressInfo).port,
+      agent: new https.Agent({ ca: front.certificate, keepAlive: true }),
+    },
+  });
+  return {
+    client,
+    close() {
+      agent.destroy();
+      client.endpoint.agent.destroy();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+withOwnServer(
+  "users of a proxy in front are themselves, with its certificate and not without [APROXY-01] [APROXY-05] [AUTHN-08]",
+  proxied,
+  async (api) => {
+    const { client, close } = await openProxy(api, { commonName: "proxy" });
+    const smuggling = { as: "admin", headers: { "X-Remote-User": "root", "X-Remote-Group": "system:masters" } };
+    const users = ["lena", "mia", "noa"];
+    const answers = users.map((user) => client.post(`/as/${user}${whoAmI}`, subject, smuggling));
+    for (const [i, answer] of answers.entries()) await isKnownAs(answer, users[i]!, ["behind"]);
+    (await client.get("/as/lena/api/v1/namespaces")).refused(
+      403,
+      "Forbidden",
+      /^namespaces is forbidden: User "lena" /,
+    );
+    close();
+    for (const options of [
+      { commonName: "proxy", notAfter: new Date(Date.now() - minuteMs) },
+      { commonName: "proxy", usage: "server" },
+    ] as const) {
+      const old = await openProxy(api, options);
+      await isRefused(old.client.post(`/as/lena${whoAmI}`, subject));
+      old.close();
+    }
+  },
+);
+
+test("one authority for clients and proxies is warned of, unless proxies have names of their own", async () => {
+  const shared = { requestheaderClientCaFile: clientsFile, clientCaFile: clientsFile };
+  const warned = (logged: readonly string[]): boolean =>
+    logged.some((line) => line.includes("every client of an authority in --requestheader-client-ca-file"));
+  const open = await observed("k8s.io", shared);
+  assert.ok(warned(open.logged));
+  await open.close();
+  const named = await observed("k8s.io", { ...shared, requestheaderAllowedNames: ["front"] });
+  assert.ok(!warned(named.logged));
+  const client = await showing(named.api, clients, { commonName: "carla" });
+  // Whoever is no proxy is the client it was.
+  await isKnownAs(named.api.post(whoAmI, subject, { ...client, headers: said }), "carla", []);
+  await named.close();
+});
 
 test("over HTTP/2 a proxy speaks for each of its streams", async () => {
   const { api, close } = await observed("k8s.io", proxied);
