@@ -718,6 +718,54 @@ export function backendContract(subject: ContractSubject): void {
       for (const recorder of recorders) await recorder.until(20);
       for (const recorder of recorders) assert.equal(recorder.ended, undefined);
     });
+
+    check("events that come while others are handed out reach every watcher once and in order", async (backend) => {
+      const open = (after: Revision): Promise<Recorder> => Recorder.open(backend, { prefix: pods, after });
+      const steady = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+      const leaving = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+      const joining: { readonly recorder: Recorder; readonly after: Revision }[] = [];
+      const writes: Promise<Entry>[] = [];
+      for (let i = 0; i < 60; i++) {
+        writes.push(putText(backend, podA, i, "x"));
+        await turn();
+        for (let n = 0; n < 3; n++) leaving.pop()?.watch.close();
+        const after = backend.revision;
+        joining.push({ recorder: await open(after), after });
+        const { watch, events } = steady[i]!;
+        assert(watch.position >= (events.at(-1)?.revision ?? 0) && watch.position <= backend.revision);
+      }
+      await Promise.all(writes);
+      const revisions = Array.from({ length: 60 }, (_, i) => i + 1);
+      for (const { recorder, after } of [...steady.map((recorder) => ({ recorder, after: 0 })), ...joining]) {
+        await recorder.until(60 - after);
+        assert.deepEqual(
+          recorder.events.map(({ revision }) => revision),
+          revisions.slice(after),
+        );
+        assert.equal(recorder.watch.position, 60);
+      }
+    });
+
+    check("what watchers write while they are handed something reaches all of them", async (backend) => {
+      const recorders: Recorder[] = [];
+      const writes: Promise<unknown>[] = [];
+      for (let i = 0; i < 3; i++) {
+        const recorder = new Recorder();
+        recorders.push(recorder);
+        await backend.watch({
+          prefix: pods,
+          after: 0,
+          deliver(events) {
+            if (recorder.batches.push(events) === 1) writes.push(putText(backend, `${pods}shop/by-${i}`, 0, "x"));
+            return true;
+          },
+          ended: () => undefined,
+        });
+      }
+      await putText(backend, podA, 0, "a");
+      for (const recorder of recorders) await recorder.until(4);
+      await Promise.all(writes);
+    });
   });
 
   describe(`${subject.name}: compaction`, () => {

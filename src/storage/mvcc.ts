@@ -42,8 +42,8 @@ export type { EventPage } from "./mvcc/watch-hub.ts";
 export interface StorageObserver {
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly commit?: (writes: number, seconds: number) => void;
-  /** A flush called `deliver` this often. */
-  readonly flush?: (deliveries: number, seconds: number) => void;
+  /** Watchers were handed so many batches of events in one turn of the loop. */
+  readonly flush?: (deliveries: number) => void;
   /** A compaction up to `revision` is complete. */
   readonly compaction?: (revision: Revision, seconds: number) => void;
   /** Keys whose time was over have been deleted. */
@@ -60,9 +60,6 @@ export interface EmbeddedOptions {
   /** How often history is compacted, and how much of it is kept at least; default 5 minutes each, 0 for never. */
   readonly compactionIntervalMs?: number;
   readonly historyMs?: number;
-  /** Least pause between two flushes of watch events while more than `flushWatchersMin` (default 500) are open. */
-  readonly flushIntervalMs?: number;
-  readonly flushWatchersMin?: number;
   /** Makes the bytes of the deletion event of a key that expired; by default its last value. */
   readonly onExpire?: (entry: Entry) => Encode;
   readonly observe?: StorageObserver;
@@ -161,13 +158,10 @@ export class Mvcc {
       this.#forget(event),
     );
     this.#hub = new WatchHub({
-      clock: options.clock,
       history: this.#history,
       revision: () => this.#visible,
       compactedRevision: () => this.#compacted,
       source: hooks.reader?.events,
-      flushIntervalMs: options.flushIntervalMs ?? 0,
-      flushWatchersMin: options.flushWatchersMin ?? 500,
       onFlush: options.observe?.flush,
       onWatchError: options.observe?.watchError,
     });
