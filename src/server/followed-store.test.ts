@@ -1,0 +1,120 @@
+/** What follows a store is in step with it whenever a writer hears that his write is done. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { builtInDefinitions } from "#kinds/built-in.ts";
+import { loadDefinitions } from "#api/definitions.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { Store } from "#registry/store.ts";
+import { StoredObjects } from "#registry/stored-object.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { silentLog } from "#std/log.ts";
+import { seededRandom } from "#std/random.ts";
+import type { Backend, WatchOptions } from "#storage/backend.ts";
+import { openMemoryBackend } from "#storage/memory.ts";
+import { FollowedStore, settling } from "./followed-store.ts";
+
+const environment = { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0 };
+const roles = builtInDefinitions(
+  loadDefinitions(kubernetesDomain),
+  environment,
+  ({ resource }) => resource === "roles",
+)[0]!;
+
+const write: WriteAttributes = {
+  context: {
+    user: { name: "", groups: [] },
+    userAgent: "",
+    signal: undefined,
+    deadlineMs: 0,
+    warn() {},
+    annotate() {},
+  },
+  subresource: "",
+  dryRun: false,
+};
+const role = (name: string): ApiObject => ({
+  kind: "Role",
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  metadata: { name, namespace: "n" },
+  rules: [],
+});
+
+function setup() {
+  const clock = new FakeClock();
+  const memory = openMemoryBackend({ clock });
+  const watches: WatchOptions[] = [];
+  const backend: Backend = new Proxy(memory, {
+    get(target, key) {
+      if (key === "watch") {
+        return (options: WatchOptions) => {
+          watches.push(options);
+          return target.watch(options);
+        };
+      }
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const present = new Map<string, ApiObject>();
+  let cleared = 0;
+  const errors: string[] = [];
+  let follower: FollowedStore | undefined;
+  const definition: ResourceDefinition = settling(roles, () => follower);
+  const store = new Store({ definition, backend, objects: new StoredObjects(), clock, random: seededRandom(1) });
+  const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
+  follower = new FollowedStore({
+    backend,
+    store,
+    log,
+    cleared() {
+      cleared++;
+      present.clear();
+    },
+    changed(namespace, name, object) {
+      if (object === undefined) present.delete(`${namespace}/${name}`);
+      else present.set(`${namespace}/${name}`, object);
+    },
+  });
+  const names = (): string[] => [...present.keys()].sort();
+  return { backend, store, follower, watches, names, errors, cleared: () => cleared };
+}
+
+test("what there was is handed over at the start, later writes before they are answered", async () => {
+  const { backend, store, follower, names } = setup();
+  await backend.put(store.key("n", "old"), 0, () => ({
+    value: Buffer.from(`${JSON.stringify(role("old"))}\n`),
+    view: undefined,
+  }));
+  await follower.start();
+  assert.deepEqual(names(), ["n/old"]);
+  await Promise.all(["a", "b", "c"].map((name) => store.create(role(name), write)));
+  assert.deepEqual(names(), ["n/a", "n/b", "n/c", "n/old"]);
+  await store.delete("n", "b", { dryRun: false });
+  assert.deepEqual(names(), ["n/a", "n/c", "n/old"]);
+  follower.close();
+  await store.create(role("late"), write);
+});
+
+test("when events were missed everything is read again", async () => {
+  const { store, follower, watches, names, cleared } = setup();
+  await follower.start();
+  await store.create(role("a"), write);
+  watches[0]!.ended("slow");
+  await store.create(role("b"), write);
+  await store.delete("n", "a", { dryRun: false });
+  assert.equal(watches.length, 2);
+  assert.equal(cleared(), 2);
+  assert.deepEqual(names(), ["n/b"]);
+  follower.close();
+});
+
+test("an object that cannot be read counts as none, and is told of", async () => {
+  const { backend, store, follower, names, errors } = setup();
+  await backend.put(store.key("n", "torn"), 0, () => ({ value: Buffer.from('{"kind":'), view: undefined }));
+  await follower.start();
+  assert.deepEqual(names(), []);
+  assert.deepEqual(errors, ["an object that decides about requests is unreadable"]);
+  follower.close();
+});
