@@ -131,6 +131,7 @@ for (const domain of domains) {
     const server = await openServer(domain, settings);
     servers.push(server);
     const api = new Api(server);
+    await quiet(api);
     const reads = await encodings(async () => {
       assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
       assert.ok((await bytesOf(api, configMaps)).includes('"name":"m19"'));
