@@ -1,0 +1,21 @@
+/** Attributes that tests hand to authorizers. */
+import type { Attributes } from "./authorizer.ts";
+
+/** That bob gets a config map; `over` says what is different. */
+export const attributes = (over: Partial<Attributes> = {}): Attributes => ({
+  user: { name: "bob", groups: ["devs", "system:authenticated"] },
+  verb: "get",
+  isResourceRequest: true,
+  path: "",
+  group: "",
+  version: "v1",
+  resource: "configmaps",
+  subresource: "",
+  namespace: "n",
+  name: "c",
+  ...over,
+});
+
+/** Of a path outside the API. */
+export const pathAttributes = (path: string, over: Partial<Attributes> = {}): Attributes =>
+  attributes({ isResourceRequest: false, path, version: "", resource: "", namespace: "", name: "", ...over });

@@ -1,0 +1,300 @@
+/** A webhook that decides: what it is sent, what is believed, what is kept, when it is not asked, and what happens without it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { attributes, pathAttributes } from "./attributes-for-tests.ts";
+import type { Attributes, Verdict } from "./authorizer.ts";
+import { type ReviewSpec, webhook, type WebhookOptions } from "./webhook.ts";
+
+type Respond = (spec: ReviewSpec, call: OutgoingCall) => Promise<{ code: number; body: string }>;
+
+const reviewed = (status: object, code = 201) =>
+  Promise.resolve({ code, body: JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "x/v1", status }) });
+
+function asked(respond: Respond, over: Partial<WebhookOptions> = {}) {
+  const clock = new FakeClock();
+  const calls: OutgoingCall[] = [];
+  const observed: string[] = [];
+  const outgoing: Outgoing = {
+    async callOut(call) {
+      calls.push(call);
+      const { spec } = JSON.parse(call.body!.toString()) as { spec: ReviewSpec };
+      const { code, body } = await respond(spec, call);
+      return { code, headers: {}, body: Buffer.from(body) };
+    },
+    close() {},
+  };
+  const authorizer = webhook({
+    name: "hook",
+    url: "https://hook/authz",
+    headers: { authorization: "Bearer hook-secret" },
+    outgoing,
+    group: "authorization.k8s.io",
+    version: "v1",
+    authorizedTtlMs: 300_000,
+    unauthorizedTtlMs: 30_000,
+    timeoutMs: 3000,
+    failurePolicy: "NoOpinion",
+    conditions: [],
+    selectors: true,
+    clock,
+    observe: {
+      asked: (result) => observed.push(result),
+      failedOpen: (result) => observed.push(`open ${result}`),
+      excluded: () => observed.push("excluded"),
+      conditionFailed: () => observed.push("condition failed"),
+      failed: (error) => observed.push((error as Error).message),
+    },
+    ...over,
+  });
+  const decide = async (of: Attributes): Promise<Verdict> => authorizer.authorize(of);
+  const sent = (): { readonly spec: ReviewSpec; readonly [field: string]: unknown } =>
+    JSON.parse(calls.at(-1)!.body!.toString()) as { spec: ReviewSpec };
+  return { authorizer, decide, sent, clock, calls, observed };
+}
+
+const allowing: Respond = () => reviewed({ allowed: true, reason: "because" });
+/** Lets promises settle that wait for nothing but each other. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("it is sent a SubjectAccessReview of the user and the resource [AUTHZ-09] [AUTHZ-10] [AUTHZ-12] [AUTHZ-33]", async () => {
+  const { decide, sent, calls } = asked(allowing);
+  const user = { name: "bob", uid: "u", groups: ["a", "b"], extra: { k: ["v", "w"] } };
+  assert.deepEqual(
+    await decide(attributes({ user, verb: "patch", resource: "persistentvolumeclaims", subresource: "status" })),
+    { decision: "allow", reason: "because" },
+  );
+  assert.deepEqual(sent(), {
+    kind: "SubjectAccessReview",
+    apiVersion: "authorization.k8s.io/v1",
+    metadata: { creationTimestamp: null },
+    spec: {
+      resourceAttributes: {
+        namespace: "n",
+        verb: "patch",
+        version: "v1",
+        resource: "persistentvolumeclaims",
+        subresource: "status",
+        name: "c",
+      },
+      user: "bob",
+      groups: ["a", "b"],
+      extra: { k: ["v", "w"] },
+      uid: "u",
+    },
+    status: { allowed: false },
+  });
+  const [call] = calls;
+  assert.deepEqual(
+    [call!.url, call!.method, call!.headers!["authorization"], call!.timeoutMs],
+    ["https://hook/authz", "POST", "Bearer hook-secret", 3000],
+  );
+});
+
+test("other paths are sent as such, and v1beta1 says group [AUTHZ-10] [AUTHZ-11] [AUTHRES-61]", async () => {
+  const { decide, sent } = asked(allowing, { version: "v1beta1" });
+  await decide(pathAttributes("/livez"));
+  assert.equal(sent()["apiVersion"], "authorization.k8s.io/v1beta1");
+  assert.deepEqual(sent().spec, {
+    nonResourceAttributes: { path: "/livez", verb: "get" },
+    user: "bob",
+    group: ["devs", "system:authenticated"],
+  });
+});
+
+test("it is told what a list is limited to, in words it knows, unless the gate is off", async () => {
+  const of = attributes({
+    verb: "list",
+    name: "",
+    fieldSelector: [
+      { field: "spec.nodeName", operator: "=", value: "n1" },
+      { field: "metadata.name", operator: "!=", value: "x" },
+    ],
+    labelSelector: [
+      { key: "a", operator: "=", values: ["1"] },
+      { key: "b", operator: "notin", values: ["1", "2"] },
+      { key: "c", operator: "exists", values: [] },
+      { key: "d", operator: "gt", values: ["5"] },
+    ],
+  });
+  const { decide, sent } = asked(allowing);
+  await decide(of);
+  const { fieldSelector, labelSelector } = sent().spec.resourceAttributes!;
+  assert.deepEqual(fieldSelector, {
+    requirements: [
+      { key: "spec.nodeName", operator: "In", values: ["n1"] },
+      { key: "metadata.name", operator: "NotIn", values: ["x"] },
+    ],
+  });
+  assert.deepEqual(labelSelector, {
+    requirements: [
+      { key: "a", operator: "In", values: ["1"] },
+      { key: "b", operator: "NotIn", values: ["1", "2"] },
+      { key: "c", operator: "Exists" },
+    ],
+  });
+  const without = asked(allowing, { selectors: false });
+  await without.decide(of);
+  assert.deepEqual(Object.keys(without.sent().spec.resourceAttributes!), ["namespace", "verb", "version", "resource"]);
+});
+
+test("allowed, denied, neither and both are believed [AUTHZ-03] [AUTHZ-06]", async () => {
+  const status: Readonly<Record<string, object>> = {
+    yes: { allowed: true },
+    no: { allowed: false, denied: true, reason: "never" },
+    maybe: { allowed: false, reason: "ask others" },
+    both: { allowed: true, denied: true },
+  };
+  const { decide } = asked((spec) => reviewed(status[spec.resourceAttributes!["name"] as string]!));
+  assert.deepEqual(await decide(attributes({ name: "yes" })), { decision: "allow", reason: "" });
+  assert.deepEqual(await decide(attributes({ name: "no" })), { decision: "deny", reason: "never" });
+  assert.deepEqual(await decide(attributes({ name: "maybe" })), { decision: "noOpinion", reason: "ask others" });
+  assert.equal((await decide(attributes({ name: "both" }))).decision, "deny");
+});
+
+test("what it allows is kept, and what it does not for a shorter time [AUTHRES-57] [AUTHRES-58]", async () => {
+  const { authorizer, decide, clock, calls } = asked((spec) =>
+    reviewed({ allowed: spec.resourceAttributes!["name"] === "yes" }),
+  );
+  const yes = attributes({ name: "yes" });
+  const no = attributes({ name: "no" });
+  for (let i = 0; i < 3; i++) {
+    await decide(yes);
+    await decide(no);
+  }
+  assert.equal(calls.length, 2);
+  assert.ok(!(authorizer.authorize(yes) instanceof Promise), "what is kept needs no waiting");
+  clock.advance(30_000);
+  await decide(yes);
+  assert.equal(calls.length, 2);
+  await decide(no);
+  assert.equal(calls.length, 3);
+  clock.advance(270_000);
+  await decide(yes);
+  assert.equal(calls.length, 4);
+  // Another user, another question.
+  await decide({ ...yes, user: { name: "bob", groups: ["devs"] } });
+  await decide({ ...yes, user: { name: "bobdevs", groups: [] } });
+  assert.equal(calls.length, 6);
+});
+
+test("a flood of refused questions does not drive out what is allowed, and takes bounded memory", async () => {
+  const { decide, calls } = asked((spec) => reviewed({ allowed: spec.resourceAttributes!["name"] === "yes" }));
+  const yes = attributes({ name: "yes" });
+  await decide(yes);
+  for (let i = 0; i < 20_000; i++) await decide(attributes({ name: `no-${i}` }));
+  const before = calls.length;
+  await decide(yes);
+  assert.equal(calls.length, before);
+  await decide(attributes({ name: "no-0" }));
+  assert.equal(calls.length, before + 1);
+});
+
+test("one question is asked once at a time, and only so many wait", async () => {
+  const { decide, calls, authorizer } = asked(() => new Promise(() => undefined));
+  const first = authorizer.authorize(attributes());
+  assert.equal(authorizer.authorize(attributes()), first);
+  assert.equal(calls.length, 1);
+  for (let i = 1; i < 2000; i++) void decide(attributes({ name: `n-${i}` }));
+  const { decision, error } = await decide(attributes({ name: "one more" }));
+  assert.deepEqual([decision, error], ["noOpinion", "hook: too many questions wait for it"]);
+  assert.equal(calls.length, 2000);
+});
+
+test("without an answer the policy decides, and nothing is kept [AUTHZ-48] [AUTHZ-49]", async () => {
+  const failures: readonly (readonly [string, Respond, string])[] = [
+    ["timeout", () => Promise.reject(new OutgoingError("TIMEOUT", "no answer from hook within 3000ms")), "no answer"],
+    ["error", () => Promise.reject(Object.assign(new Error("connect"), { code: "ECONNREFUSED" })), "connect"],
+    ["error", () => Promise.resolve({ code: 200, body: "<html>" }), "no SubjectAccessReview"],
+    [
+      "error",
+      () => Promise.resolve({ code: 200, body: '{"kind":"TokenReview","status":{}}' }),
+      "no SubjectAccessReview",
+    ],
+    ["error", () => reviewed({ allowed: "true" }), "no SubjectAccessReview"],
+    ["error", () => reviewed({ allowed: true, reason: 7 }), "no SubjectAccessReview"],
+    ["error", () => reviewed({ allowed: true }, 302), "answered 302"],
+    ["error", () => reviewed({ allowed: true }, 401), "answered 401"],
+  ];
+  for (const [result, respond, message] of failures) {
+    const open = asked(respond);
+    const verdict = await open.decide(attributes());
+    assert.equal(verdict.decision, "noOpinion", message);
+    assert.match(verdict.error!, new RegExp(message));
+    assert.deepEqual(open.observed.slice(0, 2), [result, `open ${result}`]);
+    await open.decide(attributes());
+    assert.equal(open.calls.length, 2);
+
+    const closed = asked(respond, { failurePolicy: "Deny" });
+    const denied = await closed.decide(attributes());
+    assert.deepEqual([denied.decision, denied.reason], ["deny", "authorizer hook could not decide"]);
+    assert.equal(closed.observed[0], result);
+    assert.ok(!closed.observed.some((line) => line.startsWith("open")));
+  }
+});
+
+test("it is asked again when it has too much to do, within its time", async () => {
+  let left = 2;
+  const busy = asked(() => (left-- > 0 ? reviewed({}, 429) : reviewed({ allowed: true })));
+  const verdict = busy.decide(attributes());
+  for (let i = 0; i < 4; i++) {
+    await turn();
+    busy.clock.advance(500);
+  }
+  assert.equal((await verdict).decision, "allow");
+  assert.equal(busy.calls.length, 3);
+  assert.ok(busy.calls[2]!.timeoutMs < 3000);
+
+  const never = asked(() => reviewed({}, 500), { failurePolicy: "Deny" });
+  const denied = never.decide(attributes());
+  for (let i = 0; i < 10; i++) {
+    await turn();
+    never.clock.advance(500);
+  }
+  assert.equal((await denied).decision, "deny");
+  assert.ok(never.calls.length >= 3 && never.calls.length <= 5);
+});
+
+test("it is skipped if a condition is false, whatever becomes of the others [AUTHZ-43] [AUTHZ-44] [AUTHZ-45] [AUTHZ-46] [AUTHZ-47] [AUTHZ-50] [AUTHZ-51]", async () => {
+  const inNamespace = (spec: ReviewSpec): boolean => spec.resourceAttributes?.["namespace"] === "n";
+  const isDev = (spec: ReviewSpec): boolean => spec.groups?.includes("devs") === true;
+  const broken = (): boolean => {
+    throw new Error("no such key");
+  };
+  const check = async (
+    conditions: WebhookOptions["conditions"],
+    of: Attributes,
+    failurePolicy: WebhookOptions["failurePolicy"] = "Deny",
+  ): Promise<unknown> => {
+    const { decide, calls } = asked(allowing, { conditions, failurePolicy });
+    return [(await decide(of)).decision, calls.length];
+  };
+  assert.deepEqual(await check([inNamespace, isDev], attributes()), ["allow", 1]);
+  assert.deepEqual(await check([inNamespace, isDev], attributes({ namespace: "m" })), ["noOpinion", 0]);
+  assert.deepEqual(await check([inNamespace], pathAttributes("/livez")), ["noOpinion", 0]);
+  assert.deepEqual(await check([isDev], attributes({ user: { name: "eve", groups: [] } })), ["noOpinion", 0]);
+  assert.deepEqual(await check([broken, inNamespace], attributes()), ["deny", 0]);
+  assert.deepEqual(await check([broken, inNamespace], attributes(), "NoOpinion"), ["noOpinion", 0]);
+  assert.deepEqual(await check([broken, inNamespace], attributes({ namespace: "m" })), ["noOpinion", 0]);
+  const { decide, observed } = asked(allowing, { conditions: [broken] });
+  await decide(attributes());
+  assert.deepEqual(observed, ["condition failed"]);
+});
+
+test("it lists no rules, and says so", () => {
+  const { authorizer } = asked(allowing);
+  const rules = authorizer.rulesFor!(attributes().user, "n");
+  assert.deepEqual(rules, {
+    resourceRules: [],
+    nonResourceRules: [],
+    incomplete: true,
+    errors: ["webhook authorizer does not support user rule resolution"],
+  });
+});
+
+test("a secret of the webhook is in no reason, no error and no observation", async () => {
+  const { decide, observed } = asked(() => Promise.resolve({ code: 403, body: "Bearer hook-secret" }));
+  const verdict = await decide(attributes());
+  assert.ok(!JSON.stringify([verdict, observed]).includes("hook-secret"));
+});
