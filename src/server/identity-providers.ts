@@ -39,6 +39,8 @@ export function openIdentityProviders({ plan, file, clock, log, count }: Identit
   const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
   // Providers may run on top of this server: they are waited for in the background.
   let current: readonly OpenIssuer[] = plan.issuers.map(open);
+  /** Of a changed file, waited for. */
+  let added: readonly OpenIssuer[] = [];
   let closed = false;
   tokens.use(current);
 
@@ -49,17 +51,15 @@ export function openIdentityProviders({ plan, file, clock, log, count }: Identit
     }
     const kept = new Map(current.map((issuer) => [issuer.identity, issuer]));
     const next = config.issuers.map((issuer) => kept.get(issuer.identity) ?? open(issuer));
-    const added = next.filter((issuer) => !current.includes(issuer));
+    added = next.filter((issuer) => !current.includes(issuer));
     try {
       await allReady(added, clock);
     } catch (error) {
       for (const issuer of added) issuer.close();
       throw error;
     }
-    if (closed) {
-      for (const issuer of added) issuer.close();
-      return;
-    }
+    if (closed) return;
+    added = [];
     const gone = current.filter((issuer) => !next.includes(issuer));
     current = next;
     tokens.use(next);
@@ -86,7 +86,7 @@ export function openIdentityProviders({ plan, file, clock, log, count }: Identit
     close() {
       closed = true;
       stop?.();
-      for (const issuer of current) issuer.close();
+      for (const issuer of [...current, ...added]) issuer.close();
     },
   };
 }
