@@ -4,7 +4,7 @@
  * Source: upstream's `kube-aggregator/pkg/controllers/autoregister`, whose labels and rules these are.
  */
 import { found } from "#client/rest-client.ts";
-import { pause, reflect } from "#client/reflector.ts";
+import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -45,9 +45,6 @@ export const apiServicesController =
     await keeper.run();
   };
 
-/** Who waits for the server to start does not wait for these objects. */
-const startDelayMs = 50;
-
 /** Objects that are written at the same time; they share a commit. */
 const workersMax = 16;
 
@@ -83,7 +80,6 @@ class Keeper {
 
   async run(): Promise<void> {
     const { client, clock, signal } = this.#environment;
-    await pause(clock, startDelayMs, signal);
     this.#local.onChange(() => this.#refresh());
     await reflect({
       client,

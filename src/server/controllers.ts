@@ -1,4 +1,5 @@
 /** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
+import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
 import type { Controller } from "#controllers/controller.ts";
@@ -92,7 +93,7 @@ export function startControllers(options: ControllersOptions): () => Promise<voi
       const controllerLog = {
         warn: (fields: object, message: string) => log.warn({ controller: name, ...fields }, message),
       };
-      return controller({ client, clock, domain, log: controllerLog, signal: stop.signal });
+      return late(controller)({ client, clock, domain, log: controllerLog, signal: stop.signal });
     },
   );
   const unfollow = options.credentials.follow(clock, log);
@@ -102,6 +103,17 @@ export function startControllers(options: ControllersOptions): () => Promise<voi
     await Promise.all(running);
   };
 }
+
+/** Who waits for the server to start does not wait for what controllers read and write then. */
+const startDelayMs = 50;
+
+const late =
+  (controller: Controller): Controller =>
+  async (environment) => {
+    const { clock, signal } = environment;
+    await pause(clock, startDelayMs, signal);
+    if (!signal.aborted) await controller(environment);
+  };
 
 /** The first entry that names the controller decides, then `*`. */
 function isSelected(name: string, selected: readonly string[]): boolean {
