@@ -41,17 +41,15 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     role === undefined
       ? []
       : [...gathering].filter(([, one]) => one.selects(role.metadata.labels)).map(([name]) => name);
-  const learn = (name: string, role: ClusterRole | undefined): void => {
-    const concerned = new Set(gatherers(roles.get(name)));
+  /** Takes note of a role; names those that have something to do about it. */
+  const learn = (name: string, role: ClusterRole | undefined): string[] => {
+    const before = gatherers(roles.get(name));
     const own = role === undefined ? undefined : gatheringOf(role);
     if (role === undefined) roles.delete(name);
     else roles.set(name, role);
     if (own === undefined) gathering.delete(name);
-    else {
-      gathering.set(name, own);
-      concerned.add(name);
-    }
-    for (const other of [...concerned, ...gatherers(role)]) queue.add(other);
+    else gathering.set(name, own);
+    return [...before, ...gatherers(role), ...(own === undefined ? [] : [name])];
   };
   await reflect({
     client,
@@ -60,13 +58,16 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     path,
     replaced(objects) {
       const gone = new Set(roles.keys());
-      for (const object of objects) {
-        gone.delete(object.metadata.name ?? "");
-        learn(object.metadata.name ?? "", object);
-      }
+      for (const { metadata } of objects) gone.delete(metadata.name ?? "");
       for (const name of gone) learn(name, undefined);
+      for (const object of objects) learn(object.metadata.name ?? "", object);
+      // Nobody gathers before all are known: what is missing would be taken away.
+      for (const name of gathering.keys()) queue.add(name);
     },
-    changed: (type, object) => learn(object.metadata.name ?? "", type === "DELETED" ? undefined : object),
+    changed(type, object) {
+      const concerned = learn(object.metadata.name ?? "", type === "DELETED" ? undefined : object);
+      for (const name of concerned) queue.add(name);
+    },
     failed: (error) => log.warn({ err: error }, "could not follow cluster roles; starting over"),
   });
 };

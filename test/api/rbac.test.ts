@@ -488,3 +488,44 @@ inBothDomains("who may make pods may have them mount any secret of the namespace
     (await api.post(`/api/v1/namespaces/${ns}/pods`, pod, acting("maker"))).expect(201);
   });
 });
+
+withOwnServer("roles that gather are not touched by a restart [AUTHRES-45]", {}, async (own) => {
+  const settings = { storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
+  const names = ["admin", "edit", "view"];
+  const stateOf = (api: Api): Promise<unknown[]> =>
+    Promise.all(
+      names.map(async (name) => {
+        const answer = (await api.get(`${rbac}/clusterroles/${name}`)).expect(200);
+        return [answer.list("rules").length, answer.string("metadata.resourceVersion")];
+      }),
+    );
+  /** A role of our own that gathers tells when the controller has had its turn. */
+  const gathered = async (api: Api, name: string): Promise<void> => {
+    const labels = { [`example.com/${name}`]: "yes" };
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] };
+    (await api.post(`${rbac}/clusterroles`, clusterRole(name, [], { aggregationRule }))).expect(201);
+    const part = { ...clusterRole(name, [rule("get", "x")]), metadata: { name: `${name}-part`, labels } };
+    (await api.post(`${rbac}/clusterroles`, part)).expect(201);
+    await eventually(async () => {
+      (await api.get(`${rbac}/clusterroles/${name}`)).has({ "rules.length": 1 });
+    });
+  };
+  const server = await openServer(own.domain, settings);
+  const first = new Api(server);
+  await gathered(first, "one");
+  const before = await eventually(async () => {
+    const now = await stateOf(first);
+    await gathered(first, first.unique("again"));
+    assert.deepEqual(await stateOf(first), now);
+    return now;
+  });
+  await server.close();
+  const restarted = await openServer(own.domain, settings);
+  try {
+    const api = new Api(restarted);
+    await gathered(api, "two");
+    assert.deepEqual(await stateOf(api), before);
+  } finally {
+    await restarted.close();
+  }
+});
