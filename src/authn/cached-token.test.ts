@@ -1,11 +1,18 @@
 /** What is remembered about tokens: bounded, and what is used stays. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { TokenCache, tokenDigest } from "./cached-token.ts";
 
 test("a token is remembered by its digest alone", () => {
   assert.equal(tokenDigest("secret").length, 32);
   assert.notEqual(tokenDigest("secret"), tokenDigest("secres"));
+  // Characters that one byte cannot hold count whole: \u0161 is no "a", as its last byte says.
+  assert.notEqual(tokenDigest("secret-\u0161"), tokenDigest("secret-a"));
+  assert.equal(
+    Buffer.from(tokenDigest("\u0161"), "latin1").toString("hex"),
+    createHash("sha256").update("\u0161", "utf8").digest("hex"),
+  );
 });
 
 test("a flood leaves at most two generations, and what is used stays", () => {

@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 
-/** Digest of a token, short to compare. */
+/** Digest of a token's UTF-8 bytes, short to compare: a character for each of its bytes. */
 export const tokenDigest = (token: string): string => hash("sha256", token, "latin1");
 
 export class TokenCache<T> {

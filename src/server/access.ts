@@ -20,8 +20,6 @@ export interface Access {
 }
 
 export interface AccessConfig extends AssembleConfig {
-  /** Of the controllers in this process. */
-  readonly loopbackToken: string;
   readonly lookups: Lookups;
   /** Of the server itself; there before the first request. */
   readonly client: () => RestClient;

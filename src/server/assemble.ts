@@ -86,10 +86,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const lookups = storeLookups(builtIn, stores, domain.rename);
-  const loopbackToken = random.bytes(32).toString("base64url");
   const access = openAccess({
     ...config,
-    loopbackToken,
     lookups,
     client: () => client,
     rbacIndex: rbac.index,
@@ -184,7 +182,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const transport = stoppableTransport(
     inProcessTransport({
       handle,
-      token: loopbackToken,
       userAgent: "binnacle-controllers",
       now: () => clock.now(),
     }),

@@ -1,5 +1,5 @@
 /**
- * Who a server knows: its own tokens, the token file, service accounts, bootstrap tokens, and those others vouch for;
+ * Who a server knows: itself, its administrator, the token file, service accounts, bootstrap tokens, and those others vouch for;
  * the rest is anonymous or refused. Order: upstream's.
  */
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
@@ -11,6 +11,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { AccessConfig } from "./access.ts";
 import { observed, tokenUseCounter } from "./authentication-metrics.ts";
 import { externalAuthenticators } from "./external-authenticators.ts";
+import { ownRequests } from "./in-process-transport.ts";
 
 export interface ServerAuthenticators {
   /** Of requests. */
@@ -22,10 +23,7 @@ export interface ServerAuthenticators {
 
 export function serverAuthenticators(config: AccessConfig): ServerAuthenticators {
   const { options, domain, clock, log, issuer } = config;
-  const own = readTokenFile(
-    `${config.adminToken},admin,,"system:masters"\n${config.loopbackToken},system:apiserver,,"system:masters"\n`,
-    "the server's own tokens",
-  );
+  const own = readTokenFile(`${config.adminToken},admin,,"system:masters"\n`, "the server's own token");
   const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
   const find = config.lookups.get.bind(config.lookups);
@@ -47,6 +45,7 @@ export function serverAuthenticators(config: AccessConfig): ServerAuthenticators
   );
   const known = withAuthenticatedGroup(
     union([
+      ownRequests,
       ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
       external.clientCertificate,
       bearerToken(tokens),

@@ -1,8 +1,10 @@
 /**
  * The transport of controllers in this process: builds requests and hands them to the same chain a socket would,
- * authentication and authorization included.
+ * authentication and authorization included. They are known by the way they came: there is no token that somebody
+ * outside could use.
  */
 import { randomUUID } from "node:crypto";
+import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";
 import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { Soon } from "#std/soon.ts";
@@ -10,8 +12,6 @@ import { unknownInfo, unknownUser } from "#http/incoming-request.ts";
 
 export interface InProcessOptions {
   handle(request: ApiRequest): Soon<Reply>;
-  /** A bearer token the server's authenticators know. */
-  readonly token: string;
   readonly userAgent: string;
   now(): number;
 }
@@ -37,6 +37,16 @@ export function inProcessTransport(options: InProcessOptions): Transport {
     },
   };
 }
+
+/** Requests of this transport are the server's own; nothing that a listener builds is. */
+export const ownRequests: Authenticator = {
+  authenticate: (credentials) => (credentials instanceof InProcessRequest ? theServer : noCredentials),
+};
+
+const theServer: Authentication = {
+  outcome: "user",
+  user: { name: "system:apiserver", uid: "", groups: ["system:masters"] },
+};
 
 function bodyOf(reply: Reply): Buffer {
   if (reply.pieces !== undefined) return Buffer.concat([...reply.pieces]);
@@ -108,7 +118,6 @@ class InProcessRequest implements ApiRequest {
     this.query = new URLSearchParams(question < 0 ? "" : request.path.slice(question + 1));
     this.headers = {
       accept: "application/json",
-      authorization: `Bearer ${options.token}`,
       "user-agent": options.userAgent,
       ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
     };
@@ -123,7 +132,7 @@ class InProcessRequest implements ApiRequest {
     return [];
   }
 
-  /** Its only credentials are the process's own. */
+  /** It has none that say who it is. */
   forgetHeaders(): void {}
 
   get signal(): AbortSignal {
