@@ -1,0 +1,363 @@
+/**
+ * Others than roles decide: webhooks over TLS with private authorities, a policy file, modes that do not look; by flags
+ * and by a configuration file that changes while the server runs. What happens when a webhook is down, slow, false or
+ * sends the server elsewhere.
+ */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fakeAuthority } from "#authn/fake-authority.ts";
+import type { ServerSettings } from "#server/options.ts";
+import { openLog } from "#std/log.ts";
+import { Decider } from "../decider.ts";
+import {
+  Api,
+  type Domain,
+  domains,
+  eventually,
+  gated,
+  openServer,
+  renamer,
+  temporaryFolder,
+  tokenFile,
+  tokenLines,
+  withOwnServer,
+} from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
+import { configMap, namespaces } from "../objects.ts";
+
+const maps = "/api/v1/namespaces/default/configmaps";
+const bob = { as: "bob" };
+const minuteMs = 60_000;
+
+const first = await Decider.open();
+const second = await Decider.open();
+after(() => {
+  first.close();
+  second.close();
+});
+
+function file(name: string, text: string): string {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** A server whose log is read and whose time is pushed. */
+async function observed(
+  domain: Domain,
+  settings: ServerSettings,
+  run: (api: Api, clock: MovingClock, logged: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const clock = new MovingClock();
+  const logged: string[] = [];
+  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
+  const server = await openServer(domain, { ...gated, ...settings }, { clock, log });
+  const api = new Api(server);
+  try {
+    await run(api, clock, logged);
+  } finally {
+    api.close();
+    await server.close();
+  }
+}
+
+const byFlags: ServerSettings = {
+  ...gated,
+  authorizationMode: ["Webhook", "RBAC"],
+  authorizationWebhookConfigFile: first.kubeconfig(),
+};
+
+withOwnServer(
+  "a webhook is asked first, with all that is known of the request [AUTHZ-03] [AUTHZ-04] [AUTHZ-09] [AUTHZ-10] [AUTHZ-11] [AUTHZ-12] [AUTHZ-33] [AUTHZ-34]",
+  byFlags,
+  async (api) => {
+    first.reset(() => ({ allowed: true }));
+    (await api.get(`${maps}?fieldSelector=metadata.name%3Dc&labelSelector=a%3Db`, bob)).expect(200);
+    const [question] = first.questions;
+    assert.equal(first.questions.length, 1);
+    assert.equal(question!.kind, "SubjectAccessReview");
+    assert.equal(question!.apiVersion, api.name("authorization.k8s.io/v1beta1"));
+    assert.deepEqual(question!.spec, {
+      user: "bob",
+      uid: "bob-uid",
+      group: ["system:authenticated"],
+      resourceAttributes: {
+        namespace: "default",
+        verb: "list",
+        version: "v1",
+        resource: "configmaps",
+        name: "c",
+        fieldSelector: { requirements: [{ key: "metadata.name", operator: "In", values: ["c"] }] },
+        labelSelector: { requirements: [{ key: "a", operator: "In", values: ["b"] }] },
+      },
+    });
+    assert.deepEqual([...first.clients], ["apiserver"]);
+    (await api.patch(`${maps}/c/status`, {}, undefined, bob)).expect(404);
+    assert.deepEqual(first.questions.at(-1)!.spec.resourceAttributes, {
+      namespace: "default",
+      verb: "patch",
+      version: "v1",
+      resource: "configmaps",
+      subresource: "status",
+      name: "c",
+    });
+    (await api.get("/livez", bob)).expect(200);
+    assert.deepEqual(first.questions.at(-1)!.spec.nonResourceAttributes, { path: "/livez", verb: "get" });
+  },
+);
+
+withOwnServer(
+  "what the webhook denies is denied, what it leaves open roles decide, and system:masters are not its business [AUTHZ-03] [AUTHZ-06] [AUTHZ-07] [AUTHZ-08] [AUTHZ-53]",
+  byFlags,
+  async (api) => {
+    first.reset(() => ({ denied: true, reason: "the decider says no" }));
+    (await api.get(maps)).expect(200);
+    (await api.post(maps, configMap("by-masters"))).expect(201);
+    assert.equal(first.questions.length, 0);
+    (await api.get("/version", bob)).refused(403, "Forbidden", /cannot get path "\/version": the decider says no$/);
+    (await api.post(maps, "no json", bob)).refused(403, "Forbidden", /: the decider says no$/);
+
+    first.reset(() => ({ allowed: false }));
+    (await api.get("/healthz", bob)).expect(200);
+    (await api.get(maps, bob)).refused(403, "Forbidden");
+  },
+);
+
+for (const domain of domains) {
+  test(`${domain}: an answer counts for a while, the good ones longer [AUTHRES-57] [AUTHRES-58]`, () =>
+    observed(domain, byFlags, async (api, clock) => {
+      first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
+      const ask = async (): Promise<number> => {
+        const before = first.questions.length;
+        (await api.get(maps, bob)).expect(200);
+        (await api.get(`${maps}/missing`, bob)).expect(403);
+        return first.questions.length - before;
+      };
+      assert.equal(await ask(), 2);
+      assert.equal(await ask(), 0);
+      clock.advance(31_000);
+      assert.equal(await ask(), 1);
+      clock.advance(5 * minuteMs);
+      assert.equal(await ask(), 2);
+    }));
+}
+
+/** An AuthorizationConfiguration in a file of its own. */
+function configuration(domain: Domain, authorizers: readonly object[]): string {
+  return file("authorization.json", configurationText(domain, authorizers));
+}
+
+const configurationText = (domain: Domain, authorizers: readonly object[]): string =>
+  renamer(domain)(
+    JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }),
+  );
+
+const hook = (name: string, kubeConfigFile: string, over: object = {}): object => ({
+  type: "Webhook",
+  name,
+  webhook: {
+    timeout: "300ms",
+    subjectAccessReviewVersion: "v1",
+    matchConditionSubjectAccessReviewVersion: "v1",
+    failurePolicy: "NoOpinion",
+    connectionInfo: { type: "KubeConfigFile", kubeConfigFile },
+    ...over,
+  },
+});
+
+test("without an answer the policy decides: closed or open, never in between [AUTHZ-48] [AUTHZ-49]", async () => {
+  const stranger = await fakeAuthority("strangers");
+  const failures: readonly (readonly [string, string, () => void])[] = [
+    ["slow", first.kubeconfig(), () => first.reset(() => ({ allowed: true }), "silent")],
+    ["text", first.kubeconfig(), () => first.reset(() => ({ allowed: true }), "broken")],
+    ["elsewhere", first.kubeconfig(), () => first.reset(() => ({ allowed: true }), "redirect")],
+    [
+      "of another authority",
+      first.kubeconfig({ ca: stranger.certificate }),
+      () => first.reset(() => ({ allowed: true })),
+    ],
+    ["down", first.kubeconfig({ url: "https://127.0.0.1:1/decide" }), () => first.reset(() => ({ allowed: true }))],
+  ];
+  for (const [what, kubeconfig, prepare] of failures) {
+    prepare();
+    const open = configuration("k8s.io", [hook("open", kubeconfig), { type: "RBAC" }]);
+    await observed("k8s.io", { authorizationConfig: open }, async (api, _clock, logged) => {
+      (await api.get("/healthz", bob)).expect(200);
+      (await api.get(maps, bob)).refused(403, "Forbidden");
+      const { text } = (await api.get("/metrics")).expect(200);
+      const result = what === "slow" ? "timeout" : "error";
+      assert.match(
+        text,
+        new RegExp(`apiserver_authorization_webhook_evaluations_fail_open_total{name="open",result="${result}"} 2`),
+        what,
+      );
+      assert.ok(
+        logged.some((line) => line.includes("an authorization webhook gave no answer")),
+        what,
+      );
+    });
+    const closed = configuration("k8s.io", [hook("closed", kubeconfig, { failurePolicy: "Deny" }), { type: "RBAC" }]);
+    await observed("k8s.io", { authorizationConfig: closed }, async (api) => {
+      (await api.get("/healthz", bob)).refused(403, "Forbidden", /: authorizer closed could not decide$/);
+      (await api.get(maps)).expect(200);
+    });
+  }
+  first.mode = "well";
+});
+
+for (const domain of domains) {
+  test(`${domain}: several webhooks are asked in the order of the file, and counted by name [AUTHZ-04] [AUTHZ-05] [AUTHZ-35] [AUTHZ-37] [AUTHRES-53] [AUTHRES-56] [AUTHRES-61]`, async () => {
+    const config = configuration(domain, [
+      hook("first", first.kubeconfig()),
+      hook("second", second.kubeconfig()),
+      { type: "RBAC" },
+    ]);
+    await observed(domain, { authorizationConfig: config }, async (api) => {
+      first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
+      second.reset(() => ({ denied: true }));
+      (await api.get(maps, bob)).expect(200);
+      assert.deepEqual([first.questions.length, second.questions.length], [1, 0]);
+      assert.equal(first.questions[0]!.apiVersion, api.name("authorization.k8s.io/v1"));
+      (await api.get(`${maps}/c`, bob)).expect(403);
+      assert.deepEqual([first.questions.length, second.questions.length], [2, 1]);
+      const { text } = (await api.get("/metrics")).expect(200);
+      const decisions = "apiserver_authorization_decisions_total";
+      assert.ok(text.includes(`${decisions}{type="Webhook",name="first",decision="allowed"} 1`));
+      assert.ok(text.includes(`${decisions}{type="Webhook",name="second",decision="denied"} 1`));
+      assert.ok(text.includes('apiserver_authorization_webhook_evaluations_total{name="first",result="success"} 2'));
+    });
+  });
+
+  test(`${domain}: the file is read again; webhooks come, go and change places, the rest stays as it started [AUTHZ-38] [AUTHZ-39] [AUTHZ-40] [AUTHZ-41]`, async () => {
+    const denying = hook("first", first.kubeconfig());
+    const allowing = hook("second", second.kubeconfig());
+    const config = configuration(domain, [{ type: "RBAC" }]);
+    const reloads = async (api: Api, status: string): Promise<number> => {
+      const { text } = (await api.get("/metrics")).expect(200);
+      const name = "apiserver_authorization_config_controller_automatic_reloads_total";
+      return Number(new RegExp(`${name}{[^}]*status="${status}"} (\\d+)`).exec(text)?.[1] ?? 0);
+    };
+    await observed(domain, { authorizationConfig: config }, async (api, clock, logged) => {
+      first.reset(() => ({ denied: true }));
+      second.reset(() => ({ allowed: true }));
+      const becomes = async (text: string, status: "success" | "failure"): Promise<void> => {
+        writeFileSync(config, text);
+        const before = await reloads(api, status);
+        clock.advance(minuteMs);
+        await eventually(async () => assert.equal(await reloads(api, status), before + 1));
+      };
+      (await api.get(maps, bob)).expect(403);
+      await becomes(configurationText(domain, [{ type: "RBAC" }, allowing]), "success");
+      (await api.get(maps, bob)).expect(200);
+      await becomes(configurationText(domain, [denying, allowing, { type: "RBAC" }]), "success");
+      (await api.get(maps, bob)).expect(403);
+      await becomes(configurationText(domain, [allowing, denying, { type: "RBAC" }]), "success");
+      (await api.get(maps, bob)).expect(200);
+
+      for (const [text, reason] of [
+        [configurationText(domain, [denying]), "other than webhooks there must be those of the start: RBAC, not none"],
+        [configurationText(domain, [denying, { type: "RBAC" }, { type: "Node" }]), "not Node, RBAC"],
+        [configurationText(domain, [{ type: "ABAC" }]), 'authorizers[0].type: Unsupported value: \\"ABAC\\"'],
+        ["{", "stays as it was"],
+      ] as const) {
+        await becomes(text, "failure");
+        assert.ok(
+          logged.some((line) => line.includes(reason)),
+          reason,
+        );
+        (await api.get(maps, bob)).expect(200);
+      }
+      await becomes(configurationText(domain, [denying, { type: "RBAC" }]), "success");
+      (await api.get(maps, bob)).expect(403);
+    });
+  });
+}
+
+test("a file that cannot be, or that stands beside the flags, ends the start with its path [AUTHZ-36] [AUTHRES-54] [AUTHRES-62] [AUTHRES-65]", async () => {
+  const fails = async (settings: ServerSettings, message: RegExp): Promise<void> =>
+    assert.rejects(openServer("k8s.io", settings), { name: "StartError", message });
+  const config = configuration("k8s.io", [{ type: "ABAC" }]);
+  await fails({ authorizationConfig: config }, new RegExp(`^${config}: authorizers\\[0\\]\\.type: Unsupported value`));
+  const incomplete = hook("h", first.kubeconfig(), { matchConditionSubjectAccessReviewVersion: undefined });
+  await fails(
+    { authorizationConfig: configuration("k8s.io", [incomplete]) },
+    /authorizers\[0\]\.webhook\.matchConditionSubjectAccessReviewVersion: Required value$/,
+  );
+  const conditional = hook("h", first.kubeconfig(), { matchConditions: [{ expression: "true" }] });
+  await fails(
+    { authorizationConfig: configuration("k8s.io", [conditional]) },
+    /matchConditions\[0\]\.expression: Invalid value: "true": expressions are not supported yet$/,
+  );
+  await fails(
+    { authorizationConfig: configuration("k8s.io", [{ type: "RBAC" }]), authorizationMode: ["RBAC"] },
+    /^--authorization-config can not be specified when /,
+  );
+  await fails({ authorizationMode: ["ABAC"], authorizationPolicyFile: file("p", "{") }, /: line 1: not JSON$/);
+});
+
+withOwnServer(
+  "AlwaysAllow lets everybody who is known do everything, after others [AUTHZ-28]",
+  { ...gated, authorizationMode: ["RBAC", "AlwaysAllow"] },
+  async (api) => {
+    (await api.get(maps, bob)).expect(200);
+    (await api.post(maps, configMap("by-bob"), bob)).expect(201);
+    (await api.get(maps, { as: "nobody" })).refused(401, "Unauthorized");
+  },
+);
+
+withOwnServer(
+  "AlwaysDeny refuses everybody but system:masters [AUTHZ-29]",
+  { ...gated, authorizationMode: ["AlwaysDeny"] },
+  async (api) => {
+    for (const path of [maps, "/version", "/api", namespaces]) {
+      (await api.get(path, bob)).refused(403, "Forbidden", /: Everything is forbidden\.$/);
+    }
+    (await api.get(maps)).expect(200);
+  },
+);
+
+test("a policy file gives rights by its lines [AUTHZ-30]", async () => {
+  for (const domain of domains) {
+    const line = (spec: object): string =>
+      renamer(domain)(JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec }));
+    const policies = file(
+      "policies.jsonl",
+      [
+        "# rights of this cluster",
+        line({ user: "bob", namespace: "default", resource: "configmaps", readonly: true }),
+        line({ group: "developers", namespace: "*", resource: "*", apiGroup: "*" }),
+        line({ group: "*", nonResourcePath: "/api*", readonly: true }),
+      ].join("\n"),
+    );
+    const settings = { authorizationMode: ["ABAC"], authorizationPolicyFile: policies };
+    await observed(domain, settings, async (api) => {
+      (await api.get(maps, bob)).expect(200);
+      (await api.get("/apis", bob)).expect(200);
+      (await api.post(maps, configMap("c"), bob)).refused(403, "Forbidden", /: No policy matched\.$/);
+      (await api.get("/api/v1/configmaps", bob)).expect(403);
+      (await api.get("/metrics", bob)).expect(403);
+      (await api.post(maps, configMap("c"), { as: "alice" })).expect(201);
+      const review = await api.post(
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: "default" } },
+        { as: "alice" },
+      );
+      review.expect(201, { "status.incomplete": false, "status.resourceRules.0.resources": ["*"] });
+    });
+  }
+});
+
+test("no secret of a webhook is logged, whatever goes wrong", async () => {
+  const kubeconfig = first.kubeconfig({ url: "https://127.0.0.1:1/decide" });
+  const { users } = JSON.parse(readFileSync(kubeconfig, "utf8")) as { users: [{ user: Record<string, string> }] };
+  const key = users[0].user["client-key-data"]!;
+  const config = configuration("k8s.io", [hook("h", kubeconfig), { type: "RBAC" }]);
+  const settings = { authorizationConfig: config, tokenAuthFile: tokenFile(tokenLines) };
+  await observed("k8s.io", settings, async (api, _clock, logged) => {
+    (await api.get(maps, bob)).expect(403);
+    const all = logged.join("\n");
+    assert.ok(!all.includes(key) && !all.includes("bob-token"));
+  });
+});
