@@ -400,6 +400,44 @@ test("without permission nothing may be impersonated, and the answer names what 
   assert.match(failure(await send("GET /apis as eve", headers)), /^401 /);
 });
 
+test("headers of impersonation go no further than the one who acts on them", async () => {
+  const { send, routed } = chain();
+  const headers = { "impersonate-user": "dave", "impersonate-group": "g", "impersonate-extra-k": "v", accept: "x/y" };
+  await send("GET /apis as admin", headers);
+  const names = Object.keys(routed[0]!.headers).filter((name) => routed[0]!.headers[name] !== undefined);
+  assert.ok(names.includes("accept") && !names.some((name) => name.startsWith("impersonate")), String(names));
+  for (const name of Object.keys(headers)) {
+    if (name !== "accept") assert.deepEqual(routed[0]!.headerValues(name), []);
+  }
+});
+
+test("what a list is limited to is told to authorizers, unless it cannot be read or the path is an old one", async () => {
+  const seen: Attributes[] = [];
+  const authorizer: Authorizer = {
+    authorize(of) {
+      seen.push(of);
+      return { decision: "allow", reason: "" };
+    },
+  };
+  const { send } = chain({ authorizer });
+  const selectors = async (line: string): Promise<unknown> => {
+    await send(`${line} as bob`);
+    const { fieldSelector, labelSelector } = seen.at(-1)!;
+    return [fieldSelector, labelSelector];
+  };
+  const field = { field: "spec.nodeName", operator: "=", value: "n" };
+  const label = { key: "a", operator: "in", values: ["b", "c"] };
+  const query = "fieldSelector=spec.nodeName%3Dn&labelSelector=a+in+(b,c)";
+  assert.deepEqual(await selectors(`GET /api/v1/pods?${query}`), [[field], [label]]);
+  assert.deepEqual(await selectors(`GET /api/v1/pods?watch=1&${query}`), [[field], [label]]);
+  assert.deepEqual(await selectors(`DELETE /api/v1/namespaces/n/pods?${query}`), [[field], [label]]);
+  const none = [undefined, undefined];
+  assert.deepEqual(await selectors(`GET /api/v1/watch/pods?${query}`), none);
+  assert.deepEqual(await selectors(`GET /api/v1/namespaces/n/pods/p?${query}`), none);
+  assert.deepEqual(await selectors("GET /api/v1/pods?fieldSelector=a%3Db%3Dc&labelSelector=((("), none);
+  assert.deepEqual(await selectors("GET /api/v1/pods?limit=5"), none);
+});
+
 test("groups, uid and extra need a user to impersonate [IMP-06] [IMP-10] [IMP-12]", async () => {
   const { send, routed } = chain();
   for (const name of ["impersonate-group", "impersonate-uid", "impersonate-extra-k"]) {
