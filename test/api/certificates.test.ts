@@ -219,6 +219,39 @@ inBothDomains("nobody gets a certificate of system:masters from the client signe
   );
 });
 
+inBothDomains("a name written in another way is the same name to who checks and to who is asked later", async (api) => {
+  const ask = async (subjectName: JsonName) => {
+    const asked = await newRequest(subjectName);
+    const name = api.unique("csr");
+    const spec = { request: asked.request, signerName: clientSigner, usages: clientUsages };
+    return { ...asked, name, answer: await api.post(requests, signingRequest(name, spec)) };
+  };
+  const masters = "system:masters";
+  for (const hidden of [
+    [{ O: ["builders", masters] }, { CN: ["eve"] }],
+    [{ O: [{ bmpString: masters }] }, { CN: ["eve"] }],
+    [{ O: [{ printableString: masters }] }, { CN: ["eve"] }],
+  ] as JsonName[]) {
+    (await ask(hidden)).answer.refused(403, "Forbidden", /system:masters group is not allowed$/);
+  }
+  for (const [subjectName, user, groups] of [
+    [[{ O: [`builders\nO=${masters}`] }, { CN: ["eve"] }], "eve", [`builders\nO=${masters}`]],
+    [[{ O: [`builders + O=${masters}`] }, { CN: ["eve"] }], "eve", [`builders + O=${masters}`]],
+    [[{ O: [`${masters}\0`] }, { CN: ["eve"] }], "eve", [`${masters}\0`]],
+    [[{ CN: ["admin"] }, { CN: ["eve"] }], "eve", []],
+  ] as const) {
+    const { name, key, answer } = await ask(subjectName as unknown as JsonName); // only read
+    answer.expect(201);
+    (await api.patch(`${requests}/${name}/approval`, approved)).expect(200);
+    const agent = certificateAgent(api.server, await issued(api, name), key);
+    (await api.post(whoAmI, subject, { as: "nobody", agent })).expect(201, {
+      "status.userInfo.username": user,
+      "status.userInfo.groups": [...groups, "system:authenticated"],
+    });
+    agent.destroy();
+  }
+});
+
 inBothDomains("hostile requests are refused and the server goes on", async (api) => {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const pem = (bytes: Buffer): string =>
