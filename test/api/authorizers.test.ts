@@ -10,7 +10,8 @@ import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
 import { openLog } from "#std/log.ts";
-import { Decider } from "../decider.ts";
+import type { Answer } from "../client.ts";
+import { Decider, type Question } from "../decider.ts";
 import {
   Api,
   type Domain,
@@ -26,6 +27,7 @@ import {
 } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { configMap, namespaces } from "../objects.ts";
+import { absent } from "../view.ts";
 
 const maps = "/api/v1/namespaces/default/configmaps";
 const bob = { as: "bob" };
@@ -126,6 +128,30 @@ withOwnServer(
 );
 
 for (const domain of domains) {
+  test(`${domain}: reviews show what the webhook denies, leaves open and fails to say [AUTHRES-14] [AUTHRES-15]`, () =>
+    observed(domain, byFlags, async (api) => {
+      const review = async (as = "bob"): Promise<Answer> => {
+        const spec = { resourceAttributes: { verb: "list", resource: "configmaps", namespace: api.unique("ns") } };
+        const kind = "SelfSubjectAccessReview";
+        const body = { apiVersion: "authorization.k8s.io/v1", kind, spec };
+        return (await api.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, { as })).expect(201);
+      };
+      const isReview = ({ resourceAttributes }: Question["spec"]): boolean =>
+        resourceAttributes?.["resource"] === "selfsubjectaccessreviews";
+      first.reset((spec) => (isReview(spec) ? { allowed: true } : { denied: true, reason: "no" }));
+      (await review()).has({ status: { allowed: false, denied: true, reason: "no" } });
+      first.reset((spec) => (isReview(spec) ? { allowed: true } : { allowed: true, reason: "yes" }));
+      (await review()).has({ status: { allowed: true, reason: "yes" } });
+      first.reset(() => ({ allowed: false }), "broken");
+      (await review()).has({
+        "status.allowed": false,
+        "status.denied": absent,
+        "status.evaluationError": /default: the webhook's answer is no SubjectAccessReview/,
+      });
+      (await review("admin")).has({ "status.allowed": true });
+      first.mode = "well";
+    }));
+
   test(`${domain}: an answer counts for a while, the good ones longer [AUTHRES-57] [AUTHRES-58]`, () =>
     observed(domain, byFlags, async (api, clock) => {
       first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
