@@ -32,7 +32,7 @@ export class Decider {
   readonly clients = new Set<string>();
   mode: Mode = "well";
   /** The review's status. */
-  answer: (spec: Question["spec"]) => object = () => ({ allowed: false });
+  answer: (spec: Question["spec"]) => object | Promise<object> = () => ({ allowed: false });
   readonly #server: https.Server;
   readonly #authority: FakeAuthority;
   readonly #client: { readonly certificate: string; readonly key: string };
@@ -103,7 +103,7 @@ export class Decider {
     this.questions.push(question);
     const { subject } = (request.socket as TLSSocket).getPeerCertificate();
     this.clients.add(String(subject?.CN));
-    return JSON.stringify({ ...question, status: this.answer(question.spec) });
+    return JSON.stringify({ ...question, status: await this.answer(question.spec) });
   }
 
   #send(request: IncomingMessage, response: ServerResponse, body: string): void {

@@ -283,6 +283,16 @@ test("the rest is as the role of nodes says [AUTHZ-32]", async () => {
   );
 });
 
+test("it says why, to those who may know", () => {
+  const { authorizer } = cluster();
+  const why = (over: Partial<Attributes>, user = kubelet("one")): string =>
+    authorizer.explain(attributes({ user, resource: "secrets", ...over }));
+  assert.equal(why({ name: "mounted" }), "Node: allowed to this node");
+  assert.equal(why({ name: "other" }), `Node: ${unrelated("one")}`);
+  assert.equal(why({ resource: "deployments" }), "Node: no rule of nodes allows it");
+  assert.equal(why({}, { name: "bob", groups: [] }), "");
+});
+
 test("a node is who is in the group and named so [AUTHZ-32]", async () => {
   const { authorizer, decide } = cluster();
   const services = attributes({ resource: "services" });

@@ -24,7 +24,7 @@ const undecided = (reason: string): Verdict => ({ ...noOpinion, reason });
 
 type Decide = (node: string, attributes: Attributes) => Verdict;
 
-export function node({ domain, graph, rules, selectors }: NodeOptions): Authorizer {
+export function node({ domain, graph, rules, selectors }: NodeOptions): Required<Authorizer> {
   const related =
     (resource: Related): Decide =>
     (name, attributes) => {
@@ -49,19 +49,20 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Authoriz
       ...(selectors ? { nodes: ownNode, pods: ownPods(getOne(related("pods"))) } : {}),
     }).map(([name, decide]) => [domain.rename(name), decide]),
   );
+  const authorize = (attributes: Attributes): Verdict => {
+    const { user, group, resource } = attributes;
+    const name = nodeNameOf(user);
+    if (name === undefined) return noOpinion;
+    if (name === "") return undecided(`unknown node for user ${goQuote(user.name)}`);
+    const decide = attributes.isResourceRequest
+      ? byResource.get(group === "" ? resource : `${resource}.${group}`)
+      : undefined;
+    if (decide !== undefined) return decide(name, attributes);
+    const wanted = ruleResource(attributes);
+    return rules.some((rule) => allows(rule, attributes, wanted)) ? allowed : noOpinion;
+  };
   return {
-    authorize(attributes) {
-      const { user, group, resource } = attributes;
-      const name = nodeNameOf(user);
-      if (name === undefined) return noOpinion;
-      if (name === "") return undecided(`unknown node for user ${goQuote(user.name)}`);
-      const decide = attributes.isResourceRequest
-        ? byResource.get(group === "" ? resource : `${resource}.${group}`)
-        : undefined;
-      if (decide !== undefined) return decide(name, attributes);
-      const wanted = ruleResource(attributes);
-      return rules.some((rule) => allows(rule, attributes, wanted)) ? allowed : noOpinion;
-    },
+    authorize,
     rulesFor: ({ name, groups }) => ({
       resourceRules: [],
       nonResourceRules: [],
@@ -69,6 +70,12 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Authoriz
       errors:
         nodeNameOf({ name, groups }) === undefined ? [] : ["node authorizer does not support user rule resolution"],
     }),
+    explain(attributes) {
+      if (nodeNameOf(attributes.user) === undefined) return "";
+      const { decision, reason } = authorize(attributes);
+      if (decision === "allow") return "Node: allowed to this node";
+      return `Node: ${reason === "" ? "no rule of nodes allows it" : reason}`;
+    },
   };
 }
 

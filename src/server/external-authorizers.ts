@@ -11,7 +11,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Soon } from "#std/soon.ts";
-import { readAuthorizationConfig } from "./authorization-config.ts";
+import { readAuthorizationConfig, webhookTimeoutMaxMs } from "./authorization-config.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./authorization-plan.ts";
 import { ConfigError } from "./config-document.ts";
 import { type CountReload, reloadMetrics } from "./reload-metrics.ts";
@@ -40,6 +40,12 @@ export function openAuthorizers(options: ChainOptions): AuthorizerChain {
   const { plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
   let current = openChain(options, plan.authorizers, counts);
+  // Questions to webhooks that are no longer there are answered to their end.
+  const ending = new Map<AuthorizerChain, () => void>();
+  const end = (chain: AuthorizerChain): void => {
+    ending.delete(chain);
+    chain.close();
+  };
   const count: CountReload = plan.file === undefined ? () => undefined : reloadMetrics(metrics, "authorization", clock);
   const stop =
     plan.file === undefined
@@ -53,7 +59,10 @@ export function openAuthorizers(options: ChainOptions): AuthorizerChain {
             checkSameOwn(plan.authorizers, authorizers);
             const before = current;
             current = openChain(options, authorizers, counts);
-            before.close();
+            ending.set(
+              before,
+              clock.after(webhookTimeoutMaxMs, () => end(before)),
+            );
             count("success");
             log.info({ file: plan.file?.name }, "the authorization configuration was read again");
           },
@@ -72,6 +81,10 @@ export function openAuthorizers(options: ChainOptions): AuthorizerChain {
     close() {
       stop();
       current.close();
+      for (const [chain, cancel] of ending) {
+        cancel();
+        end(chain);
+      }
     },
   };
 }

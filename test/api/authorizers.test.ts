@@ -297,6 +297,25 @@ for (const domain of domains) {
       }
       await becomes(configurationText(domain, [denying, { type: "RBAC" }]), "success");
       (await api.get(maps, bob)).expect(403);
+
+      // A question that is under way when its webhook goes is answered all the same.
+      const asked = Promise.withResolvers<void>();
+      const hold = Promise.withResolvers<object>();
+      second.reset(() => {
+        asked.resolve();
+        return hold.promise;
+      });
+      const patient = hook("patient", second.kubeconfig(), { timeout: "30s", failurePolicy: "Deny" });
+      await becomes(configurationText(domain, [patient, { type: "RBAC" }]), "success");
+      clock.advance((minuteMs * 2) / 3);
+      const answer = api.get(maps, bob);
+      await asked.promise;
+      const before = await reloads(api, "success");
+      writeFileSync(config, configurationText(domain, [denying, { type: "RBAC" }]));
+      clock.advance(minuteMs / 3);
+      await eventually(async () => assert.equal(await reloads(api, "success"), before + 1));
+      hold.resolve({ allowed: true });
+      (await answer).expect(200);
     });
   });
 }
