@@ -12,6 +12,8 @@ Usage: binnacle <command> [flags]
   serve            start the server (binnacle serve --help lists its flags)
   backup FILE      write a consistent copy of the objects, also while the server runs
   restore FILE     fill an empty data folder from such a copy
+  kubeconfig       make access for a user or a service account (binnacle kubeconfig --help)
+  token create     ask a running server for a service account's token (binnacle token --help)
   version          print the version
 `;
 
@@ -19,6 +21,8 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<voi
   serve: async (args) => (await import("#server/serve.ts")).serve(args),
   backup: async (args) => (await import("#server/backup.ts")).backup(args),
   restore: async (args) => (await import("#server/backup.ts")).restore(args),
+  kubeconfig: async (args) => (await import("#server/kubeconfig-command.ts")).kubeconfig(args),
+  token: async (args) => (await import("#server/token-command.ts")).token(args),
   version: async () => {
     const { programVersion } = await import("#server/program-version.ts");
     process.stdout.write(`binnacle ${programVersion()}\n`);

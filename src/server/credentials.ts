@@ -38,6 +38,7 @@ export interface CredentialsWanted {
   readonly random: Random;
 }
 
+const authorityName = "binnacle-ca";
 const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
@@ -80,7 +81,7 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
 
   const makeAuthority = (): KeyPair => {
     const key = newKey();
-    const commonName = "binnacle-ca";
+    const commonName = authorityName;
     const certificate = signCertificate(
       { commonName, publicKey: createPublicKey(key), usage: "authority", ...period(authorityDays) },
       { commonName, key },
@@ -90,7 +91,7 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
   };
   const oldAuthority = stored("ca");
   const ca = oldAuthority !== undefined && isFresh(oldAuthority, clock) ? oldAuthority : makeAuthority();
-  const issuer = { commonName: "binnacle-ca", key: createPrivateKey(ca.key) };
+  const issuer = { commonName: authorityName, key: createPrivateKey(ca.key) };
   const issuedBy = (pair: KeyPair): boolean =>
     new X509Certificate(pair.certificate).verify(createPublicKey(issuer.key));
 
@@ -134,6 +135,43 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
   const publicKey = publicPem("pki/sa.key", privateKey);
   if (files.has("pki/sa.key")) files.set("pki/sa.pub", publicKey);
   return { ca, serving, admin: { ...admin, token }, serviceAccount: { privateKey, publicKey }, files };
+}
+
+export interface ClientWanted {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly lifetimeMs: number;
+}
+
+/** A certificate of the folder's own authority, which must be there. Throws `StartError`. */
+export function issueClientCertificate(folder: string, wanted: ClientWanted, clock: Clock, random: Random): KeyPair {
+  const [certificate, authorityKey] = [readPem(folder, "pki/ca.crt"), readPem(folder, "pki/ca.key")];
+  if (certificate === undefined || authorityKey === undefined) {
+    throw new StartError(`no authority in ${folder}: name the server's folder with --data-dir`);
+  }
+  checkPair(join(folder, "pki/ca"), { certificate, key: authorityKey });
+  const notAfterMs = clock.now() + wanted.lifetimeMs;
+  const authorityEnds = new X509Certificate(certificate).validToDate;
+  if (notAfterMs > authorityEnds.getTime()) {
+    throw new StartError(
+      `the authority in ${folder} ends at ${authorityEnds.toISOString()}: choose a shorter duration`,
+    );
+  }
+  const { commonName, organizations } = wanted;
+  const key = newKey();
+  const signed = signCertificate(
+    {
+      commonName,
+      organizations,
+      publicKey: createPublicKey(key),
+      usage: "client",
+      notBeforeMs: clock.now() - backdateMs,
+      notAfterMs,
+    },
+    { commonName: authorityName, key: createPrivateKey(authorityKey) },
+    random,
+  );
+  return { certificate: signed, key: keyPem(key) };
 }
 
 /** Reads and checks a serving certificate given by flags. Throws `StartError`. */

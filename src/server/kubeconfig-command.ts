@@ -1,0 +1,143 @@
+/**
+ * `binnacle kubeconfig`: access for somebody else. People get a certificate of the data folder's own authority, for
+ * which no server need run; service accounts get a token of a running server.
+ */
+import { writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { encodeYaml } from "#codec/yaml.ts";
+import { systemClock } from "#std/clock.ts";
+import { parseGoDuration } from "#std/go-duration.ts";
+import { systemRandom } from "#std/random.ts";
+import { issueClientCertificate, reasonOf } from "./credentials.ts";
+import { choice, list, optional, parseArguments, printHelp, type Settings, withShort } from "./flags.ts";
+import { clientConfig, type ClientCredentials } from "./kubeconfig.ts";
+import { connectionFlags, findServer } from "./running-server.ts";
+import { StartError } from "./start-error.ts";
+import { requestToken } from "./token-command.ts";
+import type { WebhookConnection } from "./webhook-connection.ts";
+
+const flags = {
+  ...connectionFlags,
+  user: optional(["user", "Binnacle"], "name", "For a person or program of this name, by a client certificate."),
+  group: list(["group", "Binnacle"], "name", "A group of that user. May be repeated."),
+  serviceaccount: optional(
+    ["serviceaccount", "Binnacle"],
+    "ns/name",
+    "For a service account, by a token of the running server.",
+  ),
+  duration: optional(
+    ["duration", "Binnacle"],
+    "duration",
+    "How long the credentials hold, such as 12h; default: a year for certificates, for tokens what the server gives.",
+  ),
+  out: optional(["out", "Binnacle"], "file", "Write it into this new file, readable by you only, and not to stdout."),
+  output: withShort(choice(["output", "Binnacle"], "yaml", ["yaml", "json"], "Form of the kubeconfig."), "o"),
+};
+
+const help = `Makes a kubeconfig for a user or for a service account.
+
+Usage: binnacle kubeconfig --user NAME [--group NAME]... [flags]
+       binnacle kubeconfig --serviceaccount NAMESPACE/NAME [flags]
+
+  -h, --help                      print this
+
+What they may do is another matter: grant it with roles and bindings. A certificate cannot be taken back before it ends.
+
+`;
+
+const yearMs = 365 * 86_400_000;
+
+/** Prints or writes a kubeconfig. Rejects with `StartError`. */
+export async function kubeconfig(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) {
+    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
+    return;
+  }
+  if (rest.length > 0)
+    throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: kubeconfig takes flags only`);
+  const { name, namespace, credentials, until, server } = await make(settings);
+  const config = clientConfig({
+    url: server.url,
+    ca: server.trust.ca,
+    serverName: server.trust.serverName,
+    insecure: server.trust.insecure === true,
+    user: name,
+    namespace,
+    credentials,
+  });
+  const text = settings.output === "json" ? `${JSON.stringify(config, null, 2)}\n` : encodeYaml(config).toString();
+  if (settings.out === undefined) process.stdout.write(text);
+  else {
+    write(resolve(settings.out), text);
+    process.stdout.write(`kubeconfig of ${name} written to ${settings.out}, good until ${until}\n`);
+  }
+}
+
+interface Made {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly credentials: ClientCredentials;
+  /** When they end, for people. */
+  readonly until: string;
+  readonly server: WebhookConnection;
+}
+
+function make(settings: Settings<typeof flags>): Promise<Made> | Made {
+  const { user, group = [], serviceaccount } = settings;
+  if ((user === undefined) === (serviceaccount === undefined)) {
+    const isNobody = user === undefined && group.length > 0;
+    throw new StartError(
+      isNobody
+        ? "--group says nothing about a name: add --user NAME"
+        : "say for whom: --user NAME or --serviceaccount NAMESPACE/NAME, one of them",
+    );
+  }
+  if (user !== undefined) return forUser(user, group, settings);
+  if (group.length > 0) throw new StartError("--group goes with --user: groups of a service account are given");
+  return forAccount(serviceaccount!, settings);
+}
+
+function forUser(name: string, groups: readonly string[], settings: Settings<typeof flags>): Made {
+  if (settings.kubeconfig !== undefined) {
+    throw new StartError("--user takes the authority of a data folder: name it with --data-dir, not --kubeconfig");
+  }
+  for (const text of [name, ...groups]) {
+    if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new StartError(`${JSON.stringify(text)} cannot be in a certificate`);
+  }
+  const lifetimeMs = readDuration(settings.duration) ?? yearMs;
+  const server = findServer(settings);
+  const folder = settings.dataDir ?? flags.dataDir.default;
+  const wanted = { commonName: name, organizations: groups, lifetimeMs };
+  const pair = issueClientCertificate(folder, wanted, systemClock, systemRandom);
+  const until = new Date(systemClock.now() + lifetimeMs).toISOString();
+  return { name, credentials: pair, until, server };
+}
+
+async function forAccount(text: string, settings: Settings<typeof flags>): Promise<Made> {
+  const [namespace = "", account = "", ...more] = text.split("/");
+  if (namespace === "" || account === "" || more.length > 0) {
+    throw new StartError(`invalid value ${JSON.stringify(text)} for --serviceaccount: must be NAMESPACE/NAME`);
+  }
+  const durationMs = readDuration(settings.duration) ?? 0;
+  const server = findServer(settings);
+  const { status } = await requestToken(server, { namespace, account, durationMs });
+  const name = `system:serviceaccount:${namespace}:${account}`;
+  return { name, namespace, credentials: { token: status.token }, until: status.expirationTimestamp, server };
+}
+
+function readDuration(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = parseGoDuration(text);
+  if (ms !== undefined && ms >= 1000) return ms;
+  throw new StartError(`invalid value ${JSON.stringify(text)} for --duration: must be a duration such as 10m or 720h`);
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw new StartError(`${file} exists already`);
+    throw new StartError(`cannot write ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,113 @@
+/** `binnacle token create [ACCOUNT]`: asks a running server for a token of a service account. */
+import {
+  choice,
+  duration,
+  list,
+  optional,
+  parseArguments,
+  printHelp,
+  type Settings,
+  text,
+  withShort,
+} from "./flags.ts";
+import { connectionFlags, findServer, post } from "./running-server.ts";
+import { StartError } from "./start-error.ts";
+import type { WebhookConnection } from "./webhook-connection.ts";
+
+const flags = {
+  ...connectionFlags,
+  namespace: withShort(text(["namespace", "Binnacle"], "default", "name", "Where the account is."), "n"),
+  duration: duration(["duration", "Binnacle"], 0, "How long the token holds, at least 10m; 0 leaves it to the server."),
+  audience: list(["audience", "Binnacle"], "name", "For whom the token is; default: this server. May be repeated."),
+  boundObjectKind: optional(
+    ["bound-object-kind", "Binnacle"],
+    "kind",
+    "Pod, Secret or Node: the token dies with that object.",
+  ),
+  boundObjectName: optional(["bound-object-name", "Binnacle"], "name", "Name of that object."),
+  boundObjectUid: optional(["bound-object-uid", "Binnacle"], "uid", "Uid of that object; default: the present one's."),
+  output: withShort(
+    choice(["output", "Binnacle"], "text", ["text", "json"], "The token alone, or the whole answer."),
+    "o",
+  ),
+};
+
+const help = `Asks a running server for a token of a service account.
+
+Usage: binnacle token create [ACCOUNT] [flags]
+
+  ACCOUNT                         name of the service account, "default" unless given
+  -h, --help                      print this
+
+`;
+
+/** Prints a new token. Rejects with `StartError`. */
+export async function token(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) {
+    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
+    return;
+  }
+  const [verb, account = "default", ...more] = rest;
+  if (verb !== "create" || more.length > 0) {
+    throw new StartError("token makes one token: binnacle token create [ACCOUNT]");
+  }
+  const { namespace = "default", duration: durationMs = 0, audience = [], output } = settings;
+  const bound = boundObject(settings);
+  const server = findServer(settings);
+  const answer = await requestToken(server, { namespace, account, durationMs, audiences: audience, bound });
+  process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${answer.status.token}\n`);
+}
+
+export interface TokenWanted {
+  readonly namespace: string;
+  readonly account: string;
+  /** 0: the server decides. */
+  readonly durationMs: number;
+  readonly audiences?: readonly string[];
+  readonly bound?: BoundObject | undefined;
+}
+
+export interface BoundObject {
+  readonly apiVersion: "v1";
+  readonly kind: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+export interface TokenAnswer {
+  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+}
+
+/** A `TokenRequest`, answered. Rejects with `StartError`. */
+export function requestToken(server: WebhookConnection, wanted: TokenWanted): Promise<TokenAnswer> {
+  const { namespace, account, durationMs, audiences = [], bound } = wanted;
+  const part = (name: string): string => {
+    // What could lead to another path, and what no object is called.
+    if (name === "" || name === "." || name === ".." || name.includes("/")) {
+      throw new StartError(`${JSON.stringify(name)} is no name of an object`);
+    }
+    return encodeURIComponent(name);
+  };
+  // The server knows kind and version by the path; their names are those of its domain.
+  return post(server, `/api/v1/namespaces/${part(namespace)}/serviceaccounts/${part(account)}/token`, {
+    spec: {
+      ...(audiences.length === 0 ? {} : { audiences }),
+      ...(durationMs === 0 ? {} : { expirationSeconds: Math.floor(durationMs / 1000) }),
+      ...(bound === undefined ? {} : { boundObjectRef: bound }),
+    },
+  });
+}
+
+function boundObject(settings: Settings<typeof flags>): BoundObject | undefined {
+  const { boundObjectKind: kind, boundObjectName: name, boundObjectUid: uid } = settings;
+  if (kind === undefined) {
+    if (name === undefined && uid === undefined) return undefined;
+    throw new StartError("--bound-object-name and --bound-object-uid need --bound-object-kind");
+  }
+  if (!["Pod", "Secret", "Node"].includes(kind)) {
+    throw new StartError(`invalid value ${JSON.stringify(kind)} for --bound-object-kind: must be Pod, Secret or Node`);
+  }
+  if (name === undefined) throw new StartError("--bound-object-kind needs --bound-object-name");
+  return { apiVersion: "v1", kind, name, ...(uid === undefined ? {} : { uid }) };
+}

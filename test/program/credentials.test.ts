@@ -1,0 +1,211 @@
+/** `binnacle token` and `binnacle kubeconfig` from outside: who gets in with what they print, and what they refuse. */
+import assert from "node:assert";
+import { X509Certificate } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import https from "node:https";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { Client } from "../client.ts";
+import { type Domain, domains, endpointOf, eventually, renamer, temporaryFolder } from "../harness.ts";
+import { type Ended, runProgram, serveProgram } from "./program.ts";
+
+interface Config {
+  readonly "current-context": string;
+  readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
+  readonly contexts: readonly { readonly context: Readonly<Record<string, string>> }[];
+  readonly users: readonly { readonly name: string; readonly user: Readonly<Record<string, string>> }[];
+}
+
+const selfReviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+
+const decoded = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString();
+
+/** A client with what a kubeconfig holds, and nothing else. */
+function clientOf(config: Config, domain: Domain): { client: Client; token: string | undefined; close: () => void } {
+  const [{ cluster } = assert.fail()] = config.clusters;
+  const [{ user } = assert.fail()] = config.users;
+  const cert = decoded(user["client-certificate-data"]);
+  const key = decoded(user["client-key-data"]);
+  const agent = new https.Agent({
+    ca: decoded(cluster["certificate-authority-data"]),
+    ...(cert === "" ? {} : { cert, key }),
+  });
+  const client = new Client(endpointOf(cluster["server"]!, agent, renamer(domain)));
+  return { client, token: user["token"], close: () => agent.destroy() };
+}
+
+/** Who the server says a kubeconfig's user is. */
+async function whoIs(text: string, domain: Domain) {
+  const { client, token, close } = clientOf(JSON.parse(text) as Config, domain);
+  try {
+    return (await client.post(selfReviews, review, { as: token ?? "nobody" })).expect(201);
+  } finally {
+    close();
+  }
+}
+
+/** What was printed by a run that must succeed. */
+async function printed(run: Promise<Ended>): Promise<string> {
+  const { code, stdout, stderr } = await run;
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, "");
+  return stdout;
+}
+
+/** A run that must fail with one line. */
+async function fails(run: Promise<Ended>, pattern: RegExp): Promise<void> {
+  const { code, stdout, stderr } = await run;
+  assert.match(stderr, pattern);
+  assert.match(stderr, /^binnacle: [^\n]+\n$/);
+  assert.equal(code, 1);
+  assert.equal(stdout, "");
+}
+
+const payload = (token: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
+
+for (const domain of domains) {
+  void describe(domain, {
+    skip: process.env["TEST_SERVER"] === undefined ? false : "starts a server of its own",
+  }, () => {
+    void test("the program makes tokens and kubeconfigs that let in whom they name, and nobody else", async () => {
+      const folder = temporaryFolder();
+      const run = (...args: string[]): Promise<Ended> => runProgram(args, folder);
+      const data = "--data-dir=data";
+      const { child, ended, kubeconfig } = await serveProgram(folder, data, `--api-domain=${domain}`);
+      try {
+        // The controllers make the account a moment after its namespace.
+        const first = await eventually(() => printed(run("token", "create", data)));
+        assert.match(first, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+        const { sub, iat, exp } = payload(first);
+        assert.equal(sub, "system:serviceaccount:default:default");
+        assert.equal(Number(exp) - Number(iat), 3600);
+
+        const system = renamer(domain)("kube-system");
+        const answer = JSON.parse(
+          await eventually(() =>
+            printed(
+              run(
+                ...`token create default ${data} -n ${system} --duration=20m --audience=a,b --audience c -o json`.split(
+                  " ",
+                ),
+              ),
+            ),
+          ),
+        ) as { kind: string; apiVersion: string; status: { token: string } };
+        assert.equal(answer.kind, "TokenRequest");
+        assert.equal(answer.apiVersion, renamer(domain)("authentication.k8s.io/v1"));
+        const claims = payload(answer.status.token);
+        assert.deepEqual(claims["aud"], ["a", "b", "c"]);
+        assert.equal(Number(claims["exp"]) - Number(claims["iat"]), 1200);
+
+        const { client: admin, close } = clientOf(readConfig(kubeconfig), domain);
+        try {
+          const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s1" } };
+          const { uid } = (await admin.post("/api/v1/namespaces/default/secrets", secret, { as: "nobody" }))
+            .expect(201)
+            .at("metadata") as { uid: string };
+          const bound = await printed(
+            run("token", "create", data, "--bound-object-kind=Secret", "--bound-object-name=s1"),
+          );
+          const ref = payload(bound)[renamer(domain)("kubernetes.io")];
+          assert.deepEqual((ref as { secret: unknown }).secret, { name: "s1", uid });
+          await fails(
+            run(
+              ...`token create ${data} --bound-object-kind=Secret --bound-object-name=s1 --bound-object-uid=other`.split(
+                " ",
+              ),
+            ),
+            /refused: .*UID/i,
+          );
+        } finally {
+          close();
+        }
+
+        const alice = await printed(
+          run("kubeconfig", data, "--user=alice", "--group=dev", "--group", "ops", "-o", "json"),
+        );
+        (await whoIs(alice, domain)).has({
+          "status.userInfo.username": "alice",
+          "status.userInfo.groups": ["dev", "ops", "system:authenticated"],
+        });
+        const odd = 'o\u2019neill: "x" # y';
+        const out = await printed(run("kubeconfig", data, `--user=${odd}`, "--duration=12h", "--out=o.kubeconfig"));
+        assert.match(out, /^kubeconfig of .* written to o\.kubeconfig, good until \d{4}-.*Z\n$/);
+        assert.equal(statSync(join(folder, "o.kubeconfig")).mode & 0o777, 0o600);
+        const config = readConfig(join(folder, "o.kubeconfig"));
+        (await whoIs(JSON.stringify(config), domain)).has({ "status.userInfo.username": odd });
+        const shown = new X509Certificate(decoded(config.users[0]!.user["client-certificate-data"]));
+        const hours = (shown.validToDate.getTime() - Date.now()) / 3_600_000;
+        assert.ok(hours > 11.9 && hours <= 12, String(hours));
+        assert.equal(shown.ca, false);
+        await fails(run("kubeconfig", data, "--user=alice", "--out=o.kubeconfig"), /o\.kubeconfig exists already/);
+
+        const robot = await printed(run("kubeconfig", data, "--serviceaccount=default/default", "-o=json"));
+        (await whoIs(robot, domain)).has({
+          "status.userInfo.username": "system:serviceaccount:default:default",
+        });
+        assert.equal((JSON.parse(robot) as Config).contexts[0]!.context["namespace"], "default");
+        // By a kubeconfig elsewhere: its user asks, and may not ask for more than it may.
+        writeFileSync(join(folder, "robot.kubeconfig"), robot);
+        await fails(
+          run("token", "create", "--kubeconfig=robot.kubeconfig"),
+          /refused: serviceaccounts "default" is forbidden: User "system:serviceaccount:default:default" cannot create/,
+        );
+        const byFile = await printed(
+          run("kubeconfig", `--kubeconfig=${kubeconfig}`, "--serviceaccount=default/default"),
+        );
+        assert.match(byFile, /^apiVersion: v1\n/);
+
+        await fails(run("token", "create", "none", data), /refused: serviceaccounts "none" not found/);
+        await fails(run("token", "create", "../x", data), /is no name of an object/);
+        await fails(run("token", "create", "-n", "..", data), /is no name of an object/);
+        await fails(run("token", "create", data, "--duration=1m"), /may not specify a duration less than 10 minutes/);
+        mkdirSync(join(folder, "other/pki"), { recursive: true });
+        const elsewhere = readFileSync(kubeconfig, "utf8").replace(/server: .*/, "server: http://127.0.0.1:1");
+        writeFileSync(join(folder, "plain.kubeconfig"), elsewhere);
+        await fails(run("token", "create", "--kubeconfig=plain.kubeconfig"), /is no https URL/);
+      } finally {
+        child.kill();
+        await ended;
+      }
+      await fails(run("token", "create", data), /no server answers at https:.*ECONNREFUSED.*binnacle serve/);
+      await fails(run("kubeconfig", data, "--serviceaccount=default/default"), /no server answers at/);
+      // People need no server that runs.
+      assert.match(
+        await printed(run("kubeconfig", data, "--user=bob", "--server=https://x.test:6443")),
+        /server: https:\/\/x\.test:6443\n/,
+      );
+      rmSync(join(folder, "data/pki/ca.key"));
+      await fails(run("kubeconfig", data, "--user=bob"), /no authority in data: name the server's folder/);
+    });
+  });
+}
+
+/** A kubeconfig of our own, whose values all stand on lines of their own. */
+function readConfig(file: string): Config {
+  const text = readFileSync(file, "utf8");
+  const value = (name: string): Record<string, string> => {
+    const [, found] = new RegExp(`^ *${name}: (.*)$`, "m").exec(text) ?? [];
+    return found === undefined ? {} : { [name]: found };
+  };
+  return {
+    "current-context": "",
+    clusters: [{ cluster: { ...value("server"), ...value("certificate-authority-data") } }],
+    contexts: [],
+    users: [
+      { name: "", user: { ...value("client-certificate-data"), ...value("client-key-data"), ...value("token") } },
+    ],
+  };
+}
+
+void test("help of both commands, and what is wrong with arguments, in one line", async () => {
+  const folder = temporaryFolder();
+  for (const name of ["token", "kubeconfig"]) {
+    const help = await printed(runProgram([name, "--help"], folder));
+    assert.match(help, new RegExp(`Usage: binnacle ${name}`));
+    for (const line of help.split("\n")) assert.ok(line.length <= 120, line);
+  }
+  await fails(runProgram(["kubeconfig"], folder), /say for whom: --user NAME or --serviceaccount NAMESPACE\/NAME/);
+});
