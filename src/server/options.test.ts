@@ -96,6 +96,7 @@ void test("the start line of the recorded scenarios is accepted, with a note for
 });
 
 void test("controllers are named as kube-controller-manager names them, in today's way or the older one", () => {
+  assert.deepStrictEqual(parse("--controllers=-*").controllers, ["-*"]);
   assert.deepStrictEqual(parse("--controllers=*,-namespace,-pvc-protection").controllers, [
     "*",
     "-namespace",

@@ -74,9 +74,9 @@ export const serverFlags = {
   controllers: list(
     own("controllers"),
     "names",
-    "Controllers to run: * for all that are on by default, name for one, -name for all but one. Off by default: bootstrap-signer-controller, token-cleaner-controller.",
+    "Controllers to run: * for all that are on by default, name for one, -name for all but one, -* for none. Off by default: bootstrap-signer-controller, token-cleaner-controller.",
     (entry) =>
-      entry === "*" || controllerName(entry.replace(/^-/, "")) !== undefined
+      entry === "*" || entry === "-*" || controllerName(entry.replace(/^-/, "")) !== undefined
         ? undefined
         : "not in the list of known controllers",
   ),
@@ -263,6 +263,11 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   const options = Object.assign(defaults, ...layers) as ServerOptions; // defaults hold every key
   if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
     throw new StartError("--tls-cert-file and --tls-private-key-file must be given together");
+  }
+  if (options.enablePriorityAndFairness && options.maxRequestsInflight + options.maxMutatingRequestsInflight === 0) {
+    throw new StartError(
+      "--enable-priority-and-fairness needs --max-requests-inflight and --max-mutating-requests-inflight to give more than 0 together",
+    );
   }
   if (!/^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/.test(options.apiDomain)) {
     throw new StartError(
