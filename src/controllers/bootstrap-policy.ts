@@ -122,7 +122,7 @@ function missingFrom<T>(has: readonly T[] | undefined, wants: readonly T[] | und
 }
 
 /** Both come from a server or a table, so members may stand in another order. */
-function isSame(a: unknown, b: unknown): boolean {
+export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
   return left.length === right.size && left.every(([key, value]) => right.has(key) && isSame(value, right.get(key)));

@@ -16,6 +16,7 @@ import { chainOf, type Filter, type Handler } from "./filters/filter.ts";
 import { goAway } from "./filters/go-away.ts";
 import { impersonate } from "./filters/impersonate.ts";
 import { maxInFlight } from "./filters/max-in-flight.ts";
+import { priorityAndFairness, type PriorityAndFairnessOptions } from "./filters/priority-and-fairness.ts";
 import { requestDeadline } from "./filters/request-deadline.ts";
 import { requestInfo } from "./filters/request-info.ts";
 import type { TransportLog } from "./listener.ts";
@@ -39,6 +40,8 @@ export interface ChainOptions {
   readonly requestsInFlightMax: number;
   readonly mutatingRequestsInFlightMax: number;
   readonly observeInFlight?: (reads: number, writes: number) => void;
+  /** Priority and fairness, which stands in for both limits. */
+  readonly fairness?: Omit<PriorityAndFairnessOptions, "errorReply" | "observe"> | undefined;
   /** `--goaway-chance`, from 0 to 0.02. */
   readonly goAwayChance: number;
   /** `--cors-allowed-origins`. */
@@ -55,6 +58,7 @@ export interface ChainOptions {
 export function requestChain(options: ChainOptions): Handler {
   const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight } = options;
   const errorReply = errorReplies(options.negotiator, options.encodeStatus);
+  const observed = observeInFlight === undefined ? {} : { observe: observeInFlight };
   const filters: readonly Filter[] = [
     ...(options.observe === undefined ? [] : [options.observe]),
     goAway({ chance: options.goAwayChance, random: options.random }),
@@ -69,11 +73,13 @@ export function requestChain(options: ChainOptions): Handler {
     }),
     ...(options.audit === undefined ? [] : [options.audit]),
     impersonate({ authorizer, domain, errorReply }),
-    maxInFlight({
-      reads: options.requestsInFlightMax,
-      writes: options.mutatingRequestsInFlightMax,
-      ...(observeInFlight === undefined ? {} : { observe: observeInFlight }),
-    }),
+    options.fairness === undefined
+      ? maxInFlight({
+          reads: options.requestsInFlightMax,
+          writes: options.mutatingRequestsInFlightMax,
+          ...observed,
+        })
+      : priorityAndFairness({ ...options.fairness, errorReply, ...observed }),
     authorize({
       authorizer,
       errorReply,

@@ -49,6 +49,7 @@ import { stoppableTransport } from "./stoppable-transport.ts";
 import { NodeFollower } from "./node-follower.ts";
 import { startBootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacFollower } from "./rbac.ts";
+import { Fairness } from "./flow-control.ts";
 
 /** Most bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
@@ -64,14 +65,19 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const rbac = new RbacFollower({ domain, backend, log });
   const nodesAct = config.authorization.authorizers.some(({ type }) => type === "Node");
   const nodes = new NodeFollower({ domain, backend, log, needed: nodesAct });
+  const objects = new StoredObjects();
+  const stores = new Stores({ backend, objects, clock, random });
+  const fairness = options.enablePriorityAndFairness
+    ? new Fairness({ ...config, table: () => table(), stores })
+    : undefined;
   const builtIn = new ResourceTable(
-    config.plan.table.definitions.map((definition) => nodes.waiting(rbac.waiting(withPosts(withStatuses(definition))))),
+    config.plan.table.definitions
+      .map((definition) => nodes.waiting(rbac.waiting(withPosts(withStatuses(definition)))))
+      .map((definition) => fairness?.waiting(definition) ?? definition),
     1,
   );
   for (const warning of gates.warnings) log.warn({}, warning);
 
-  const objects = new StoredObjects();
-  const stores = new Stores({ backend, objects, clock, random });
   let tableChanged = (): void => undefined;
   const custom = customResources({
     tables,
@@ -159,6 +165,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     requestTimeoutMs: options.requestTimeoutMs,
     requestsInFlightMax: options.maxRequestsInflight,
     mutatingRequestsInFlightMax: options.maxMutatingRequestsInflight,
+    fairness,
     observeInFlight(reads, writes) {
       requestMetrics.readingNow.set(reads);
       requestMetrics.mutatingNow.set(writes);
@@ -188,16 +195,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   );
   const client = new RestClient(transport);
   await custom?.start();
-  await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores)]);
+  await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores), fairness?.start(builtIn)]);
   await ensureSystemNamespaces(client, domain);
-  const stopPolicy = await startBootstrapPolicy({
-    client,
-    domain,
-    gate: gates.isOn,
-    clock,
-    log,
-    health: config.health,
-  });
+  const [stopPolicy] = await Promise.all([
+    startBootstrapPolicy({ client, domain, gate: gates.isOn, clock, log, health: config.health }),
+    fairness?.maintain(client, config.health),
+  ]);
   const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
   const stopControllers = startControllers({
     client,
@@ -227,6 +230,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       await stopControllers();
       await transport.stop();
       rbac.close();
+      fairness?.close();
       nodes.close();
     },
   };

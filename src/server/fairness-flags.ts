@@ -1,20 +1,25 @@
 /** Flags that say how many requests are served at a time, and whose first. */
-import { integer } from "./flags.ts";
+import { boolean, integer } from "./flags.ts";
 
 const generic = (name: string) => [name, "Generic"] as const;
 const count = { min: 0, max: 1_000_000_000 };
 
 export const fairnessFlags = {
+  enablePriorityAndFairness: boolean(
+    ["enable-priority-and-fairness", "Features"],
+    true,
+    "Let flow schemas and priority levels decide whose requests are served first; if false, only the two limits do.",
+  ),
   maxRequestsInflight: integer(
     generic("max-requests-inflight"),
     400,
     count,
-    "Most non-mutating requests at a time; 0 for no limit.",
+    "Most non-mutating requests at a time; 0 for no limit. With priority and fairness, the sum of both is divided.",
   ),
   maxMutatingRequestsInflight: integer(
     generic("max-mutating-requests-inflight"),
     200,
     count,
-    "Most mutating requests at a time; 0 for no limit.",
+    "Most mutating requests at a time; 0 for no limit. With priority and fairness, the sum of both is divided.",
   ),
 };

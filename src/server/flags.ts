@@ -11,6 +11,7 @@ export const flagGroups = [
   "Generic",
   "Etcd",
   "Secure serving",
+  "Features",
   "Authentication",
   "Authorization",
   "API enablement",

@@ -1,0 +1,160 @@
+/**
+ * Flow schemas and priority levels every cluster has, as data. Mandatory ones hold whatever nobody else holds and never
+ * change; suggested ones are a beginning that people may change. Source: upstream's `apis/flowcontrol/bootstrap`.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+
+export interface BootstrapFlowControl {
+  readonly levels: readonly ApiObject[];
+  readonly schemas: readonly ApiObject[];
+}
+
+/** Names of the schemas and levels that are always in force, whether they are stored or not. */
+export const mandatoryNames: readonly string[] = ["exempt", "catch-all"];
+
+/** Upstream's name of the annotation that says whether the server keeps a spec as it suggests it. */
+export const autoUpdateAnnotation = "apf.kubernetes.io/autoupdate-spec";
+
+/** All of them in the domain's names. */
+export function bootstrapFlowControl(domain: ApiDomain): BootstrapFlowControl {
+  const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
+  const annotations = { [autoUpdateAnnotation]: "true" };
+  const object = (kind: string, [name, spec]: readonly [string, object]) => ({
+    apiVersion,
+    kind,
+    metadata: { name, annotations },
+    spec,
+  });
+  const all = {
+    levels: levels.map((level) => object("PriorityLevelConfiguration", level)),
+    schemas: schemas.map((schema) => object("FlowSchema", schema)),
+  };
+  return JSON.parse(domain.rename(JSON.stringify(all))) as BootstrapFlowControl; // renamed in its texts
+}
+
+type Named = readonly [name: string, spec: object];
+
+const queued = (
+  name: string,
+  nominalConcurrencyShares: number,
+  lendablePercent: number,
+  [queues, handSize]: readonly [number, number],
+): Named => [
+  name,
+  {
+    type: "Limited",
+    limited: {
+      nominalConcurrencyShares,
+      limitResponse: { type: "Queue", queuing: { queues, handSize, queueLengthLimit: 50 } },
+      lendablePercent,
+    },
+  },
+];
+
+const levels: readonly Named[] = [
+  ["exempt", { type: "Exempt", exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } }],
+  [
+    "catch-all",
+    {
+      type: "Limited",
+      limited: { nominalConcurrencyShares: 5, limitResponse: { type: "Reject" }, lendablePercent: 0 },
+    },
+  ],
+  queued("system", 30, 33, [64, 6]),
+  queued("node-high", 40, 25, [64, 6]),
+  queued("leader-election", 10, 0, [16, 4]),
+  queued("workload-high", 40, 50, [128, 6]),
+  queued("workload-low", 100, 90, [128, 6]),
+  queued("global-default", 20, 50, [128, 6]),
+];
+
+const groups = (...names: readonly string[]) => names.map((name) => ({ kind: "Group", group: { name } }));
+const users = (...names: readonly string[]) => names.map((name) => ({ kind: "User", user: { name } }));
+const systemAccounts = (...names: readonly string[]) =>
+  names.map((name) => ({ kind: "ServiceAccount", serviceAccount: { namespace: "kube-system", name } }));
+
+const inNamespaces = (verbs: readonly string[], apiGroup: string, ...resources: readonly string[]) => ({
+  verbs,
+  apiGroups: [apiGroup],
+  resources,
+  namespaces: ["*"],
+});
+const anywhere = (verbs: readonly string[], apiGroup: string, ...resources: readonly string[]) => ({
+  ...inNamespaces(verbs, apiGroup, ...resources),
+  clusterScope: true,
+});
+
+const any = ["*"];
+const leading = ["get", "create", "update"];
+const everyone = groups("system:unauthenticated", "system:authenticated");
+const everything = {
+  resourceRules: [anywhere(any, "*", "*")],
+  nonResourceRules: [{ verbs: any, nonResourceURLs: any }],
+};
+
+/** `by` is what tells flows apart; empty when a schema has one flow. */
+const schema = (
+  name: string,
+  [level, matchingPrecedence, by]: readonly [level: string, precedence: number, by: "" | "ByUser" | "ByNamespace"],
+  rule: object,
+): Named => [
+  name,
+  {
+    priorityLevelConfiguration: { name: level },
+    matchingPrecedence,
+    ...(by === "" ? {} : { distinguisherMethod: { type: by } }),
+    rules: [rule],
+  },
+];
+
+const leases = inNamespaces(leading, "coordination.k8s.io", "leases");
+
+const schemas: readonly Named[] = [
+  schema("exempt", ["exempt", 1, ""], { subjects: groups("system:masters"), ...everything }),
+  schema("catch-all", ["catch-all", 10_000, "ByUser"], { subjects: everyone, ...everything }),
+  schema("system-nodes", ["system", 500, "ByUser"], { subjects: groups("system:nodes"), ...everything }),
+  schema("system-node-high", ["node-high", 400, "ByUser"], {
+    subjects: groups("system:nodes"),
+    resourceRules: [
+      anywhere(any, "", "nodes", "nodes/status"),
+      inNamespaces(any, "coordination.k8s.io", "leases"),
+    ],
+  }),
+  schema("probes", ["exempt", 2, ""], {
+    subjects: everyone,
+    nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/readyz", "/livez"] }],
+  }),
+  schema("system-leader-election", ["leader-election", 100, "ByUser"], {
+    subjects: [...users("system:kube-controller-manager", "system:kube-scheduler"), ...systemAccounts("*")],
+    resourceRules: [leases],
+  }),
+  schema("workload-leader-election", ["leader-election", 200, "ByUser"], {
+    subjects: systemAccounts("*"),
+    resourceRules: [inNamespaces(leading, "", "endpoints", "configmaps"), leases],
+  }),
+  schema("endpoint-controller", ["workload-high", 150, "ByUser"], {
+    subjects: [
+      ...users("system:kube-controller-manager"),
+      ...systemAccounts("endpoint-controller", "endpointslicemirroring-controller"),
+    ],
+    resourceRules: [inNamespaces(leading, "", "endpoints")],
+  }),
+  schema("kube-controller-manager", ["workload-high", 800, "ByNamespace"], {
+    subjects: users("system:kube-controller-manager"),
+    ...everything,
+  }),
+  schema("kube-scheduler", ["workload-high", 800, "ByNamespace"], {
+    subjects: users("system:kube-scheduler"),
+    ...everything,
+  }),
+  schema("kube-system-service-accounts", ["workload-high", 900, "ByNamespace"], {
+    subjects: systemAccounts("*"),
+    ...everything,
+  }),
+  schema("service-accounts", ["workload-low", 9000, "ByUser"], {
+    subjects: groups("system:serviceaccounts"),
+    ...everything,
+  }),
+  schema("global-default", ["global-default", 9900, "ByUser"], { subjects: everyone, ...everything }),
+];

@@ -1,0 +1,84 @@
+/**
+ * Flow schemas and priority levels every cluster has: made where they are missing, and kept as suggested while the
+ * server has the say. Mandatory ones always are what they have to be. Source: upstream's
+ * `registry/flowcontrol/ensurer`.
+ */
+import { autoUpdateAnnotation, bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { isSame } from "./bootstrap-policy.ts";
+
+const manager = "api-priority-and-fairness-config-producer-v1";
+
+/** Brings the store in line. Rejects with the first failure after everything was tried. */
+export async function reconcileFlowControl(client: RestClient, domain: ApiDomain): Promise<void> {
+  const { levels, schemas } = bootstrapFlowControl(domain);
+  const root = `/apis/${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
+  const annotation = domain.rename(autoUpdateAnnotation);
+  const collections = [
+    { path: `${root}/prioritylevelconfigurations`, wanted: levels },
+    { path: `${root}/flowschemas`, wanted: schemas },
+  ];
+  const settled = await Promise.all(
+    collections.map(async ({ path, wanted }) => {
+      const { items } = await client.list(path);
+      const present = new Map(items.map((object) => [object.metadata.name ?? "", object]));
+      const names = new Set(wanted.map(({ metadata }) => metadata.name));
+      const unknown = items.filter(
+        ({ metadata }) => !names.has(metadata.name) && metadata.annotations?.[annotation] === "true",
+      );
+      return Promise.allSettled([
+        ...wanted.map((object) => settle(client, path, { object, present, annotation })),
+        ...unknown.map((object) => forget(client, path, object)),
+      ]);
+    }),
+  );
+  for (const result of settled.flat()) if (result.status === "rejected") throw result.reason;
+}
+
+interface Wanted {
+  readonly object: ApiObject;
+  readonly present: ReadonlyMap<string, ApiObject>;
+  readonly annotation: string;
+}
+
+async function settle(client: RestClient, path: string, { object, present, annotation }: Wanted): Promise<void> {
+  const { name = "" } = object.metadata;
+  const before = present.get(name);
+  if (before === undefined) {
+    await client.create(`${path}?fieldManager=${manager}`, object);
+    return;
+  }
+  const mark = before.metadata.annotations?.[annotation];
+  const isOurs =
+    mandatoryNames.includes(name) || mark === "true" || (mark !== "false" && before.metadata.generation === 1);
+  let spec = isOurs ? object["spec"] : before["spec"];
+  // Shares of the exempt level are the administrator's once he says so.
+  if (name === "exempt" && mark === "false" && object.kind === "PriorityLevelConfiguration") {
+    spec = { ...(spec as object), exempt: (before["spec"] as { readonly exempt?: unknown }).exempt };
+  }
+  const wanted = isOurs && !(name === "exempt" && mark === "false") ? "true" : "false";
+  if (mark === wanted && isSame(spec, before["spec"])) return;
+  const annotations = { ...before.metadata.annotations, [annotation]: wanted };
+  const next = { ...object, metadata: { ...before.metadata, annotations }, spec };
+  await tolerant(client.update(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
+}
+
+/** An object of a release before this one. */
+async function forget(client: RestClient, path: string, { metadata }: ApiObject): Promise<void> {
+  const { name = "", uid, resourceVersion } = metadata;
+  await tolerant(
+    found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid, resourceVersion } })),
+  );
+}
+
+/** Somebody else wrote meanwhile: the next round looks again. */
+async function tolerant(answer: Promise<unknown>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
+  }
+}

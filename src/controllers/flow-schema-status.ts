@@ -1,0 +1,120 @@
+/**
+ * Says of every flow schema whether the priority level it sends requests to exists (`Dangling`). Source: upstream's
+ * `util/flowcontrol` controller.
+ */
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { WorkQueue } from "#client/work-queue.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timestamp } from "#meta/time.ts";
+import type { Controller } from "./controller.ts";
+
+const manager = "api-priority-and-fairness-config-consumer-v1";
+
+interface Condition {
+  readonly type?: string;
+  readonly status?: string;
+}
+
+const levelOf = (schema: ApiObject): string =>
+  (schema["spec"] as { readonly priorityLevelConfiguration?: { readonly name?: string } } | undefined)
+    ?.priorityLevelConfiguration?.name ?? "";
+
+const danglingOf = (schema: ApiObject): string | undefined =>
+  (schema["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions?.find(
+    ({ type }) => type === "Dangling",
+  )?.status;
+
+export const flowSchemaStatusController: Controller = async ({ client, clock, domain, log, signal }) => {
+  const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
+  const path = `/apis/${apiVersion}/flowschemas`;
+  const schemas = new Map<string, ApiObject>();
+  const levels = new Set<string>();
+  const heard = { levels: false };
+
+  const work = async (name: string): Promise<void> => {
+    const schema = schemas.get(name);
+    if (schema === undefined || !heard.levels) return;
+    const level = levelOf(schema);
+    const isThere = levels.has(level);
+    if (danglingOf(schema) === (isThere ? "False" : "True")) return;
+    const condition = {
+      type: "Dangling",
+      status: isThere ? "False" : "True",
+      lastTransitionTime: timestamp(clock.now()),
+      reason: isThere ? "Found" : "NotFound",
+      message: `This FlowSchema references the PriorityLevelConfiguration object named ${goQuote(level)} ${
+        isThere ? "and it exists" : "but there is no such object"
+      }`,
+    };
+    const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
+    await found(
+      client.call({
+        method: "PATCH",
+        path: `${path}/${encodeURIComponent(name)}/status?fieldManager=${manager}&force=true`,
+        contentType: "application/apply-patch+yaml",
+        body: Buffer.from(JSON.stringify(applied)),
+      }),
+    );
+  };
+
+  const queue = new WorkQueue({
+    clock,
+    workersMax: 2,
+    work,
+    failed: (schema, error) =>
+      log.warn({ schema, err: error }, "could not write the status of a flow schema; trying again"),
+  });
+  signal.addEventListener("abort", () => queue.close(), { once: true });
+
+  const lookAtAll = (): void => {
+    for (const name of schemas.keys()) queue.add(name);
+  };
+  const follow = (
+    resource: string,
+    replaced: (names: ReadonlyMap<string, ApiObject>) => void,
+    changed: (name: string, object: ApiObject | undefined) => void,
+  ) =>
+    reflect({
+      client,
+      clock,
+      signal,
+      path: `/apis/${apiVersion}/${resource}`,
+      replaced: (objects) => replaced(new Map(objects.map((object) => [object.metadata.name ?? "", object]))),
+      changed: (type, object) => changed(object.metadata.name ?? "", type === "DELETED" ? undefined : object),
+      failed: (error) => log.warn({ err: error }, `could not follow ${resource}; starting over`),
+    });
+  await Promise.all([
+    follow(
+      "prioritylevelconfigurations",
+      (all) => {
+        levels.clear();
+        for (const name of all.keys()) levels.add(name);
+        heard.levels = true;
+        lookAtAll();
+      },
+      (name, object) => {
+        if (levels.has(name) === (object !== undefined)) return;
+        if (object === undefined) levels.delete(name);
+        else levels.add(name);
+        lookAtAll();
+      },
+    ),
+    follow(
+      "flowschemas",
+      (all) => {
+        schemas.clear();
+        for (const [name, object] of all) schemas.set(name, object);
+        lookAtAll();
+      },
+      (name, object) => {
+        if (object === undefined) schemas.delete(name);
+        else {
+          schemas.set(name, object);
+          queue.add(name);
+        }
+      },
+    ),
+  ]);
+};

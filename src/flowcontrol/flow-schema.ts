@@ -1,0 +1,160 @@
+/**
+ * Flow schemas made ready for matching. Source: upstream's `util/flowcontrol/rule`.
+ * Hot path: whom a schema is for is decided once a user (see `classifier.ts`); what is left per request are a few
+ * comparisons of texts without allocating.
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { FlowTarget } from "./flow-request.ts";
+
+export interface FlowSchema {
+  readonly name: string;
+  readonly uid: string;
+  readonly level: string;
+  readonly precedence: number;
+  /** What tells flows of the schema apart; empty when all its requests are one flow. */
+  readonly distinguisher: "" | "ByUser" | "ByNamespace";
+  readonly rules: readonly FlowRule[];
+}
+
+interface FlowRule {
+  readonly subjects: readonly Subject[];
+  readonly resourceRules: readonly ResourceRule[];
+  readonly nonResourceRules: readonly NonResourceRule[];
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly user?: { readonly name: string } | null;
+  readonly group?: { readonly name: string } | null;
+  readonly serviceAccount?: { readonly namespace: string; readonly name: string } | null;
+}
+
+/** `undefined` for any. */
+type Choice = readonly string[] | undefined;
+
+interface ResourceRule {
+  readonly verbs: Choice;
+  readonly groups: Choice;
+  readonly resources: Choice;
+  readonly namespaces: Choice;
+  readonly clusterScope: boolean;
+}
+
+interface NonResourceRule {
+  readonly verbs: Choice;
+  readonly urls: readonly string[];
+}
+
+interface StoredRule {
+  readonly subjects?: readonly Subject[] | null;
+  readonly resourceRules?:
+    | readonly {
+        readonly verbs?: readonly string[] | null;
+        readonly apiGroups?: readonly string[] | null;
+        readonly resources?: readonly string[] | null;
+        readonly namespaces?: readonly string[] | null;
+        readonly clusterScope?: boolean;
+      }[]
+    | null;
+  readonly nonResourceRules?:
+    | readonly {
+        readonly verbs?: readonly string[] | null;
+        readonly nonResourceURLs?: readonly string[] | null;
+      }[]
+    | null;
+}
+
+interface StoredSpec {
+  readonly priorityLevelConfiguration?: { readonly name?: string };
+  readonly matchingPrecedence?: number;
+  readonly distinguisherMethod?: { readonly type?: string } | null;
+  readonly rules?: readonly StoredRule[] | null;
+}
+
+const choice = (list: readonly string[] | null | undefined): Choice =>
+  list?.length === 1 && list[0] === "*" ? undefined : (list ?? []);
+
+export function compileFlowSchema(object: ApiObject): FlowSchema {
+  const spec = (object["spec"] ?? {}) as StoredSpec; // by its schema
+  const method = spec.distinguisherMethod?.type;
+  return {
+    name: object.metadata.name ?? "",
+    uid: object.metadata.uid ?? "",
+    level: spec.priorityLevelConfiguration?.name ?? "",
+    precedence: spec.matchingPrecedence ?? 1000,
+    distinguisher: method === "ByUser" || method === "ByNamespace" ? method : "",
+    rules: (spec.rules ?? []).map((rule) => ({
+      subjects: rule.subjects ?? [],
+      resourceRules: (rule.resourceRules ?? []).map((one) => ({
+        verbs: choice(one.verbs),
+        groups: choice(one.apiGroups),
+        resources: choice(one.resources),
+        namespaces: choice(one.namespaces),
+        clusterScope: one.clusterScope === true,
+      })),
+      nonResourceRules: (rule.nonResourceRules ?? []).map((one) => ({
+        verbs: choice(one.verbs),
+        urls: one.nonResourceURLs ?? [],
+      })),
+    })),
+  };
+}
+
+/** Rules of the schema that are for this user. */
+export function rulesFor(schema: FlowSchema, user: UserInfo): readonly FlowRule[] {
+  return schema.rules.filter(({ subjects }) => subjects.some((subject) => isMeant(subject, user)));
+}
+
+function isMeant(subject: Subject, { name, groups }: UserInfo): boolean {
+  switch (subject.kind) {
+    case "User":
+      return subject.user?.name === "*" || subject.user?.name === name;
+    case "Group": {
+      const group = subject.group?.name;
+      return group !== undefined && (group === "*" || groups.includes(group));
+    }
+    case "ServiceAccount": {
+      const account = subject.serviceAccount;
+      if (account === undefined || account === null) return false;
+      const prefix = `system:serviceaccount:${account.namespace}:`;
+      return account.name === "*" ? name.startsWith(prefix) : name === prefix + account.name;
+    }
+    default:
+      return false;
+  }
+}
+
+export function matches(rules: readonly FlowRule[], target: FlowTarget): boolean {
+  for (const rule of rules) {
+    if (target.isResourceRequest) {
+      for (const one of rule.resourceRules) if (matchesResource(one, target)) return true;
+    } else {
+      for (const one of rule.nonResourceRules) {
+        if (has(one.verbs, target.verb) && matchesUrl(one.urls, target.path)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+const has = (choice: Choice, word: string): boolean => choice === undefined || choice.includes(word);
+
+function matchesResource(rule: ResourceRule, target: FlowTarget): boolean {
+  if (!has(rule.verbs, target.verb) || !has(rule.groups, target.group)) return false;
+  if (rule.resources !== undefined) {
+    const { resource, subresource } = target;
+    if (!rule.resources.includes(subresource === "" ? resource : `${resource}/${subresource}`)) return false;
+  }
+  return target.namespace === "" ? rule.clusterScope : has(rule.namespaces, target.namespace);
+}
+
+/** Upstream: a path stands for everything below it as well, with or without a star. */
+function matchesUrl(urls: readonly string[], path: string): boolean {
+  for (const url of urls) {
+    if (url === "*" || url === path) return true;
+    const folder = url.endsWith("*") ? url.slice(0, -1) : url;
+    if (path.startsWith(folder.endsWith("/") ? folder : `${folder}/`)) return true;
+  }
+  return false;
+}

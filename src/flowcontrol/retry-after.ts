@@ -1,0 +1,43 @@
+/**
+ * When refused clients are told to come back: doubled while refusals keep coming, one second less once they stop.
+ * Source: upstream's `dropped_requests_tracker`.
+ */
+
+const secondsMax = 32;
+
+export class RetryAfter {
+  #seconds = 1;
+  #changedAt = 0;
+  #now = 0;
+  #count = 0;
+  /** Refusals of seconds past, oldest first; at most `secondsMax` and one. */
+  #history: { readonly second: number; readonly count: number }[] = [];
+
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  /** One more refusal in this second. */
+  refused(second: number): void {
+    if (second === this.#now) {
+      this.#count++;
+      return;
+    }
+    this.#history.push({ second: this.#now, count: this.#count });
+    const kept = Math.min(2 * this.#seconds, secondsMax);
+    this.#history = this.#history.filter((past) => second - past.second <= kept);
+    this.#now = second;
+    this.#count = 1;
+    this.#adjust(second);
+  }
+
+  #adjust(second: number): void {
+    const recent = this.#history
+      .filter((past) => second - past.second <= this.#seconds)
+      .reduce((sum, past) => sum + past.count, 0);
+    if (second - this.#changedAt >= this.#seconds && recent >= 3 * this.#seconds) {
+      this.#seconds = Math.min(2 * this.#seconds, secondsMax);
+      this.#changedAt = second;
+    } else if (recent < this.#seconds && this.#seconds > 1) this.#seconds--;
+  }
+}

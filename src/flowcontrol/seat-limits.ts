@@ -1,0 +1,155 @@
+/**
+ * How the seats of the server are divided: each level's nominal share, and every ten seconds what it has of it while
+ * others lend or need theirs. Source: upstream's rules for concurrency shares and borrowing (KEP-1040).
+ */
+
+export interface Shares {
+  readonly shares: number;
+  readonly lendablePercent: number;
+  /** `undefined`: as much as others lend. */
+  readonly borrowingLimitPercent: number | undefined;
+}
+
+export interface SeatLimits {
+  readonly nominal: number;
+  /** What is left to a level that lends all it may. */
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** `total` is what all shares together are worth. */
+export function seatLimits(level: Shares, sharesSum: number, total: number): SeatLimits {
+  const nominal = sharesSum === 0 ? 0 : Math.ceil((total * level.shares) / sharesSum);
+  const lendable = Math.round((nominal * level.lendablePercent) / 100);
+  const { borrowingLimitPercent: percent } = level;
+  const borrowing = percent === undefined ? total : Math.round((nominal * percent) / 100);
+  return { nominal, lower: nominal - lendable, upper: nominal + borrowing };
+}
+
+export interface Claim {
+  readonly target: number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+export interface Allocation {
+  readonly seats: readonly number[];
+  /** What every claim between its bounds got of its target. */
+  readonly fairFraction: number;
+}
+
+const targetMin = 0.001;
+
+/** Divides `total` in proportion to the targets, within the bounds of each. The sum of lower bounds is at most `total`. */
+export function allocate(total: number, claims: readonly Claim[]): Allocation {
+  const at = (fraction: number): number[] =>
+    claims.map(({ target, lower, upper }) => Math.max(lower, Math.min(upper, fraction * Math.max(target, targetMin))));
+  const sum = (seats: readonly number[]): number => seats.reduce((all, one) => all + one, 0);
+  let [low, high] = [0, 1];
+  const most = sum(claims.map(({ upper }) => upper));
+  const wanted = Math.min(total, most);
+  while (sum(at(high)) < wanted - 1e-9) high *= 2;
+  for (let step = 0; step < 60; step++) {
+    const middle = (low + high) / 2;
+    if (sum(at(middle)) < wanted) low = middle;
+    else high = middle;
+  }
+  return { seats: at(high), fairFraction: high };
+}
+
+/** What a level wanted, over one period. */
+export interface DemandFigures {
+  readonly average: number;
+  readonly deviation: number;
+  readonly high: number;
+}
+
+/** Seats a level would use at a time: watched all the time, reported once a period. Times are in milliseconds. */
+export class Demand {
+  #now = 0;
+  #since: number;
+  #last: number;
+  #sum = 0;
+  #squares = 0;
+  #high = 0;
+  figures: DemandFigures = { average: 0, deviation: 0, high: 0 };
+  /** Falls slowly after a time of high demand: to half in five minutes. */
+  smoothed = 0;
+
+  constructor(now: number) {
+    this.#since = now;
+    this.#last = now;
+  }
+
+  set(seats: number, now: number): void {
+    const ms = now - this.#last;
+    this.#sum += this.#now * ms;
+    this.#squares += this.#now * this.#now * ms;
+    this.#last = now;
+    this.#now = seats;
+    if (seats > this.#high) this.#high = seats;
+  }
+
+  /** Ends a period and begins the next. */
+  endPeriod(now: number): DemandFigures {
+    this.set(this.#now, now);
+    const ms = now - this.#since;
+    const average = ms > 0 ? this.#sum / ms : this.#now;
+    const variance = ms > 0 ? this.#squares / ms - average * average : 0;
+    this.figures = { average, deviation: Math.sqrt(Math.max(0, variance)), high: this.#high };
+    const envelope = average + this.figures.deviation;
+    this.smoothed = Math.max(envelope, smoothing * this.smoothed + (1 - smoothing) * envelope);
+    this.#since = now;
+    this.#sum = 0;
+    this.#squares = 0;
+    this.#high = this.#now;
+    return this.figures;
+  }
+}
+
+const smoothing = 0.977;
+
+export interface Borrower {
+  readonly isExempt: boolean;
+  readonly limits: SeatLimits;
+  readonly high: number;
+  readonly smoothed: number;
+}
+
+export interface Division {
+  /** Seats each may use now, in the order given. */
+  readonly seats: readonly number[];
+  readonly targets: readonly number[];
+  readonly fairFraction: number;
+}
+
+/** Divides the seats anew by what was wanted of late. Exempt levels take what they use before all others. */
+export function divideSeats(levels: readonly Borrower[]): Division {
+  const ofExempt = ({ limits, high }: Borrower): number => Math.max(limits.lower, high);
+  const wish = ({ limits, high }: Borrower): number => Math.max(limits.lower, Math.min(limits.nominal, high));
+  const limited = levels.filter(({ isExempt }) => !isExempt);
+  const all = levels.reduce((sum, { limits }) => sum + limits.nominal, 0);
+  const taken = levels.reduce((sum, level) => sum + (level.isExempt ? ofExempt(level) : 0), 0);
+  const lowerSum = limited.reduce((sum, { limits }) => sum + limits.lower, 0);
+  const wishSum = limited.reduce((sum, level) => sum + wish(level), 0);
+  const left = Math.max(all - taken, lowerSum);
+  // How much of what they wish above their lower limits they can all be given.
+  const share = wishSum <= left ? 1 : wishSum === lowerSum ? 0 : (left - lowerSum) / (wishSum - lowerSum);
+  const claims = limited.map((level): Claim => {
+    const { lower, upper } = level.limits;
+    const least = lower + (wish(level) - lower) * share;
+    return { lower: least, upper: Math.max(upper, least), target: Math.max(least, level.smoothed) };
+  });
+  const { seats, fairFraction } = allocate(left, claims);
+  let next = 0;
+  const targets: number[] = [];
+  const result = levels.map((level) => {
+    if (level.isExempt) {
+      targets.push(ofExempt(level));
+      return ofExempt(level);
+    }
+    targets.push(claims[next]!.target);
+    return Math.round(seats[next++]!);
+  });
+  return { seats: result, targets, fairFraction };
+}

@@ -1,0 +1,33 @@
+/**
+ * Which queues a flow may use: a hand of different ones, the same each time, so that two flows rarely share all of
+ * theirs and a heavy flow leaves others a queue that it does not fill. Source: upstream's `shufflesharding`; the hash is
+ * a plain one, since a hand is no secret.
+ */
+
+/** Indexes of `handSize` different queues out of `queues`. */
+export function dealHand(flow: string, queues: number, handSize: number): readonly number[] {
+  const next = mixer(flow);
+  const hand: number[] = [];
+  const count = Math.min(handSize, queues);
+  for (let left = queues; hand.length < count; left--) {
+    // The card-th of the queues that are not in the hand yet.
+    let card = next() % left;
+    for (const taken of [...hand].sort((a, b) => a - b)) if (card >= taken) card++;
+    hand.push(card);
+  }
+  return hand;
+}
+
+/** Numbers of 32 bits that follow from a text: FNV-1a for a beginning, then the steps of SplitMix32. */
+function mixer(text: string): () => number {
+  let state = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);
+  return () => {
+    state = (state + 0x9e3779b9) | 0;
+    let mixed = state ^ (state >>> 16);
+    mixed = Math.imul(mixed, 0x21f0aaad);
+    mixed ^= mixed >>> 15;
+    mixed = Math.imul(mixed, 0x735a2d97);
+    return (mixed ^ (mixed >>> 15)) >>> 0;
+  };
+}

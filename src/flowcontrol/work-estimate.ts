@@ -1,0 +1,69 @@
+/**
+ * How many seats a request takes: lists by the objects they go through, writes by the watches they wake. Source:
+ * upstream's `util/flowcontrol/request`.
+ */
+import type { Histogram } from "#std/metrics.ts";
+import type { FlowRequest, FlowTarget, Work } from "./flow-request.ts";
+import type { WatchCounts } from "./watch-counts.ts";
+
+const seatsMax = 10;
+const objectsPerSeat = 100;
+const watchesPerSeat = 10;
+const eventMs = 5;
+
+const oneSeat: Work = { initialSeats: 1, finalSeats: 0, lingerMs: 0 };
+/** Works of plain lists, by seats. */
+const wide: readonly Work[] = Array.from({ length: seatsMax + 1 }, (_, seats) => ({ ...oneSeat, initialSeats: seats }));
+
+export interface WorkSources {
+  /** How many objects of the resource are stored; `undefined` when there is no such resource. */
+  objects(target: FlowTarget): number | undefined;
+  readonly watches: WatchCounts;
+}
+
+/** `widthMax` is the level's own limit; 0 for none. `watchers` is told how many watches a write wakes. */
+export function estimateWork(request: FlowRequest, sources: WorkSources, widthMax: number, watchers: Histogram): Work {
+  const { info } = request;
+  if (!info.isResourceRequest) return oneSeat;
+  switch (info.verb) {
+    case "list":
+    case "watch":
+      return info.name === "" ? wide[listSeats(request, sources, limitOf(widthMax))]! : oneSeat;
+    case "create":
+    case "update":
+    case "patch":
+    case "delete":
+      return writeWork(info, sources, limitOf(widthMax), watchers);
+    default:
+      return oneSeat;
+  }
+}
+
+const limitOf = (widthMax: number): number => (widthMax === 0 ? seatsMax : Math.min(widthMax, seatsMax));
+
+function listSeats({ info, url }: FlowRequest, sources: WorkSources, most: number): number {
+  const mark = url.indexOf("?");
+  const query = mark === -1 ? undefined : new URLSearchParams(url.slice(mark + 1));
+  // A watch takes as much as a list only when it begins like one.
+  if (info.verb === "watch" && query?.get("sendInitialEvents") !== "true") return 1;
+  const stored = sources.objects(info);
+  if (stored === undefined) return 1;
+  const wanted = Number(query?.get("limit") ?? 0);
+  const limit = wanted > 0 && wanted < stored ? wanted : stored;
+  const selects =
+    query !== undefined && ((query.get("fieldSelector") ?? "") || (query.get("labelSelector") ?? "")) !== "";
+  // Upstream reads its memory from end to end for these; here a page is read from where it begins.
+  const looksAt = selects ? stored : limit;
+  return Math.max(1, Math.min(most, Math.ceil(looksAt / objectsPerSeat)));
+}
+
+function writeWork(target: FlowTarget, { watches }: WorkSources, most: number, watchers: Histogram): Work {
+  // Tokens are made and never stored.
+  if (target.subresource === "token") return oneSeat;
+  const count = watches.seeing(target);
+  watchers.observe(count);
+  if (count < watchesPerSeat) return oneSeat;
+  const seats = Math.ceil(count / watchesPerSeat);
+  const finalSeats = Math.min(seats, most);
+  return { initialSeats: 1, finalSeats, lingerMs: (seats * eventMs) / finalSeats };
+}

@@ -1,0 +1,120 @@
+/**
+ * Lets requests in by priority and fairness: at once, after a wait in their queue, or not at all (429). Source:
+ * upstream's `priority-and-fairness` filter.
+ */
+import type { Claimed, FlowControl } from "#flowcontrol/flow-control.ts";
+import type { Ticket } from "#flowcontrol/priority-level.ts";
+import type { WatchCounts } from "#flowcontrol/watch-counts.ts";
+import { StatusError, tooManyRequests } from "#meta/status-error.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Soon } from "#std/soon.ts";
+import type { ApiRequest, Reply } from "../api-request.ts";
+import { isLongRunning } from "../request-info.ts";
+import type { ErrorReply } from "./catch-errors.ts";
+import { type Filter, type Handler, withHeaders } from "./filter.ts";
+
+export interface PriorityAndFairnessOptions {
+  readonly control: FlowControl;
+  readonly watches: WatchCounts;
+  readonly clock: Clock;
+  /** Longest wait in a queue. */
+  readonly waitLimitMs: number;
+  readonly errorReply: ErrorReply;
+  /** Told after each change: how many run. */
+  readonly observe?: (reads: number, writes: number) => void;
+}
+
+const readVerbs = new Set(["get", "list", "watch"]);
+
+export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter {
+  const { control, watches, clock, waitLimitMs, errorReply, observe } = options;
+  const running = { reads: 0, writes: 0 };
+
+  const refused = (request: ApiRequest, { flow, ticket }: Claimed): Reply => {
+    const error = tooManyRequests("Too many requests, please try again later.", ticket.level.retryAfter.seconds);
+    return withHeaders(errorReply(request, error), flow.headers);
+  };
+
+  const run = (request: ApiRequest, next: Handler, { flow, ticket }: Claimed): Soon<Reply> => {
+    const kind = readVerbs.has(request.info.verb) ? "reads" : "writes";
+    running[kind]++;
+    observe?.(running.reads, running.writes);
+    const leave = (): void => {
+      running[kind]--;
+      observe?.(running.reads, running.writes);
+    };
+    const answered = (reply: Reply): Reply => {
+      leave();
+      const { headers } = reply;
+      const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
+      // A large answer has its seats until it is written, so that only so many are in memory.
+      if (reply.pieces !== undefined) return holding(clock, request, ticket, marked);
+      ticket.end();
+      if (reply.stream === undefined || request.info.verb !== "watch") return marked;
+      const ended = watches.began(request.info);
+      return {
+        ...marked,
+        done() {
+          ended();
+          reply.done?.();
+        },
+      };
+    };
+    const failed = (error: unknown): Reply => {
+      leave();
+      ticket.end();
+      // What is the server's own fault is told and logged elsewhere.
+      if (!(error instanceof StatusError) || error.status.code >= 500) throw error;
+      return withHeaders(errorReply(request, error), flow.headers);
+    };
+    let reply: Soon<Reply>;
+    try {
+      reply = next(request);
+    } catch (error) {
+      return failed(error);
+    }
+    return reply instanceof Promise ? reply.then(answered, failed) : answered(reply);
+  };
+
+  return (request, next) => {
+    const { info } = request;
+    if (info.verb !== "watch" && isLongRunning(info)) return next(request);
+    const claimed = control.claim(request);
+    const { ticket } = claimed;
+    if (ticket.state === "executing") return run(request, next, claimed);
+    if (ticket.state === "refused") return refused(request, claimed);
+    const limitMs = Math.min(waitLimitMs, request.deadlineMs - clock.now());
+    return decision(clock, request, ticket, limitMs).then(() =>
+      ticket.state === "executing" ? run(request, next, claimed) : refused(request, claimed),
+    );
+  };
+}
+
+/** Resolves when the ticket need not wait any longer. */
+function decision(clock: Clock, request: ApiRequest, ticket: Ticket, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const { signal } = request;
+    const gone = (): void => ticket.giveUp("cancelled");
+    const cancel = clock.after(Math.max(0, limitMs), () => ticket.giveUp("time-out"));
+    signal.addEventListener("abort", gone, { once: true });
+    ticket.decided = () => {
+      cancel();
+      signal.removeEventListener("abort", gone);
+      resolve();
+    };
+    if (signal.aborted) gone();
+  });
+}
+
+/** Ends the ticket with the answer, or when the time of the request is over. */
+function holding(clock: Clock, request: ApiRequest, ticket: Ticket, reply: Reply): Reply {
+  const cancel = clock.after(Math.max(0, request.deadlineMs - clock.now()), () => ticket.end());
+  return {
+    ...reply,
+    done() {
+      cancel();
+      ticket.end();
+      reply.done?.();
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * Priority and fairness as this server runs it: what is stored decides, kept up to date with every acknowledged write;
+ * what every cluster has is made at start and looked after once a minute.
+ */
+import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import { reconcileFlowControl } from "#controllers/bootstrap-flow-control.ts";
+import { flowSchemaStatusController } from "#controllers/flow-schema-status.ts";
+import { FlowControl } from "#flowcontrol/flow-control.ts";
+import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
+import { WatchCounts } from "#flowcontrol/watch-counts.ts";
+import type { Health } from "#http/health.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Stores } from "#registry/stores.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Backend } from "#storage/backend.ts";
+import { FollowedStore, settling } from "./followed-store.ts";
+import type { ServerOptions } from "./options.ts";
+
+export interface FairnessOptions {
+  readonly domain: ApiDomain;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly options: ServerOptions;
+  readonly table: () => ResourceTable;
+  readonly stores: Stores;
+}
+
+const resources = ["flowschemas", "prioritylevelconfigurations"];
+const maintainEveryMs = 60_000;
+const retryMs = 1000;
+
+export class Fairness {
+  readonly control: FlowControl;
+  readonly watches = new WatchCounts();
+  readonly clock: Clock;
+  readonly waitLimitMs: number;
+  readonly #options: FairnessOptions;
+  readonly #group: string;
+  readonly #followed = new Map<string, FollowedStore>();
+  readonly #stop = new AbortController();
+  #cancel: () => void = () => undefined;
+
+  constructor(options: FairnessOptions) {
+    const { clock, domain, metrics, options: settings } = options;
+    this.#options = options;
+    this.clock = clock;
+    this.#group = domain.rename("flowcontrol.apiserver.k8s.io");
+    // Upstream: a quarter of the time a request has.
+    this.waitLimitMs = settings.requestTimeoutMs / 4;
+    this.control = new FlowControl({
+      clock,
+      metrics: new FlowMetrics(metrics),
+      seats: settings.maxRequestsInflight + settings.maxMutatingRequestsInflight,
+      bootstrap: bootstrapFlowControl(domain),
+      work: {
+        watches: this.watches,
+        objects: ({ group, version, resource, namespace }) => {
+          const definition = options.table().find(group, version, resource);
+          if (definition === undefined || !definition.stored) return undefined;
+          const { prefix } = options.stores.of(definition);
+          return options.backend.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
+        },
+      },
+    });
+  }
+
+  /** Definitions of schemas and levels as they have to be served: what is written is in force when it is answered. */
+  readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
+    this.#isOwn(definition) ? settling(definition, () => this.#followed.get(definition.resource)) : definition;
+
+  /** Reads what there is and follows it. */
+  async start(table: ResourceTable): Promise<void> {
+    const { backend, log, stores } = this.#options;
+    const { control } = this;
+    control.start();
+    await Promise.all(
+      table.definitions
+        .filter((definition) => this.#isOwn(definition))
+        .map((definition) => {
+          const isLevel = definition.resource === "prioritylevelconfigurations";
+          const followed = new FollowedStore({
+            backend,
+            store: stores.of(definition),
+            log,
+            cleared: () => control.clear(isLevel ? "levels" : "schemas"),
+            changed(_namespace, name, object) {
+              if (isLevel) control.setLevel(name, object);
+              else control.setSchema(name, object);
+            },
+          });
+          this.#followed.set(definition.resource, followed);
+          return followed.start();
+        }),
+    );
+  }
+
+  /** Makes what every cluster has and looks after it. Resolves after the first try; while it fails, more follow. */
+  async maintain(client: RestClient, health: Health): Promise<void> {
+    // Not served: the mandatory ones are in force all the same.
+    if (this.#followed.size < resources.length) return;
+    const { clock, domain, log } = this.#options;
+    const done = health.startupStep("priority-and-fairness-config-producer");
+    const round = async (): Promise<void> => {
+      let nextMs = maintainEveryMs;
+      try {
+        await reconcileFlowControl(client, domain);
+        done();
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        nextMs = retryMs;
+        log.warn({ error: String(error) }, "could not bring the default flow schemas up to date; trying again");
+      }
+      if (!this.#stop.signal.aborted) this.#cancel = clock.after(nextMs, () => void round());
+    };
+    await round();
+    void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#cancel();
+    this.control.close();
+    for (const followed of this.#followed.values()) followed.close();
+  }
+
+  #isOwn({ group, version, resource }: ResourceDefinition): boolean {
+    return group === this.#group && version === "v1" && resources.includes(resource);
+  }
+}
