@@ -5,7 +5,7 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
+import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
@@ -114,11 +114,11 @@ export function* updateSteps(update: FieldUpdate): Steps<readonly ManagedFieldsE
 
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
-  yield;
+  if (pausing()) yield;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  yield;
+  if (pausing()) yield;
   const kept = takeChanged(update, schema, changes, served(update, owners));
-  yield;
+  if (pausing()) yield;
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeOwners(fold(kept), list);

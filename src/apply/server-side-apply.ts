@@ -7,7 +7,7 @@
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
+import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
 import {
   difference,
@@ -99,7 +99,7 @@ export function* applySteps(apply: FieldApply): Steps<AppliedResult> {
   const { live, lastAppliedAnnotation: annotation } = apply;
   const present: OwnedObject = live ?? zeroOf(schema);
   const owners = ownersBefore(apply, present);
-  yield;
+  if (pausing()) yield;
   let outcome = yield* merge(apply, schema, present, owners, apply.force);
   if (!outcome.ok && apply.manager === kubectlManager) {
     const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
@@ -108,7 +108,7 @@ export function* applySteps(apply: FieldApply): Steps<AppliedResult> {
       outcome = left.length > 0 ? { ok: false, conflicts: left } : yield* merge(apply, schema, present, owners, true);
     }
   }
-  yield;
+  if (pausing()) yield;
   if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
   let { object } = outcome;
   const changed = object !== present || live === undefined;
@@ -158,16 +158,16 @@ function* merge(
   const last = before.find((owner) => owner.id === id);
   const named = fieldsOfApplied(apply, schema);
   const set = markReconciled(schema, difference(named, neverOwned));
-  yield;
+  if (pausing()) yield;
   const others = before.filter((owner) => owner !== last);
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-  yield;
+  if (pausing()) yield;
   const object = yield* prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
   const owners: Owner[] = [];
   if (isSame) owners.push(...others);
   else {
-    yield;
+    if (pausing()) yield;
     const conflicts = yield* takeOver(apply, schema, present, object, others, owners);
     if (conflicts.length > 0 && !force) return { ok: false, conflicts };
   }
@@ -202,7 +202,7 @@ function* takeOver(
       const { added, modified, removed } = changesFor(apply, schema, present, object, owner.apiVersion);
       changes = { taken: union(modified, added), removed };
       byVersion.set(owner.apiVersion, changes);
-      yield;
+      if (pausing()) yield;
     }
     const fields = intersection(owner.set, changes.taken);
     if (!isEmptySet(fields)) conflicts.push({ owner, fields });
@@ -267,9 +267,9 @@ function* prune(
 
   const start = inVersion(apply, schema, merged, last.apiVersion);
   const startFields = yield* fieldsWithStructs(start.schema, start.object);
-  yield;
+  if (pausing()) yield;
   const lastFields = withStructs(start.schema, last.set);
-  yield;
+  if (pausing()) yield;
   let pruned = without(start.schema, start.object, lastFields);
   let whole = start.object;
   let at = last.apiVersion;
@@ -278,30 +278,30 @@ function* prune(
     whole = convert(apply, whole, at, apiVersion);
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
-    yield;
+    if (pausing()) yield;
     const left = yield* fieldsWithStructs(here, pruned);
-    yield;
+    if (pausing()) yield;
     // What has another value now was filled in by the conversion, in the place of what went.
     const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
-    yield;
+    if (pausing()) yield;
     const kept = union(own, withStructs(here, unionAll(sets)));
-    yield;
+    if (pausing()) yield;
     const isStart = whole === start.object && here === start.schema;
     const all = isStart ? startFields : yield* fieldsWithStructs(here, whole);
-    yield;
+    if (pausing()) yield;
     pruned = without(here, whole, difference(all, kept));
   }
   pruned = convert(apply, pruned, at, last.apiVersion);
-  yield;
+  if (pausing()) yield;
   const gone = difference(startFields, yield* fieldsWithStructs(start.schema, pruned));
-  yield;
+  if (pausing()) yield;
   const result = without(start.schema, start.object, intersection(gone, lastFields));
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }
 
 function* fieldsWithStructs(schema: Schema, object: OwnedObject): Steps<FieldSet> {
   const fields = fieldsOf(schema, object);
-  yield;
+  if (pausing()) yield;
   return withStructs(schema, fields);
 }
 

@@ -11,7 +11,7 @@ import { countKeys, plainNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
+import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { coerceEmbedded, type CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, kindOf, withType } from "./object.ts";
@@ -60,7 +60,7 @@ function* readText(
   if (json !== undefined) return { value: json.value, duplicates: [] };
   try {
     const { value, duplicates } = decodeYaml(bytes);
-    yield;
+    if (pausing()) yield;
     return { value: plainNumbers(value), duplicates };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -72,7 +72,7 @@ function* readText(
 function* readJson(bytes: Uint8Array, wantsDuplicates: boolean): Steps<{ readonly value: unknown } | undefined> {
   try {
     const { value, keys, hasRawNumbers } = decodeJson(bytes);
-    yield;
+    if (pausing()) yield;
     if (wantsDuplicates && keys !== countKeys(value)) return undefined;
     return { value: hasRawNumbers ? plainNumbers(value) : value };
   } catch (error) {
@@ -122,7 +122,7 @@ function* mergedCustom(
   findings: Findings,
 ): Steps<ApiObject> {
   const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
-  yield;
+  if (pausing()) yield;
   const { structural } = type;
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")

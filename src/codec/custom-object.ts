@@ -12,7 +12,7 @@ import { countKeys, plainNumbers, withRawNumbers } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
+import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import {
   cannotHandle,
   type DecodedObject,
@@ -64,7 +64,7 @@ export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
     }
     checkType(said, value as Json, gvk); // an object: it has a kind
-    yield;
+    if (pausing()) yield;
     if (fieldValidation !== "Ignore") {
       const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
       problems = hasDoubles
@@ -76,7 +76,7 @@ export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
     throw error;
   }
   try {
-    yield;
+    if (pausing()) yield;
     const plain = hasRawNumbers ? plainNumbers(value) : value;
     const shaped = yield* shape(plain as Json, body.type, gvk, fieldValidation !== "Ignore"); // an object: it has a kind
     problems = [...problems, ...shaped.unknown];
@@ -144,7 +144,7 @@ export function* decodePatchedCustomSteps(patched: PatchedCustom): Steps<Patched
       const { group = "" } = parseApiVersion(said.apiVersion) ?? {};
       throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, { ...gvk, group });
     }
-    yield;
+    if (pausing()) yield;
     const shaped = yield* shape(json, patched.type, gvk, fieldValidation !== "Ignore");
     const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
@@ -168,13 +168,13 @@ function* shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: boo
   const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
   const pruned = prune(value, structural, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
-  yield;
+  if (pausing()) yield;
   const embedded: string[] = [];
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, "")
     : pruned.value;
   for (const path of embedded.sort()) unknown.push(path);
-  yield;
+  if (pausing()) yield;
   const {
     kind: _kind,
     apiVersion: _apiVersion,

@@ -10,7 +10,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
+import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { decodeProtobuf } from "./protobuf.ts";
 import { decodeJson } from "./json.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
@@ -67,7 +67,7 @@ export function* decodeObjectSteps(body: ObjectBody): Steps<DecodedObject> {
     if (error instanceof DecodeError) throw unrecognized(body, error);
     throw error;
   }
-  yield;
+  if (pausing()) yield;
   try {
     checkKind(body, actual, () => Buffer.from(body.bytes).toString());
     return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);

@@ -26,6 +26,14 @@ export function turn(): Promise<void> {
   });
 }
 
+let isPausing = false;
+
+/**
+ * Whether the work that runs now has pauses. Steps on the hot path ask before they `yield`: a pause that nobody wants
+ * still goes through all generators around it, and a small apply has twenty.
+ */
+export const pausing = (): boolean => isPausing;
+
 /** Runs to the end without a pause. */
 export function atOnce<T>(steps: Steps<T>): T {
   let step = steps.next();
@@ -35,9 +43,18 @@ export function atOnce<T>(steps: Steps<T>): T {
 
 /** Runs to the end, with a pause after each step. */
 export async function inTurns<T>(steps: Steps<T>): Promise<T> {
-  for (let step = steps.next(); ; step = steps.next()) {
+  for (let step = pausingNext(steps); ; step = pausingNext(steps)) {
     if (step.done === true) return step.value;
     await turn();
+  }
+}
+
+function pausingNext<T>(steps: Steps<T>): IteratorResult<undefined, T> {
+  isPausing = true;
+  try {
+    return steps.next();
+  } finally {
+    isPausing = false;
   }
 }
 

@@ -9,7 +9,7 @@ import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
-import { largeBytes, paced, type Steps } from "#std/turn.ts";
+import { largeBytes, paced, pausing, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
@@ -31,19 +31,30 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  let body: AppliedBody | undefined;
-  function* next(current: ApiObject | undefined): Steps<Written> {
-    // Read late: what is missing is the first thing a client hears of.
-    body ??= yield* readConfiguration(scope, bytes, options);
-    return yield* apply(scope, options, current, body);
-  }
+  const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: scope.subresource === "",
     uidIsPrecondition: false,
     isLarge: bytes.length > largeBytes,
-    next: (current, isLarge) => paced(next(current), isLarge),
+    next: (current, isLarge) => paced(merged(sent, current), isLarge),
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
+}
+
+/** What a request says; read at the first try. */
+interface Sent {
+  readonly scope: Scope;
+  readonly options: WriteOptions;
+  readonly bytes: Buffer;
+  body: AppliedBody | undefined;
+}
+
+/** The next object. No closure: one that pauses is dear to make. */
+function* merged(sent: Sent, current: ApiObject | undefined): Steps<Written> {
+  const { scope, options, bytes } = sent;
+  // Read late: what is missing is the first thing a client hears of.
+  sent.body ??= yield* readConfiguration(scope, bytes, options);
+  return yield* apply(scope, options, current, sent.body);
 }
 
 /** The configuration, which fits its type. Throws `badRequest`. */
@@ -59,12 +70,12 @@ function* readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions):
   if (Array.isArray((metadata as { readonly managedFields?: unknown } | null | undefined)?.managedFields)) {
     throw badRequest("metadata.managedFields must be nil");
   }
-  yield;
+  if (pausing()) yield;
   const problem = checkApplied(definition.schema, value);
   if (problem !== undefined) {
     throw badRequest(`failed to create typed patch object (${placeText(value)}; ${typeOf(scope)}): ${problem}`);
   }
-  yield;
+  if (pausing()) yield;
   return body;
 }
 
@@ -110,7 +121,7 @@ function* apply(
       causes.map((cause) => ({ reason: "FieldManagerConflict", ...cause })),
     );
   }
-  yield;
+  if (pausing()) yield;
   const written =
     result.changed || current === undefined
       ? yield* decoded(scope, result.object, placeText(body.value))
@@ -125,7 +136,7 @@ function* apply(
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
-  yield;
+  if (pausing()) yield;
   const isSame = current !== undefined && sameButTimes(object, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }

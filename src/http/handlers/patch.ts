@@ -20,7 +20,7 @@ import {
   unsupportedMediaType,
 } from "#meta/status-error.ts";
 import { withBigInts } from "#schema/raw-number.ts";
-import { largeBytes, paced, type Steps } from "#std/turn.ts";
+import { largeBytes, paced, pausing, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
@@ -55,18 +55,16 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
   let patch: Patch | undefined;
-  function* next(current: ApiObject | undefined): Steps<Written> {
-    // Read late: a missing object is the first thing a client hears of.
-    patch ??= readPatch(scope, type, bytes, options);
-    yield;
-    // The present object is always given: patches other than apply do not create.
-    return yield* patched(scope, options, current!, patch);
-  }
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
     uidIsPrecondition: false,
     isLarge: bytes.length > largeBytes,
-    next: (current, isLarge) => paced(next(current), isLarge),
+    next(current, isLarge) {
+      // Read late: a missing object is the first thing a client hears of.
+      patch ??= readPatch(scope, type, bytes, options);
+      // The present object is always given: patches other than apply do not create.
+      return paced(patched(scope, options, current!, patch), isLarge);
+    },
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
 }
@@ -95,6 +93,7 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
 
 function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Steps<Written> {
   const { definition, context } = scope;
+  if (pausing()) yield;
   let value: unknown;
   try {
     // Whole numbers beyond 2^53 are compared and kept exactly.
@@ -103,7 +102,7 @@ function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
-  yield;
+  if (pausing()) yield;
   const { fieldValidation } = options;
   const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
   const { custom } = definition;
@@ -111,7 +110,7 @@ function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch
     custom === undefined
       ? decodePatched({ ...result, schema: definition.schema })
       : yield* decodePatchedCustomSteps({ ...result, type: custom });
-  yield;
+  if (pausing()) yield;
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
   return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };
