@@ -171,7 +171,7 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
   );
   assert.equal(
     check({ ...report, object: { ...before, status: { resourceClaimStatuses: [{ name: "x" }] } } as ApiObject }),
-    'node "one" cannot update resource claim statuses',
+    'node "one" cannot update resource claim statues',
   );
   const moved = object("Pod", "mine", { spec: { nodeName: "two" } });
   assert.equal(
@@ -226,7 +226,7 @@ test("a node writes itself, without labels that steer workloads to it [AUTHZ-32]
   );
   assert.equal(
     check({ ...resource("nodes"), object: node({}, { spec: { configSource: {} } }) }),
-    'node "one" is not allowed to create node with a non-nil configSource',
+    'node "one" is not allowed to create pods with a non-nil configSource',
   );
 });
 
@@ -241,7 +241,7 @@ test("a node changes neither its taints, restricted labels nor owners [AUTHZ-32]
   const labels = before.metadata.labels ?? {};
   assert.equal(update({ ...before }), "");
   assert.equal(update(node({ ...labels, "example.com/a": "c" }, same)), "");
-  const modifying = 'node "one" is not allowed to modify labels: node-role.kubernetes.io/worker';
+  const modifying = "is not allowed to modify labels: node-role.kubernetes.io/worker";
   assert.equal(update(node({ "example.com/a": "b" }, same)), modifying);
   assert.equal(update(node({ ...labels, "node-role.kubernetes.io/worker": "x" }, same), "status"), modifying);
   assert.equal(update(node(labels, { spec: {} })), 'node "one" is not allowed to modify taints');
@@ -331,6 +331,12 @@ test("leases, CSI nodes and slices bear the node's name [AUTHZ-32]", () => {
   assert.equal(
     check({ ...slices, object: object("ResourceSlice", "s", { spec: { nodeName: "two" } }) }),
     "can only create ResourceSlice with the same NodeName as the requesting node",
+  );
+  const remove = { ...slices, operation: "DELETE", object: undefined } as const;
+  assert.equal(check({ ...remove, oldObject: object("ResourceSlice", "s", { spec: { nodeName: "one" } }) }), "");
+  assert.equal(
+    check({ ...remove, oldObject: object("ResourceSlice", "s", { spec: { nodeName: "two" } }) }),
+    "can only delete ResourceSlice with the same NodeName as the requesting node",
   );
   const platform = { domain: apiDomain("platform.io") };
   const renamed = { ...resource("leases", "coordination.platform.io"), namespace: "platform-node-lease" };

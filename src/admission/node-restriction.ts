@@ -203,7 +203,7 @@ const checkPodStatus: Check = (node, attributes) => {
   }
   const claims = ({ status }: Pod): unknown => status?.resourceClaimStatuses ?? [];
   if (!jsonEquals(claims(pod), claims(before))) {
-    refuse(attributes, `node ${quoted} cannot update resource claim statuses`);
+    refuse(attributes, `node ${quoted} cannot update resource claim statues`);
   }
 };
 
@@ -220,7 +220,7 @@ function checkNode({ domain }: NodeRestrictionOptions): Check {
     const changed = changedLabels(object.metadata.labels, before?.metadata.labels).filter(isForbidden).toSorted();
     if (operation === "CREATE") {
       if ((object.spec?.configSource ?? undefined) !== undefined) {
-        refuse(attributes, `node ${quoted} is not allowed to create node with a non-nil configSource`);
+        refuse(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
       }
       if (changed.length > 0) {
         refuse(attributes, `node ${quoted} is not allowed to set the following labels: ${changed.join(", ")}`);
@@ -235,7 +235,7 @@ function checkNode({ domain }: NodeRestrictionOptions): Check {
       refuse(attributes, `node ${quoted} is not allowed to modify taints`);
     }
     if (changed.length > 0) {
-      refuse(attributes, `node ${quoted} is not allowed to modify labels: ${changed.join(", ")}`);
+      refuse(attributes, `is not allowed to modify labels: ${changed.join(", ")}`);
     }
     // An owner that does not exist would let the collector of garbage delete the node (CVE-2025-5187).
     if (!jsonEquals(object.metadata.ownerReferences ?? [], before?.metadata.ownerReferences ?? [])) {
@@ -394,13 +394,15 @@ const checkCsiNode: Check = (node, attributes) => {
   }
 };
 
-/** What else it does with slices the authorizer looks at. */
+/** Each slice of a collection that is deleted comes here too; what else is done with slices the authorizer looks at. */
 const checkSlice: Check = (node, attributes) => {
-  if (attributes.operation !== "CREATE") return;
-  const { spec } = attributes.object as { readonly spec?: { readonly nodeName?: string } }; // by its schema
-  if (spec?.nodeName !== node) {
-    refuse(attributes, "can only create ResourceSlice with the same NodeName as the requesting node");
-  }
+  const { operation, object, oldObject } = attributes;
+  if (operation !== "CREATE" && operation !== "DELETE") return;
+  const slice = operation === "CREATE" ? object : oldObject;
+  const { spec } = (slice ?? {}) as { readonly spec?: { readonly nodeName?: string } }; // by its schema
+  if (spec?.nodeName === node) return;
+  const verb = operation === "CREATE" ? "create" : "delete";
+  refuse(attributes, `can only ${verb} ResourceSlice with the same NodeName as the requesting node`);
 };
 
 /** A node asks for certificates in its own name. */

@@ -202,6 +202,7 @@ test("status of claims, leases, CSI nodes and slices are its own [AUTHZ-32]", as
   const status = { resource: "persistentvolumeclaims", subresource: "status", name: "claim" };
   assert.equal(await decide("one", { ...status, verb: "patch" }), "allow");
   assert.equal(await decide("two", { ...status, verb: "patch" }), unrelated("two"));
+  assert.equal(await decide("one", { ...status, verb: "get" }), "can only get/update/patch this type");
   assert.equal(await decide("one", { ...status, verb: "delete" }), "can only get/update/patch this type");
 
   const lease = { group: "coordination.k8s.io", resource: "leases", namespace: "kube-node-lease", name: "one" };
@@ -263,6 +264,9 @@ test("a node sees itself and lists its own pods; without the gate all of them [A
       "can only list/watch pods with spec.nodeName field selector",
     );
   }
+  const single = { resource: "pods", verb: "watch", namespace: "n", name: "p" };
+  assert.equal(await decide("one", single), "allow");
+  assert.equal(await decide("two", single), unrelated("two"));
   assert.equal(await decide("one", { resource: "pods", verb: "create", name: "" }), "allow");
   assert.equal(await decide("one", { resource: "pods", verb: "create", subresource: "eviction" }), "allow");
   assert.notEqual(await decide("one", { resource: "pods", verb: "create", subresource: "exec" }), "allow");

@@ -46,7 +46,7 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Required
       "leases.coordination.k8s.io": ownLease(leases),
       "csinodes.storage.k8s.io": ownCsiNode,
       "resourceslices.resource.k8s.io": slices(related("resourceslices"), selectors),
-      ...(selectors ? { nodes: ownNode, pods: ownPods(getOne(related("pods"))) } : {}),
+      ...(selectors ? { nodes: ownNode, pods: ownPods(related("pods")) } : {}),
     }).map(([name, decide]) => [domain.rename(name), decide]),
   );
   const authorize = (attributes: Attributes): Verdict => {
@@ -83,7 +83,7 @@ const statusOr =
   (otherwise: Decide, decide: Decide): Decide =>
   (name, attributes) => {
     if (attributes.subresource !== "status") return otherwise(name, attributes);
-    return ["get", "update", "patch"].includes(attributes.verb)
+    return ["update", "patch"].includes(attributes.verb)
       ? decide(name, attributes)
       : undecided("can only get/update/patch this type");
   };
@@ -190,15 +190,15 @@ const ownNode: Decide = (name, attributes) => {
 };
 
 const ownPods =
-  (getPod: Decide): Decide =>
+  (decide: Decide): Decide =>
   (name, attributes) => {
     const { verb, subresource } = attributes;
     if (subresource === "") {
-      if (verb === "get") return getPod(name, attributes);
+      if (verb === "get") return decide(name, attributes);
       if (verb === "list" || verb === "watch") {
-        return selects(attributes, "spec.nodeName", name)
-          ? allowed
-          : undecided("can only list/watch pods with spec.nodeName field selector");
+        if (selects(attributes, "spec.nodeName", name)) return allowed;
+        if (attributes.name !== "") return decide(name, attributes);
+        return undecided("can only list/watch pods with spec.nodeName field selector");
       }
     }
     // NodeRestriction sees to it that the pod is on this node.
