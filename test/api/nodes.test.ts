@@ -226,3 +226,27 @@ withOwnServer(
     );
   },
 );
+
+withOwnServer("a kubelet publishes and removes slices of its own only [AUTHZ-32]", settings, async (api) => {
+  const slices = "/apis/resource.k8s.io/v1beta1/resourceslices";
+  const slice = (name: string, nodeName: string): ObjectBody => ({
+    apiVersion: "resource.k8s.io/v1beta1",
+    kind: "ResourceSlice",
+    metadata: { name },
+    spec: { driver: "d.example.com", nodeName, pool: { name: nodeName, generation: 1, resourceSliceCount: 1 } },
+  });
+  (await api.post(slices, slice("a", "one"), one)).expect(201);
+  (await api.post(slices, slice("b", "two"), two)).expect(201);
+  await refusals(
+    [api.post(slices, slice("c", "two"), one)],
+    /can only create ResourceSlice with the same NodeName as the requesting node$/,
+  );
+  (await api.get(`${slices}/a`, one)).expect(200);
+  await refusals([api.get(`${slices}/b`, one), api.delete(`${slices}/b`, undefined, one)], unrelated);
+  await refusals(
+    [api.get(slices, one), api.delete(slices, undefined, one)],
+    /can only list\/watch\/deletecollection resourceslices with nodeName field selector$/,
+  );
+  (await api.delete(`${slices}?fieldSelector=spec.nodeName%3Done`, undefined, one)).expect(200);
+  (await api.get(slices)).expect(200, { "items.length": 1, "items.0.metadata.name": "b" });
+});
