@@ -1,4 +1,5 @@
 /** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
+import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Run } from "./gzip.ts";
 
@@ -61,6 +62,15 @@ export interface ApiRequest {
   readonly auditId: string;
   /** Of the audit event; made when there is a first one. */
   annotations: Map<string, string> | undefined;
+  /** There while the request is recorded in the audit log. */
+  audit?: AuditedBody | undefined;
+}
+
+/** What the audit log hears of a body from those who read it. */
+export interface AuditedBody {
+  /** The decoded object, before anything is added to it. */
+  sent(object: { readonly metadata?: ObjectMeta }): void;
+  sentPatch(bytes: Buffer): void;
 }
 
 export interface ClientCertificate {

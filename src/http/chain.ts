@@ -50,6 +50,8 @@ export interface ChainOptions {
   readonly observe?: Filter;
   /** Sees each request with its user before it may become somebody else's. */
   readonly audit?: Filter;
+  /** Sees requests before they have a user, and the refusal of those who get none. */
+  readonly auditUnauthenticated?: Filter;
   /** The router. */
   readonly route: Handler;
 }
@@ -66,6 +68,7 @@ export function requestChain(options: ChainOptions): Handler {
     catchErrors({ errorReply, log }),
     requestInfo,
     requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
+    ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
     authenticate({
       authenticator: options.authenticator,
       isIdentityHeader: (name) => options.isIdentityHeader(name),

@@ -8,7 +8,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import { badRequest, requestTooLarge } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { ApiRequest, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
+import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
 import { parseQuery } from "./request-info.ts";
 
 /** What a request takes from its connection. */
@@ -57,6 +57,7 @@ export class IncomingRequest implements ApiRequest {
   user: UserInfo = unknownUser;
   deadlineMs = 0;
   annotations: Map<string, string> | undefined = undefined;
+  audit: AuditedBody | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;

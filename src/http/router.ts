@@ -57,9 +57,17 @@ const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
   const { stores } = options;
   const customParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
-  const tellDeprecated = ({ info, warnings }: ApiRequest, { deprecation }: ResourceDefinition): void => {
+  const annotation = options.parts.domain.rename("k8s.io/deprecated");
+  const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
+  const tellDeprecated = (request: ApiRequest, { deprecation }: ResourceDefinition): void => {
     if (deprecation === undefined) return;
+    const { info, warnings } = request;
     warnings.push(deprecation.warning);
+    if (request.audit !== undefined) {
+      request.annotations ??= new Map();
+      request.annotations.set(annotation, "true");
+      if (deprecation.removedRelease !== "") request.annotations.set(removedAnnotation, deprecation.removedRelease);
+    }
     options.deprecated?.(info, deprecation.removedRelease);
   };
   return (request) => {

@@ -51,7 +51,9 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<R
   const isLarge = bytes.length > largeBytes;
   const decoded = isLarge ? await inTurns(decoding) : atOnce(decoding);
   for (const text of decoded.warnings) scope.context.warn(text);
-  return { object: defaulted(scope, decoded.object), hasEmptyLists: decoded.hasEmptyLists, isLarge };
+  const object = defaulted(scope, decoded.object);
+  request.audit?.sent(object);
+  return { object, hasEmptyLists: decoded.hasEmptyLists, isLarge };
 }
 
 /** Defaults the schema cannot say. */

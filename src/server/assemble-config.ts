@@ -1,5 +1,6 @@
 /** What `assemble` is given and what it returns: the seam between starting a server and composing its handlers. */
 import type { ApiRequest, Reply, RequestInfo } from "#http/api-request.ts";
+import type { ChainOptions } from "#http/chain.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -30,6 +31,8 @@ export interface AssembleConfig {
   readonly health: Health;
   readonly clock: Clock;
   readonly random: Random;
+  /** What records requests; `undefined` where there is no audit policy. */
+  readonly audit: Required<Pick<ChainOptions, "audit" | "auditUnauthenticated">> | undefined;
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;

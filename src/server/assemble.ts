@@ -148,7 +148,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
     other: (request) =>
-      config.endpoints(request) ?? explainAccess(request) ?? documents.reply(request) ?? publisher.reply(request),
+      config.endpoints(request) ??
+      explainAccess(request) ??
+      fairness?.reply(request) ?? documents.reply(request) ?? publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
   });
 
@@ -173,6 +175,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     goAwayChance: options.goawayChance,
     corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
     observe: recordRequests(requestMetrics, clock, log),
+    ...config.audit,
     route,
   });
 

@@ -11,6 +11,7 @@ export const flagGroups = [
   "Generic",
   "Etcd",
   "Secure serving",
+  "Auditing",
   "Features",
   "Authentication",
   "Authorization",

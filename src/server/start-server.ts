@@ -21,6 +21,7 @@ import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
+import type { AuditParts } from "./audit.ts";
 import { type AuthorizationPlan, planAuthorization } from "./authorization-plan.ts";
 import { ClientTrust } from "./client-trust.ts";
 import { type ControllerCredentials, readControllerCredentials } from "./controller-credentials.ts";
@@ -86,10 +87,11 @@ export async function startServer(
   const options = resolveOptions(settings);
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const inputs = readInputs({ options, folder, clock, random });
+  const openAudit = await loadAudit(options);
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
-    return await start({ options, folder, clock, random, log, inputs, undo });
+    return await start({ options, folder, clock, random, log, inputs, openAudit, undo });
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
@@ -106,6 +108,16 @@ interface Inputs {
   readonly controllerCredentials: ControllerCredentials;
   /** The data folder was used before. */
   readonly isMarked: boolean;
+}
+
+/** Nothing of the audit log is loaded where there is no policy. */
+async function loadAudit(options: ServerOptions) {
+  const file = options.auditPolicyFile;
+  if (file === undefined) return undefined;
+  const { openAudit, planAudit } = await import("./audit.ts");
+  const plan = planAudit(file, options, apiDomain(options.apiDomain));
+  return (parts: Omit<AuditParts, "options" | "domain">) =>
+    openAudit(plan, { ...parts, options, domain: apiDomain(options.apiDomain) });
 }
 
 function readInputs(sources: CredentialSources): Inputs {
@@ -129,11 +141,12 @@ interface Start {
   readonly random: Random;
   readonly log: Log;
   readonly inputs: Inputs;
+  readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
   /** What takes back the steps made so far, in order. */
   readonly undo: (() => Promise<void> | void)[];
 }
 
-async function start({ options, folder, clock, random, log, inputs, undo }: Start): Promise<RunningServer> {
+async function start({ options, folder, clock, random, log, inputs, openAudit, undo }: Start): Promise<RunningServer> {
   const { credentials } = inputs.current;
   const health = new Health({
     clock,
@@ -195,6 +208,9 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
   addStorageMetrics(metrics, backend);
   addHealthChecks(health, backend, () => stopping !== "no");
 
+  const audit = await openAudit?.({ clock, random, log, metrics });
+  undo.push(() => audit?.close());
+
   const version = programVersion();
   const clientTrust = new ClientTrust(inputs.current);
   const url = urlOf(options, listener.port);
@@ -213,6 +229,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     clientTrust,
     external: inputs.external,
     authorization: inputs.authorization,
+    audit: audit?.filters,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,
     controllerCredentials: inputs.controllerCredentials,
@@ -253,6 +270,7 @@ async function start({ options, folder, clock, random, log, inputs, undo }: Star
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
     await assembled?.close();
+    await audit?.close();
     await listener.close();
     await backend.close();
     log.info({}, "stopped");

@@ -56,7 +56,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
 }
 
 /** Walks of objects recurse; one that is nested beyond what the stack holds is a client's own doing. */
-const isTooDeep = (error: unknown): boolean =>
+export const isTooDeep = (error: unknown): boolean =>
   error instanceof RangeError && error.message === "Maximum call stack size exceeded";
 
 function describe(request: ApiRequest): object {

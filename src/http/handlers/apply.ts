@@ -31,6 +31,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
+  request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: scope.subresource === "",

@@ -97,6 +97,7 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
     fieldValidation: "Ignore",
     isOptions: true,
   });
+  request.audit?.sent(object);
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 

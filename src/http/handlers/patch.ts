@@ -54,6 +54,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
+  request.audit?.sentPatch(bytes);
   let patch: Patch | undefined;
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,

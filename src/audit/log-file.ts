@@ -1,0 +1,234 @@
+/**
+ * A file of audit events, one line each, that is put aside when it is large. Writers that come together share one write;
+ * none of them blocks the process. Names and limits of files put aside are those of upstream's `lumberjack`.
+ */
+import { createReadStream, createWriteStream } from "node:fs";
+import { access, type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type { Clock } from "#std/clock.ts";
+import type { EventWriter } from "./backend.ts";
+import type { EventRecord } from "./event.ts";
+
+export type LineOf = (record: EventRecord) => string;
+
+export interface LogFileOptions {
+  readonly file: string;
+  readonly lineOf: LineOf;
+  readonly clock: Clock;
+  /** A file does not grow beyond this; a single line may. */
+  readonly bytesMax: number;
+  /** How long and how many files put aside are kept; 0 for ever, and all. */
+  readonly keepMs: number;
+  readonly backupsMax: number;
+  /** Files put aside are compressed. */
+  readonly compress: boolean;
+  /** A file put aside could not be compressed or removed. */
+  failed(error: unknown): void;
+}
+
+interface Waiting {
+  readonly text: string;
+  readonly bytes: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/** Opens the file, and makes its folder. Rejects with the system's error. */
+export async function openLogFile(options: LogFileOptions): Promise<EventWriter> {
+  await mkdir(dirname(options.file), { recursive: true, mode: 0o700 });
+  return new LogFile(options, await openToAppend(options.file));
+}
+
+interface Opened {
+  readonly handle: FileHandle;
+  readonly bytes: number;
+  /** The last line is not complete. */
+  readonly isTorn: boolean;
+}
+
+async function openToAppend(file: string): Promise<Opened> {
+  const handle = await open(file, "a+", 0o600);
+  try {
+    const { size } = await handle.stat();
+    if (size === 0) return { handle, bytes: 0, isTorn: false };
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+    return { handle, bytes: size, isTorn: bytesRead === 1 && buffer[0] !== newline };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+const newline = 0x0a;
+
+class LogFile implements EventWriter {
+  readonly #options: LogFileOptions;
+  #opened: Opened | undefined;
+  #bytes: number;
+  #isTorn: boolean;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #tidying: Promise<void> = Promise.resolve();
+
+  constructor(options: LogFileOptions, opened: Opened) {
+    this.#options = options;
+    this.#opened = opened;
+    this.#bytes = opened.bytes;
+    this.#isTorn = opened.isTorn;
+    if (options.keepMs > 0 || options.backupsMax > 0) this.#tidy();
+  }
+
+  write(records: readonly EventRecord[]): Promise<void> {
+    const text = records.map(this.#options.lineOf).join("");
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ text, bytes: Buffer.byteLength(text), resolve, reject });
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+      // Somebody may have come between the last look and now.
+      if (this.#waiting.length > 0) this.#start();
+    });
+  }
+
+  async close(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+    await this.#tidying;
+    await this.#opened?.handle.close();
+    this.#opened = undefined;
+  }
+
+  /** Never rejects. */
+  async #writeAll(): Promise<void> {
+    for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
+      try {
+        await this.#writeGroup(group);
+        for (const one of group) one.resolve();
+      } catch (error) {
+        this.#isTorn = true;
+        for (const one of group) one.reject(error);
+      }
+    }
+  }
+
+  /** Those who wait and fit into the same file, at least one. */
+  #takeGroup(): Waiting[] {
+    const { bytesMax } = this.#options;
+    let bytes = this.#bytes >= bytesMax ? 0 : this.#bytes;
+    let count = 0;
+    for (const one of this.#waiting) {
+      if (count > 0 && bytes + one.bytes > bytesMax) break;
+      bytes += one.bytes;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #writeGroup(group: readonly Waiting[]): Promise<void> {
+    const text = group.map((one) => one.text).join("");
+    const bytes = group.reduce((sum, one) => sum + one.bytes, 0);
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#options.bytesMax) await this.#rotate();
+    this.#opened ??= await this.#reopen();
+    // What a failed write, or a process that was killed, left of a line does not spoil the next.
+    await this.#opened.handle.appendFile(this.#isTorn ? `\n${text}` : text);
+    this.#isTorn = false;
+    this.#bytes += bytes;
+  }
+
+  async #reopen(): Promise<Opened> {
+    const opened = await openToAppend(this.#options.file);
+    this.#bytes = opened.bytes;
+    this.#isTorn = opened.isTorn;
+    return opened;
+  }
+
+  async #rotate(): Promise<void> {
+    const { file, clock } = this.#options;
+    await this.#opened?.handle.close();
+    this.#opened = undefined;
+    let aside: string;
+    let atMs = clock.now();
+    do aside = backupName(file, atMs++);
+    while ((await exists(aside)) || (await exists(`${aside}.gz`)));
+    await rename(file, aside);
+    this.#opened = await this.#reopen();
+    this.#tidy();
+  }
+
+  /** Removes what is too old or too much, compresses the rest; one pass at a time. */
+  #tidy(): void {
+    this.#tidying = this.#tidying
+      .then(() => tidy(this.#options))
+      .catch((error: unknown) => this.#options.failed(error));
+  }
+}
+
+/** `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */
+function backupName(file: string, atMs: number): string {
+  const { stem, ending } = parts(file);
+  const at = new Date(atMs).toISOString().replaceAll(":", "-").replace("Z", "");
+  return join(dirname(file), `${stem}-${at}${ending}`);
+}
+
+function parts(file: string): { readonly stem: string; readonly ending: string } {
+  const ending = extname(file);
+  return { stem: basename(file, ending), ending };
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+async function tidy(options: LogFileOptions): Promise<void> {
+  const { file, keepMs, backupsMax, compress, clock } = options;
+  const folder = dirname(file);
+  const { stem, ending } = parts(file);
+  const backups: { readonly name: string; readonly atMs: number }[] = [];
+  for (const name of await readdir(folder)) {
+    const plain = name.endsWith(".gz") ? name.slice(0, -3) : name;
+    if (!plain.startsWith(`${stem}-`) || !plain.endsWith(ending)) continue;
+    const found = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/.exec(
+      plain.slice(stem.length + 1, plain.length - ending.length),
+    );
+    if (found !== null) backups.push({ name, atMs: Date.parse(`${found[1]}:${found[2]}:${found[3]}Z`) });
+  }
+  backups.sort((a, b) => b.atMs - a.atMs);
+  const eldestMs = keepMs > 0 ? clock.now() - keepMs : Number.NEGATIVE_INFINITY;
+  for (const [at, { name, atMs }] of backups.entries()) {
+    const path = join(folder, name);
+    if ((backupsMax > 0 && at >= backupsMax) || atMs < eldestMs) await rm(path, { force: true });
+    else if (compress && !name.endsWith(".gz")) await compressFile(path);
+  }
+}
+
+/** A file that is half compressed has another name, and is written anew the next time. */
+async function compressFile(path: string): Promise<void> {
+  const partial = `${path}.gz.tmp`;
+  await pipeline(createReadStream(path), createGzip(), createWriteStream(partial, { mode: 0o600 }));
+  await rename(partial, `${path}.gz`);
+  await rm(path);
+}
+
+/** Writes lines to a stream that is always there, such as standard output. */
+export function streamWriter(
+  stream: { write(text: string, done: (error?: Error | null) => void): unknown },
+  lineOf: LineOf,
+): EventWriter {
+  return {
+    write: (records) =>
+      new Promise((resolve, reject) => {
+        stream.write(records.map(lineOf).join(""), (error) => {
+          if (error === undefined || error === null) resolve();
+          else reject(error);
+        });
+      }),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,25 @@
+/** Whom a request passed on its way. Source: upstream's `net.SourceIPs`. */
+import { parseIp, printIp } from "#meta/names.ts";
+
+/**
+ * Addresses of the headers `X-Forwarded-For` and `X-Real-Ip`, which anybody can write, and at last the peer's own. Texts
+ * that are no addresses are passed over.
+ */
+export function sourceIps(forwardedFor: string | undefined, realIp: string | undefined, peer: string): string[] {
+  const ips: string[] = [];
+  for (const part of forwardedFor?.split(",") ?? []) {
+    const ip = canonical(part.trim());
+    if (ip !== undefined) ips.push(ip);
+  }
+  const real = canonical((realIp ?? "").trim());
+  if (real !== undefined && !ips.includes(real)) ips.push(real);
+  const last = canonical(peer);
+  if (last !== undefined && ips.at(-1) !== last) ips.push(last);
+  return ips;
+}
+
+/** One text per address; of an IPv4 address in IPv6 form, that of IPv4. */
+function canonical(text: string): string | undefined {
+  const bytes = parseIp(text);
+  return bytes === undefined ? undefined : printIp(bytes).replace(/^::ffff:(?=\d+\.)/, "");
+}

@@ -1,0 +1,94 @@
+/**
+ * Events sent to a webhook as an `EventList`. A call that fails is made again, a few times, whatever the reason. Source:
+ * upstream's `plugin/webhook` and its backoff.
+ */
+import type { Outgoing } from "#client/outgoing-https.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import type { EventWriter } from "./backend.ts";
+import type { EventRecord } from "./event.ts";
+
+export interface AuditWebhookOptions {
+  readonly outgoing: Outgoing;
+  readonly url: string;
+  /** Credentials. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The domain's `audit.k8s.io/v1`. */
+  readonly apiVersion: string;
+  /** Before the second call; each further wait is half as long again. */
+  readonly initialBackoffMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends calls and waits; their events are lost. */
+  readonly signal: AbortSignal;
+}
+
+const callsMax = 5;
+const callTimeoutMs = 30_000;
+const answerBytesMax = 1024 * 1024;
+
+export function auditWebhook(options: AuditWebhookOptions): EventWriter {
+  const { outgoing, url, apiVersion, signal } = options;
+  const headers = { ...options.headers, "content-type": "application/json", accept: "application/json" };
+
+  async function call(body: Buffer): Promise<void> {
+    const { code } = await outgoing.callOut({
+      url,
+      method: "POST",
+      headers,
+      body,
+      timeoutMs: callTimeoutMs,
+      maxBytes: answerBytesMax,
+      signal,
+    });
+    if (code < 200 || code > 299) throw new Error(`the webhook answered ${code}`);
+  }
+
+  async function callUntilTaken(body: Buffer): Promise<void> {
+    let backoffMs = options.initialBackoffMs;
+    for (let calls = 1; ; calls++) {
+      try {
+        await call(body);
+        return;
+      } catch (error) {
+        if (calls >= callsMax || signal.aborted) throw error;
+      }
+      await pause(options, backoffMs * (1 + 0.2 * options.random.next()));
+      backoffMs *= 1.5;
+    }
+  }
+
+  const underWay = new Set<Promise<void>>();
+  return {
+    write(records) {
+      const calls = callUntilTaken(eventList(records, apiVersion)).finally(() => underWay.delete(calls));
+      underWay.add(calls);
+      return calls;
+    },
+    async close() {
+      await Promise.allSettled(underWay);
+      outgoing.close();
+    },
+  };
+}
+
+function eventList(records: readonly EventRecord[], apiVersion: string): Buffer {
+  const items = records.map(({ text }) => text).join(",");
+  return Buffer.from(
+    `{"kind":"EventList","apiVersion":${JSON.stringify(apiVersion)},"metadata":{},"items":[${items}]}\n`,
+  );
+}
+
+/** Ends early when the signal is aborted. */
+function pause({ clock, signal }: AuditWebhookOptions, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, end);
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+  });
+}
