@@ -320,6 +320,22 @@ for (const domain of domains) {
   });
 }
 
+test("servers with the same file decide alike [AUTHZ-42]", async () => {
+  const authorizationConfig = configuration("k8s.io", [hook("first", first.kubeconfig()), { type: "RBAC" }]);
+  first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
+  const decisions = async (api: Api): Promise<number[]> => {
+    const answers = [api.get(maps, bob), api.get(`${maps}/c`, bob), api.get("/version", bob), api.get("/metrics", bob)];
+    return (await Promise.all(answers)).map(({ status }) => status);
+  };
+  await observed("k8s.io", { authorizationConfig }, (one) =>
+    observed("k8s.io", { authorizationConfig }, async (other) => {
+      const expected = [200, 403, 200, 403];
+      assert.deepEqual(await decisions(one), expected);
+      assert.deepEqual(await decisions(other), expected);
+    }),
+  );
+});
+
 test("a file that cannot be, or that stands beside the flags, ends the start with its path [AUTHZ-36] [AUTHRES-54] [AUTHRES-62] [AUTHRES-65]", async () => {
   const fails = async (settings: ServerSettings, message: RegExp): Promise<void> =>
     assert.rejects(openServer("k8s.io", settings), { name: "StartError", message });
