@@ -26,7 +26,7 @@ import {
   withOwnServer,
 } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
-import { configMap, namespaces } from "../objects.ts";
+import { configMap, namespace, namespaces, secret } from "../objects.ts";
 import { absent } from "../view.ts";
 
 const maps = "/api/v1/namespaces/default/configmaps";
@@ -379,7 +379,7 @@ withOwnServer(
   },
 );
 
-test("a policy file gives rights by its lines [AUTHZ-30]", async () => {
+test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () => {
   for (const domain of domains) {
     const line = (spec: object): string =>
       renamer(domain)(JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec }));
@@ -389,6 +389,7 @@ test("a policy file gives rights by its lines [AUTHZ-30]", async () => {
         "# rights of this cluster",
         line({ user: "bob", namespace: "default", resource: "configmaps", readonly: true }),
         line({ group: "developers", namespace: "*", resource: "*", apiGroup: "*" }),
+        line({ user: "carol", namespace: "watched", resource: "secrets", readonly: true }),
         line({ group: "*", nonResourcePath: "/api*", readonly: true }),
       ].join("\n"),
     );
@@ -400,6 +401,16 @@ test("a policy file gives rights by its lines [AUTHZ-30]", async () => {
       (await api.get("/api/v1/configmaps", bob)).expect(403);
       (await api.get("/metrics", bob)).expect(403);
       (await api.post(maps, configMap("c"), { as: "alice" })).expect(201);
+      // Who may list or watch sees what the objects hold.
+      const secrets = "/api/v1/namespaces/watched/secrets";
+      (await api.post(namespaces, namespace("watched"))).expect(201);
+      (await api.post(secrets, secret("s", { key: "value" }))).expect(201);
+      const carol = { as: "carol" };
+      (await api.get(`${secrets}?fieldSelector=metadata.name%3Ds`, carol)).expect(200, {
+        "items.0.data.key": "dmFsdWU=",
+      });
+      const stream = await api.watch(`${secrets}?fieldSelector=metadata.name%3Ds`, carol);
+      (await stream.next()).has({ type: "ADDED", "object.data.key": "dmFsdWU=" });
       const review = await api.post(
         "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
         { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: "default" } },
