@@ -1,3 +1,4 @@
+/** What marks requests as the server's own, and that nothing else does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiRequest } from "#http/api-request.ts";
