@@ -1,3 +1,4 @@
+/** Large work pauses, goes on in line with other large work, and fails where it would have failed at once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { atOnce, inTurns, paced, type Steps, turn } from "./turn.ts";
