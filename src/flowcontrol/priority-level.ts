@@ -100,6 +100,7 @@ export interface QueueDump {
   readonly executing: number;
   readonly seatsInUse: number;
   readonly nextAt: number;
+  readonly waitingWork: number;
 }
 
 export class PriorityLevel {

@@ -23,7 +23,9 @@ export function seatLimits(level: Shares, sharesSum: number, total: number): Sea
   const lendable = Math.round((nominal * level.lendablePercent) / 100);
   const { borrowingLimitPercent: percent } = level;
   const borrowing = percent === undefined ? total : Math.round((nominal * percent) / 100);
-  return { nominal, lower: nominal - lendable, upper: nominal + borrowing };
+  // The last seat is never lent: a level in want of it would have to wait for the next division.
+  const lower = Math.max(Math.min(1, nominal), nominal - lendable);
+  return { nominal, lower, upper: nominal + borrowing };
 }
 
 export interface Claim {

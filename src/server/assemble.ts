@@ -148,7 +148,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     table,
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
     other: (request) =>
-      config.endpoints(request) ?? explainAccess(request) ?? documents.reply(request) ?? publisher.reply(request),
+      config.endpoints(request) ??
+      explainAccess(request) ??
+      fairness?.reply(request) ??
+      documents.reply(request) ??
+      publisher.reply(request),
     unknown: (path) => publisher.unknown(path),
   });
 

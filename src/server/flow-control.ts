@@ -6,11 +6,14 @@ import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { reconcileFlowControl } from "#controllers/bootstrap-flow-control.ts";
 import { flowSchemaStatusController } from "#controllers/flow-schema-status.ts";
+import { dump } from "#flowcontrol/dump.ts";
 import { FlowControl } from "#flowcontrol/flow-control.ts";
 import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { methodUnknown } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -122,6 +125,21 @@ export class Fairness {
     await round();
     void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
   }
+
+  /** Answers the paths that show levels, queues and requests, and leaves all others. */
+  readonly reply = (request: ApiRequest): Reply | undefined => {
+    if (!request.path.startsWith("/debug/")) return undefined;
+    const details = (request.query.get("includeRequestDetails") ?? "") !== "";
+    const text = dump(this.control, request.path, details, this.clock);
+    if (text === undefined) return undefined;
+    if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
+    return {
+      code: 200,
+      contentType: "text/plain; charset=utf-8",
+      headers: { "cache-control": "no-cache, private", "x-content-type-options": "nosniff" },
+      bytes: Buffer.from(text),
+    };
+  };
 
   close(): void {
     this.#stop.abort();

@@ -12,9 +12,11 @@ import {
   objectField,
   textField,
 } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { flowControlChecks } from "./validation.ts";
 
-export function flowSchemas(): KindBehaviour {
+export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
+  const { schema: validate } = flowControlChecks(domain);
   return {
     columns: [
       nameColumn,
@@ -40,11 +42,14 @@ export function flowSchemas(): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => fillZero(spec, { matchingPrecedence: 1000 })),
+      validate,
+      validateUpdate: validate,
     },
   };
 }
 
-export function priorityLevelConfigurations(): KindBehaviour {
+export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBehaviour {
+  const { level: validate } = flowControlChecks(domain);
   const limited = (object: ApiObject): Json | undefined => inside(object, "spec", "limited");
   const queuing = (name: string) => (object: ApiObject) =>
     orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
@@ -62,7 +67,11 @@ export function priorityLevelConfigurations(): KindBehaviour {
       text("QueueLengthLimit", "How many requests a queue holds.", queuing("queueLengthLimit")),
       ageColumn,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultLevel) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultLevel),
+      validate,
+      validateUpdate: validate,
+    },
   };
 }
 

@@ -1,0 +1,454 @@
+/**
+ * Priority and fairness seen from outside: what every cluster has, which schema and level a request belongs to, who
+ * waits, who is refused, and what the server says about it.
+ */
+import assert from "node:assert/strict";
+import { type Answer, patchTypes } from "../client.ts";
+import { type Api, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import { Api as Client } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+const inBothDomains = suite();
+
+const root = "/apis/flowcontrol.apiserver.k8s.io/v1";
+const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
+const schemas = `${root}/flowschemas`;
+const levels = `${root}/prioritylevelconfigurations`;
+const annotation = "apf.kubernetes.io/autoupdate-spec";
+const debug = "/debug/api_priority_and_fairness";
+
+const queuing = { queues: 1, handSize: 1, queueLengthLimit: 1 };
+const level = (name: string, shares: number, queue: object | undefined, more: object = {}): object => ({
+  apiVersion,
+  kind: "PriorityLevelConfiguration",
+  metadata: { name },
+  spec: {
+    type: "Limited",
+    limited: {
+      nominalConcurrencyShares: shares,
+      limitResponse: queue === undefined ? { type: "Reject" } : { type: "Queue", queuing: queue },
+      ...more,
+    },
+  },
+});
+const user = (name: string): object => ({ kind: "User", user: { name } });
+const everything = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }];
+const schema = (name: string, to: string, ...subjects: object[]): object => ({
+  apiVersion,
+  kind: "FlowSchema",
+  metadata: { name },
+  spec: {
+    priorityLevelConfiguration: { name: to },
+    matchingPrecedence: 50,
+    distinguisherMethod: { type: "ByUser" },
+    rules: [{ subjects, resourceRules: everything }],
+  },
+});
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Named {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly generation: number;
+    readonly resourceVersion: string;
+    readonly annotations?: Record<string, string>;
+  };
+  readonly spec: Record<string, unknown>;
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+const body = <T = Named>(answer: Answer): T => JSON.parse(answer.expect([200, 201]).text) as T; // checked by those who look
+const itemsOf = async (api: Api, path: string): Promise<readonly Named[]> =>
+  body<{ items: readonly Named[] }>(await api.get(path)).items;
+
+/** UIDs that an answer names: of its schema and of its level. */
+const marks = ({ headers }: Answer): readonly unknown[] => [
+  headers["x-kubernetes-pf-flowschema-uid"],
+  headers["x-kubernetes-pf-prioritylevel-uid"],
+];
+
+inBothDomains("every cluster has the flow schemas and levels of 1.32, and none is dangling", async (api) => {
+  const rows = (await itemsOf(api, schemas)).map(
+    ({ metadata, spec }) =>
+      `${String(spec["matchingPrecedence"])} ${metadata.name} ${(spec["priorityLevelConfiguration"] as { name: string }).name} ${(spec["distinguisherMethod"] as { type: string } | undefined)?.type ?? "-"} ${metadata.annotations?.[api.name(annotation)]}`,
+  );
+  assert.deepEqual(
+    rows
+      .filter((row) => row.endsWith("true"))
+      .sort((a, b) => Number.parseInt(a) - Number.parseInt(b) || (a < b ? -1 : 1)),
+    [
+      "1 exempt exempt - true",
+      "2 probes exempt - true",
+      "100 system-leader-election leader-election ByUser true",
+      "150 endpoint-controller workload-high ByUser true",
+      "200 workload-leader-election leader-election ByUser true",
+      "400 system-node-high node-high ByUser true",
+      "500 system-nodes system ByUser true",
+      "800 kube-controller-manager workload-high ByNamespace true",
+      "800 kube-scheduler workload-high ByNamespace true",
+      `900 ${api.name("kube-system")}-service-accounts workload-high ByNamespace true`,
+      "9000 service-accounts workload-low ByUser true",
+      "9900 global-default global-default ByUser true",
+      "10000 catch-all catch-all ByUser true",
+    ],
+  );
+  const names = (await itemsOf(api, levels)).map(({ metadata }) => metadata.name);
+  for (const name of [
+    "catch-all",
+    "exempt",
+    "global-default",
+    "leader-election",
+    "node-high",
+    "system",
+    "workload-high",
+    "workload-low",
+  ]) {
+    assert.ok(names.includes(name), name);
+  }
+  await eventually(async () => {
+    const { status } = body(await api.get(`${schemas}/global-default`));
+    assert.deepEqual(
+      status?.conditions?.map(({ type, status: value, reason, message }) => [type, value, reason, message]),
+      [
+        [
+          "Dangling",
+          "False",
+          "Found",
+          'This FlowSchema references the PriorityLevelConfiguration object named "global-default" and it exists',
+        ],
+      ],
+    );
+  });
+});
+
+inBothDomains("answers say which schema and level they belong to, errors as well", async (api) => {
+  const uids = new Map(
+    [
+      ...(await itemsOf(api, schemas)),
+      ...(await itemsOf(api, levels)).map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, name: `level ${one.metadata.name}` },
+      })),
+    ].map(({ metadata }) => [metadata.name, metadata.uid]),
+  );
+  const check = (answer: Answer, schemaName: string, levelName: string): void =>
+    assert.deepEqual(marks(answer), [uids.get(schemaName), uids.get(`level ${levelName}`)]);
+  check((await api.get(schemas)).expect(200), "exempt", "exempt");
+  check((await api.get("/api/v1/nodes", { as: "bob" })).expect(403), "global-default", "global-default");
+  check((await api.get("/api/v1/namespaces/none")).expect(404), "exempt", "exempt");
+  check((await api.get("/livez", { as: "bob" })).expect(200), "probes", "exempt");
+  const acting = { headers: { "impersonate-user": "system:serviceaccount:shop:till" } };
+  check((await api.get("/api/v1/nodes", acting)).expect(403), "service-accounts", "workload-low");
+});
+
+inBothDomains("a schema is in force as soon as its write is answered, and so is its end", async (api) => {
+  const name = api.unique("flow");
+  const made = body(await api.post(levels, level(name, 10, queuing)));
+  const flow = body(await api.post(schemas, schema(name, name, user("carol"))));
+  const ask = async (): Promise<Answer> => api.get("/api/v1/nodes", { as: "carol" });
+  assert.deepEqual(marks(await ask()), [flow.metadata.uid, made.metadata.uid]);
+  (await api.delete(`${schemas}/${name}`)).expect(200);
+  assert.notDeepEqual(marks(await ask()), [flow.metadata.uid, made.metadata.uid]);
+  (await api.delete(`${levels}/${name}`)).expect(200);
+});
+
+inBothDomains("a schema without its level is dangling and takes no request", async (api) => {
+  const name = api.unique("flow");
+  const flow = body(await api.post(schemas, schema(name, name, user("alice"))));
+  const answer = await api.get("/api/v1/nodes", { as: "alice" });
+  assert.notEqual(marks(answer)[0], flow.metadata.uid);
+  const dangling = async (): Promise<Condition | undefined> =>
+    body(await api.get(`${schemas}/${name}`)).status?.conditions?.[0];
+  await eventually(async () => {
+    const condition = await dangling();
+    assert.equal(condition?.status, "True");
+    assert.equal(condition.reason, "NotFound");
+    assert.equal(
+      condition.message,
+      `This FlowSchema references the PriorityLevelConfiguration object named "${name}" but there is no such object`,
+    );
+  });
+  (await api.post(levels, level(name, 10, queuing))).expect(201);
+  await eventually(async () => assert.equal((await dangling())?.status, "False"));
+  (await api.delete(`${schemas}/${name}`)).expect(200);
+  (await api.delete(`${levels}/${name}`)).expect(200);
+});
+
+inBothDomains("schemas and levels that cannot work are refused with every reason", async (api) => {
+  const wrong = {
+    ...(schema("wrong", "x") as { readonly metadata: object }),
+    spec: {
+      priorityLevelConfiguration: { name: "" },
+      matchingPrecedence: 1,
+      rules: [
+        {
+          subjects: [{ kind: "User", group: { name: "g" } }, { kind: "Robot" }],
+          resourceRules: [{ verbs: ["fly"], apiGroups: ["*", "x"], resources: [], namespaces: ["A"] }],
+          nonResourceRules: [{ verbs: ["*", "get"], nonResourceURLs: ["healthz", "/a*", "/b//c"] }],
+        },
+        { subjects: [] },
+      ],
+    },
+  };
+  const causes = (answer: Answer): readonly string[] =>
+    (
+      JSON.parse(answer.expect(422).text) as { details: { causes: readonly { field: string; message: string }[] } }
+    ).details.causes.map(({ field, message }) => `${field}: ${message}`);
+  assert.deepEqual(causes(await api.post(schemas, wrong)), [
+    "spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have matchingPrecedence 1",
+    "spec.priorityLevelConfiguration.name: Required value: must reference a priority level",
+    "spec.rules[0].subjects[0].user: Required value: user is required when subject kind is 'User'",
+    "spec.rules[0].subjects[0].group: Forbidden: group is forbidden when subject kind is not 'Group'",
+    'spec.rules[0].subjects[1].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", "User"',
+    'spec.rules[0].resourceRules[0].verbs: Unsupported value: ["fly"]: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
+    'spec.rules[0].resourceRules[0].apiGroups: Invalid value: ["*","x"]: if \'*\' is present, must not specify other api groups',
+    "spec.rules[0].resourceRules[0].resources: Required value: resource rules must supply at least one resource",
+    "spec.rules[0].resourceRules[0].namespaces[0]: Invalid value: \"A\": each member of this list must be '*' or a DNS-1123 label; a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+    'spec.rules[0].nonResourceRules[0].verbs: Invalid value: ["*","get"]: if \'*\' is present, must not specify other verbs',
+    'spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: "healthz": must start with slash',
+    'spec.rules[0].nonResourceRules[0].nonResourceURLs[1]: Invalid value: "/a*": wildcard can only do suffix matching',
+    'spec.rules[0].nonResourceRules[0].nonResourceURLs[2]: Invalid value: "/b//c": must not contain double slash',
+    "spec.rules[1].subjects: Required value: subjects must contain at least one value",
+    "spec.rules[1]: Required value: at least one of resourceRules and nonResourceRules has to be non-empty",
+  ]);
+  const hand = { queues: 4, handSize: 5, queueLengthLimit: -1 };
+  assert.deepEqual(
+    causes(await api.post(levels, level("wrong", -1, hand, { lendablePercent: 101, borrowingLimitPercent: -1 }))),
+    [
+      "spec.limited.limitResponse.queuing.queueLengthLimit: Invalid value: -1: must be positive",
+      "spec.limited.limitResponse.queuing.handSize: Invalid value: 5: should not be greater than queues (4)",
+      "spec.limited.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer",
+      "spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive",
+      "spec.limited.borrowingLimitPercent: Invalid value: -1: must be a non-negative integer",
+    ],
+  );
+  const wide = { queues: 10_000, handSize: 10, queueLengthLimit: 1 };
+  assert.match(
+    causes(await api.post(levels, level("wrong", 1, wide)))[0]!,
+    /required entropy bits of deckSize 10000 and handSize 10 should not be greater than 60/,
+  );
+});
+
+inBothDomains("shares are 30 unless they are given, and 0 stays 0 [VER-40] [VER-41]", async (api) => {
+  const name = api.unique("level");
+  const limited = { limitResponse: { type: "Reject" } };
+  const object = { apiVersion, kind: "PriorityLevelConfiguration", metadata: { name } };
+  (await api.post(levels, { ...object, spec: { type: "Limited", limited } })).expect(201, {
+    "spec.limited.nominalConcurrencyShares": 30,
+  });
+  const none = { "spec.limited.nominalConcurrencyShares": 0 };
+  (await api.patch(`${levels}/${name}`, { spec: { limited: { nominalConcurrencyShares: 0 } } })).expect(200, none);
+  (await api.get(`${levels}/${name}`)).expect(200, none);
+  (await api.delete(`${levels}/${name}`)).expect(200);
+});
+
+inBothDomains("what has to be in force cannot be changed, but for the shares of exempt requests", async (api) => {
+  const text = /spec of 'catch-all' must equal the fixed value/;
+  (await api.patch(`${schemas}/catch-all`, { spec: { matchingPrecedence: 9999 } })).refused(422, "Invalid", text);
+  (await api.patch(`${levels}/catch-all`, { spec: { limited: { nominalConcurrencyShares: 1 } } })).refused(
+    422,
+    "Invalid",
+    text,
+  );
+  (await api.patch(`${levels}/exempt`, { spec: { type: "Limited" } })).refused(422, "Invalid", /type must be 'Exempt'/);
+  const shares = (count: number) =>
+    api.patch(`${levels}/exempt`, { spec: { exempt: { nominalConcurrencyShares: count } } });
+  (await shares(7)).expect(200);
+  (await shares(0)).expect(200);
+});
+
+/** Four seats; bob's level has one of them, and one place to wait. */
+const small = { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1, requestTimeoutMs: 6000 };
+/** A read that takes long. */
+const slowly = "?resourceVersion=99999999999";
+
+withOwnServer(
+  "who has no seat waits in a queue, and who finds it full is told to come back [LIMIT-07]",
+  small,
+  async (api) => {
+    const { configMaps } = await api.place();
+    (await api.post(levels, level("tight", 1, queuing, { borrowingLimitPercent: 0 }))).expect(201);
+    (await api.post(schemas, schema("tight", "tight", user("bob")))).expect(201);
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", metadata: { name: "bob" } };
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const rules = [{ verbs: ["*"], apiGroups: [""], resources: ["configmaps"] }];
+    (await api.post(`${rbac}/clusterroles`, { ...role, kind: "ClusterRole", rules })).expect(201);
+    (
+      await api.post(`${rbac}/clusterrolebindings`, {
+        ...role,
+        kind: "ClusterRoleBinding",
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "bob" },
+        subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "bob" }],
+      })
+    ).expect(201);
+    const first = api.get(`${configMaps}${slowly}`, { as: "bob" });
+    first.catch(() => undefined);
+    await eventually(async () => assert.match(await dumped(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
+    const second = api.get(configMaps, { as: "bob" });
+    second.catch(() => undefined);
+    await eventually(async () =>
+      assert.match(await dumped(api, "levels"), /^tight, +1, +false, +false, +1, +1, +1, +0,/m),
+    );
+    const third = await api.get(configMaps, { as: "bob" });
+    third.refused(429, "TooManyRequests", "Too many requests, please try again later.");
+    assert.equal(third.headers["retry-after"], "1");
+    assert.equal(marks(third).filter((uid) => typeof uid === "string" && uid.length === 36).length, 2);
+    // Others do not notice, and neither do those who may do everything.
+    (await api.get(configMaps, { as: "alice" })).expect(403);
+    (await api.get(configMaps)).expect(200);
+    assert.match(
+      await dumped(api, "requests?includeRequestDetails=1"),
+      /tight, +tight, +0, +0, +bob, .* bob, +list, +\/api/,
+    );
+    assert.match(await dumped(api, "queues"), /^tight, +0, +1, +1, +1, +[\d.]+ss, +1, +1, +0\.00300000ss$/m);
+    // A quarter of the request's time is the longest wait.
+    (await second).refused(429, "TooManyRequests");
+    (await first).expect(504);
+    (await api.get(configMaps, { as: "bob" })).expect(200);
+    const metrics = (await api.get("/metrics")).expect(200).text;
+    const labels = 'priority_level="tight",flow_schema="tight"';
+    for (const line of [
+      `rejected_requests_total{${labels},reason="queue-full"} 1`,
+      `rejected_requests_total{${labels},reason="time-out"} 1`,
+      `dispatched_requests_total{${labels}} 2`,
+      `current_inqueue_requests{${labels}} 0`,
+      `current_executing_seats{${labels}} 0`,
+      'nominal_limit_seats{priority_level="tight"} 1',
+      `work_estimated_seats_count{${labels}} 4`,
+    ]) {
+      assert.ok(metrics.includes(`\napiserver_flowcontrol_${line}\n`), line);
+    }
+  },
+);
+
+async function dumped(api: Api, what: string): Promise<string> {
+  return (await api.get(`${debug}/dump_${what === "levels" ? "priority_levels" : what}`)).expect(200).text;
+}
+
+withOwnServer("a level without shares is a jail, and one that does not queue refuses at once", small, async (api) => {
+  (await api.post(levels, level("jail", 0, queuing, { borrowingLimitPercent: 0 }))).expect(201);
+  (await api.post(schemas, schema("jail", "jail", user("bob")))).expect(201);
+  const jailed = await api.get("/api/v1/nodes", { as: "bob" });
+  jailed.refused(429, "TooManyRequests");
+  (await api.post(levels, level("shut", 0, undefined, { borrowingLimitPercent: 0 }))).expect(201);
+  (await api.post(schemas, schema("shut", "shut", user("alice")))).expect(201);
+  const started = Date.now();
+  (await api.get("/api/v1/nodes", { as: "alice" })).refused(429, "TooManyRequests");
+  assert.ok(Date.now() - started < 1000);
+  (await api.delete(`${schemas}/jail`)).expect(200);
+  (await api.get("/api/v1/nodes", { as: "bob" })).expect(403);
+});
+
+withOwnServer(
+  "without priority and fairness only the two limits count",
+  { ...gated, enablePriorityAndFairness: false },
+  async (api) => {
+    const answer = (await api.get("/api/v1/nodes")).expect(200);
+    assert.deepEqual(marks(answer), [undefined, undefined]);
+    (await api.get(`${debug}/dump_queues`)).expect(404);
+    assert.deepEqual(await itemsOf(api, schemas), []);
+    assert.doesNotMatch((await api.get("/metrics")).text, /apiserver_flowcontrol_/);
+  },
+);
+
+inBothDomains("what goes on in the queues is shown to those who may know", async (api) => {
+  for (const what of ["priority_levels", "queues", "requests"]) {
+    (await api.get(`${debug}/dump_${what}`, { as: "bob" })).expect(403);
+    assert.match((await api.get(`${debug}/dump_${what}`)).expect(200).text, /^PriorityLevelName, /);
+  }
+  (await api.get(`${debug}/dump_other`)).expect(404);
+  const hostile = { headers: { "impersonate-user": "a, b" } };
+  (await api.get("/api/v1/nodes", hostile)).expect(403);
+});
+
+withOwnServer(
+  "a start changes nothing that is as it should be, and mends what is not",
+  { ...gated, storage: "disk" },
+  async (api) => {
+    // Made here so that the folder outlives a server.
+    const dataDir = `${temporaryFolder()}/data`;
+    const settings = { ...gated, storage: "disk", dataDir } as const;
+    const during = async (work: (own: Api) => Promise<void>): Promise<void> => {
+      const server = await openServer(api.domain, settings);
+      const own = new Client(server);
+      try {
+        await work(own);
+      } finally {
+        own.close();
+        await server.close();
+      }
+    };
+    const versions = async (own: Api): Promise<Map<string, string>> =>
+      new Map(
+        [...(await itemsOf(own, schemas)), ...(await itemsOf(own, levels))].map(({ metadata }) => [
+          metadata.uid,
+          metadata.resourceVersion,
+        ]),
+      );
+    let before = new Map<string, string>();
+    await during(async (own) => {
+      await eventually(async () => {
+        for (const { status } of await itemsOf(own, schemas)) assert.equal(status?.conditions?.length, 1);
+      });
+      before = await versions(own);
+    });
+    await during(async (own) => {
+      assert.deepEqual(await versions(own), before);
+      // Suggested: gone, changed while the server has the say, taken over by its users.
+      (await own.delete(`${levels}/node-high`)).expect(200);
+      (await own.patch(`${levels}/system`, { spec: { limited: { nominalConcurrencyShares: 31 } } })).expect(200);
+      const mine = {
+        metadata: { annotations: { [annotation]: "false" } },
+        spec: { limited: { nominalConcurrencyShares: 11 } },
+      };
+      (await own.patch(`${levels}/leader-election`, mine)).expect(200);
+      const unmarked = {
+        metadata: { annotations: { [annotation]: null } },
+        spec: { limited: { nominalConcurrencyShares: 41 } },
+      };
+      (await own.patch(`${levels}/workload-high`, unmarked)).expect(200);
+      // Mandatory: gone. Of another release: marked as the server's own.
+      (await own.delete(`${schemas}/catch-all`)).expect(200);
+      (await own.delete(`${schemas}/exempt`)).expect(200);
+      const old = schema("old", "system", user("x")) as { metadata: object };
+      (await own.post(schemas, { ...old, metadata: { name: "old", annotations: { [annotation]: "true" } } })).expect(
+        201,
+      );
+      // Meanwhile they are in force all the same.
+      (await own.get("/api/v1/nodes")).expect(200);
+    });
+    await during(async (own) => {
+      const sharesOf = async (name: string): Promise<unknown> =>
+        (body(await own.get(`${levels}/${name}`)).spec["limited"] as Record<string, unknown>)[
+          "nominalConcurrencyShares"
+        ];
+      assert.equal(await sharesOf("node-high"), 40);
+      assert.equal(await sharesOf("system"), 30);
+      assert.equal(await sharesOf("leader-election"), 11);
+      assert.equal(await sharesOf("workload-high"), 41);
+      assert.equal(
+        body(await own.get(`${levels}/workload-high`)).metadata.annotations?.[own.name(annotation)],
+        "false",
+      );
+      (await own.get(`${schemas}/catch-all`)).expect(200);
+      (await own.get(`${schemas}/exempt`)).expect(200);
+      (await own.get(`${schemas}/old`)).expect(404);
+    });
+    (await api.patch(`${levels}/system`, { metadata: { labels: { a: "b" } } }, patchTypes.merge)).expect(200);
+  },
+);
+
+inBothDomains("writes of configuration by somebody do not need a seat of their own kind", async (api) => {
+  const { configMaps } = await api.place();
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => api.post(configMaps, configMap(`m${index}`))),
+  );
+  for (const answer of answers) answer.expect(201);
+});
