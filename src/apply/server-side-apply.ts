@@ -36,7 +36,7 @@ import { mergeApplied } from "./merge-applied.ts";
 import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
 import { markReconciled } from "./reconcile-fields.ts";
 import { removeFields, withStructs } from "./remove-fields.ts";
-import { compareTyped, type FieldChanges, fieldsOf, zeroOf } from "./typed-fields.ts";
+import { compareTyped, type FieldChanges, fieldsOf, unownedMetadata, zeroOf } from "./typed-fields.ts";
 
 export interface FieldApply extends ObjectVersions {
   /** The present object in the version of the request; `undefined` to create one. */
@@ -77,17 +77,7 @@ const neverOwned: FieldSet = fieldSetOf([
   ["f:apiVersion"],
   ["f:kind"],
   ["f:metadata"],
-  ...[
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "clusterName",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-  ].map((name) => ["f:metadata", `f:${name}`]),
+  ...[...unownedMetadata].map((name) => ["f:metadata", `f:${name}`]),
 ]);
 
 /** Applies; conflicts are an answer, not an error. */

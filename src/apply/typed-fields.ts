@@ -26,8 +26,8 @@ export interface FieldChanges {
 
 const noChanges: FieldChanges = { added: emptyFieldSet, modified: emptyFieldSet, removed: emptyFieldSet };
 
-/** Paths of `metadata` that nobody ever owns. */
-const unownedMetadata: ReadonlySet<string> = new Set([
+/** Members of `metadata` that nobody ever owns. */
+export const unownedMetadata: ReadonlySet<string> = new Set([
   "name",
   "namespace",
   "creationTimestamp",
