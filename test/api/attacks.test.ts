@@ -2,7 +2,54 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "#std/random.ts";
-import { Api, domains, gated, openServer } from "../harness.ts";
+import { asTable, patchTypes, type SendOptions } from "../client.ts";
+import { Api, domains, gated, openServer, suite } from "../harness.ts";
+import { configMap } from "../objects.ts";
+
+const inBothDomains = suite();
+
+const group = "rbac.authorization.k8s.io";
+const rbac = `/apis/${group}/v1`;
+
+interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const core = (verbs: string, resource: string, ...resourceNames: string[]): Rule => ({
+  apiGroups: [""],
+  resources: [resource],
+  verbs: verbs.split(" "),
+  ...(resourceNames.length === 0 ? {} : { resourceNames }),
+});
+const ofRoles = (verbs: string): Rule => ({ apiGroups: [group], resources: ["roles"], verbs: verbs.split(" ") });
+const role = (name: string, rules: readonly Rule[], metadata: object = {}): object => ({
+  apiVersion: `${group}/v1`,
+  kind: "Role",
+  metadata: { name, ...metadata },
+  rules,
+});
+const acting = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
+
+/** A user with these rules in a namespace. */
+async function userWith(api: Api, ns: string, ...rules: Rule[]): Promise<SendOptions> {
+  const name = api.unique("user");
+  (await api.post(`${rbac}/namespaces/${ns}/roles`, role(name, rules))).expect(201);
+  const binding = {
+    apiVersion: `${group}/v1`,
+    kind: "RoleBinding",
+    metadata: { name },
+    roleRef: { apiGroup: group, kind: "Role", name },
+    subjects: [{ kind: "User", apiGroup: group, name }],
+  };
+  (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding)).expect(201);
+  return acting(name);
+}
+
+const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+const selfReviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts servers of its own";
 
@@ -29,8 +76,7 @@ for (const domain of domains) {
       }
       // The administrator's, which lies in the data folder for the owner; so the words tried are the right ones.
       assert.equal(good.length, 1);
-      const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-      const self = await api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review, { as: good[0]! });
+      const self = await api.post(selfReviews, review, { as: good[0]! });
       self.expect(201, { "status.userInfo.username": "admin" });
     } finally {
       api.close();
@@ -38,3 +84,144 @@ for (const domain of domains) {
     }
   });
 }
+
+inBothDomains(
+  "headers by which proxies speak of other paths, methods and addresses change no decision",
+  async (api) => {
+    const { ns } = await api.place();
+    const maps = `/api/v1/namespaces/${ns}/configmaps`;
+    (await api.post(maps, configMap("a"))).expect(201);
+    const { headers: who } = await userWith(api, ns, core("get", "configmaps", "a"));
+    for (const [name, value] of [
+      ["X-Forwarded-Uri", `${maps}/a`],
+      ["X-Original-Uri", `${maps}/a`],
+      ["X-Original-Url", `${maps}/a`],
+      ["X-Rewrite-Url", `${maps}/a`],
+      ["X-Forwarded-Prefix", `${maps}/a`],
+      ["X-Http-Method-Override", "GET"],
+      ["X-Forwarded-For", "127.0.0.1"],
+      ["Forwarded", "for=127.0.0.1;host=localhost"],
+    ] as const) {
+      const as = { headers: { ...who, [name]: value } };
+      (await api.get(`${maps}/b`, as)).refused(403, "Forbidden");
+      (await api.delete(`${maps}/a`, undefined, as)).refused(403, "Forbidden");
+      (await api.get(`${maps}/a`, as)).expect(200, { "metadata.name": "a" });
+    }
+  },
+);
+
+inBothDomains("of two tokens in one request the first alone counts", async (api) => {
+  const both = (first: string, second: string): SendOptions => ({
+    as: "nobody",
+    headers: { authorization: [`Bearer ${first}`, `Bearer ${second}`] },
+  });
+  (await api.post(selfReviews, review, both("alice-token", "admin-token"))).expect(201, {
+    "status.userInfo.username": "alice",
+  });
+  (await api.post(selfReviews, review, both("wrong", "admin-token"))).refused(401, "Unauthorized");
+  const joined = { as: "nobody", headers: { authorization: "Bearer alice-token, Bearer admin-token" } };
+  (await api.post(selfReviews, review, joined)).refused(401, "Unauthorized");
+});
+
+inBothDomains("an update or apply that would create takes the right to create", async (api) => {
+  const { ns } = await api.place();
+  const roles = `${rbac}/namespaces/${ns}/roles`;
+  const send = {
+    update: (as: SendOptions) => api.put(`${roles}/new`, role("new", []), as),
+    apply: (as: SendOptions) => api.patch(`${roles}/new?fieldManager=m`, role("new", []), patchTypes.apply, as),
+  };
+  const writer = await userWith(api, ns, ofRoles("update patch get"));
+  // A name in a rule says something about what is there already.
+  const named = await userWith(api, ns, ofRoles("update patch"), { ...ofRoles("create"), resourceNames: ["other"] });
+  for (const as of [writer, named]) {
+    for (const way of [send.update, send.apply]) {
+      (await way(as)).refused(403, "Forbidden", /cannot create resource "roles" in API group/);
+      (await api.get(`${roles}/new`)).expect(404);
+    }
+  }
+  const creator = await userWith(api, ns, ofRoles("update patch create"));
+  for (const way of [send.update, send.apply]) {
+    (await way(creator)).expect(201);
+    (await api.delete(`${roles}/new`)).expect(200);
+  }
+});
+
+inBothDomains("who may do everything with roles may also give what he does not hold [RBAC-17]", async (api) => {
+  const { ns } = await api.place();
+  const roles = `${rbac}/namespaces/${ns}/roles`;
+  const wanted = role("wide", [core("get", "secrets")]);
+  (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).refused(
+    403,
+    "Forbidden",
+    /not currently held/,
+  );
+  (await api.post(roles, wanted, await userWith(api, ns, ofRoles("*")))).expect(201);
+});
+
+inBothDomains("who may read one object learns of no other, in whatever way he asks", async (api) => {
+  const { ns } = await api.place();
+  const maps = `/api/v1/namespaces/${ns}/configmaps`;
+  for (const name of ["mine", "other"]) (await api.post(maps, configMap(name, { k: "v" }))).expect(201);
+  const as = await userWith(api, ns, core("get list watch deletecollection", "configmaps", "mine"));
+  const one = "fieldSelector=metadata.name%3Dmine";
+  (await api.get(`${maps}?${one}`, as)).expect(200, { "items.length": 1 });
+  for (const query of [
+    "",
+    "?resourceVersion=0",
+    "?limit=1",
+    "?limit=1&continue=x",
+    "?fieldSelector=metadata.name%3Dother",
+    "?fieldSelector=metadata.name%3Dmine,metadata.name%3Dother",
+    `?${one}&fieldSelector=metadata.name%3Dother`,
+    "?fieldSelector=metadata.name!%3Dmine",
+    "?labelSelector=metadata.name%3Dmine",
+    "?watch=true&timeoutSeconds=1",
+    "?watch=true&timeoutSeconds=1&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+    "?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dother",
+  ]) {
+    for (const accept of [undefined, asTable, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"]) {
+      const answer = await api.get(maps + query, { ...as, ...(accept === undefined ? {} : { accept }) });
+      // Selectors that contradict each other may find nothing; nobody finds the other one.
+      if (answer.status === 200) assert.ok(!answer.text.includes("other"), `${query}: ${answer.text}`);
+      else answer.refused(403, "Forbidden");
+    }
+  }
+  for (const path of [
+    `/api/v1/watch/namespaces/${ns}/configmaps`,
+    `/api/v1/watch/namespaces/${ns}/configmaps/other`,
+    `/api/v1/configmaps?${one}`,
+    `/api/v1/namespaces/${ns}/configmaps/other`,
+  ]) {
+    (await api.get(path, as)).refused(403, "Forbidden");
+  }
+  (await api.delete(`${maps}?fieldSelector=metadata.name%3Dother`, undefined, as)).refused(403, "Forbidden");
+  (await api.delete(maps, undefined, as)).refused(403, "Forbidden");
+  (await api.get(`${maps}/other`)).expect(200);
+});
+
+inBothDomains(
+  "a write is admitted against what is stored when it is made, not what was stored before (CVE-2021-25735)",
+  async (api) => {
+    const { ns } = await api.place();
+    const roles = `${rbac}/namespaces/${ns}/roles`;
+    const as = await userWith(api, ns, ofRoles("get update patch"));
+    // Finalizers may change on a role beyond one's rights. A write judged by an older state would bring rights back.
+    const wide = [core("get", "secrets")];
+    const finalizers = ["example.com/f"];
+    for (let round = 0; round < 15; round++) {
+      const name = `r${round}`;
+      (await api.post(roles, role(name, wide))).expect(201);
+      const old = { rules: wide, metadata: { finalizers } };
+      const [narrowed, ...answers] = await Promise.all([
+        api.patch(`${roles}/${name}`, { rules: [] }),
+        api.put(`${roles}/${name}`, role(name, wide, { finalizers }), as),
+        api.patch(`${roles}/${name}`, old, patchTypes.merge, as),
+        api.patch(`${roles}/${name}`, old, patchTypes.strategic, as),
+      ]);
+      narrowed.expect(200);
+      for (const answer of answers) answer.expect([200, 403]);
+      (await api.get(`${roles}/${name}`)).expect(200, { rules: null });
+      (await api.patch(`${roles}/${name}`, old, patchTypes.merge, as)).refused(403, "Forbidden", /not currently held/);
+    }
+  },
+);
