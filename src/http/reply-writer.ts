@@ -5,7 +5,7 @@
  * Buffer shared by all watchers: its chunk frame is made once and written to each socket as it is, about 10 us a
  * watcher, nearly all of it TLS and the system call. Numbers and how to get them: `listener.ts`.
  */
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { Writable } from "node:stream";
@@ -14,6 +14,9 @@ import type { Roster, Seat } from "#std/roster.ts";
 import type { Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip, Run } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+
+// Not imported: that would also read every other name the module has, and load a whole HTTP client (24 ms, 15 MB).
+const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
 export interface ReplySettings {
   readonly clock: Clock;
