@@ -4,11 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { dirname, join, relative, resolve } from "node:path";
 import { test, type TestContext } from "node:test";
+import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
+import { StartError } from "#server/start-error.ts";
 import { openLog } from "#std/log.ts";
 import { Api, type Domain, domains, eventually, gated, openServer, temporaryFolder, renamer } from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
 
 interface Event {
   readonly kind?: string;
@@ -57,6 +62,7 @@ const notItself = { level: "None", users: ["system:apiserver"] };
 interface Audited {
   readonly api: Api;
   readonly path: string;
+  readonly clock: MovingClock;
   readonly logged: string[];
   /** Events of requests to a path, in order; kept once the request is answered. */
   of(part: string): Event[];
@@ -66,16 +72,18 @@ interface Audited {
 async function audited(domain: Domain, policy: object, settings: ServerSettings = {}): Promise<Audited> {
   const path = join(temporaryFolder(), "logs", "audit.log");
   const logged: string[] = [];
+  const clock = new MovingClock();
   const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
   const server = await openServer(
     domain,
     { ...gated, auditPolicyFile: policyFile(domain, policy), auditLogPath: path, ...settings },
-    { log },
+    { log, clock },
   );
   const api = new Api(server);
   return {
     api,
     path,
+    clock,
     logged,
     of: (part) => events(path).filter(({ requestURI }) => requestURI.includes(api.name(part))),
     async close() {
@@ -301,3 +309,303 @@ withAudit(
     assert.equal(on.of(reviews).at(-1)?.responseObject?.kind, "SelfSubjectReview");
   },
 );
+
+withAudit(
+  "events that are too large lose their objects, and what is recorded is counted",
+  { rules: [notItself, { level: "RequestResponse", omitStages: ["RequestReceived"] }] },
+  async (on) => {
+    const { configMaps } = await on.api.place();
+    (await on.api.post(configMaps, configMap("small", { k: "v" }))).expect(201);
+    (await on.api.post(configMaps, configMap("large", { k: "v".repeat(3000) }))).expect(201);
+    const [small, large] = on.of(configMaps);
+    assert.equal(small?.requestObject?.metadata?.name, "small");
+    assert.equal(large?.objectRef?.["name"], "large");
+    assert.equal(large.requestObject, undefined);
+    assert.equal(large.responseObject, undefined);
+    assert.equal(large.annotations?.[on.api.name("audit.k8s.io/truncated")], "true");
+    const { text } = await on.api.get("/metrics");
+    assert.match(text, /^apiserver_audit_event_total [1-9]/m);
+    assert.match(text, /^apiserver_audit_level_total\{level="RequestResponse"\} [1-9]/m);
+    assert.match(text, /^apiserver_audit_level_total\{level="None"\} [1-9]/m);
+  },
+  { auditLogTruncateEnabled: true, auditLogTruncateMaxEventSize: 2000, auditLogTruncateMaxBatchSize: 2000 },
+);
+
+withAudit(
+  "the format legacy is a summary a line",
+  { rules: [notItself, { level: "Metadata" }] },
+  async (on) => {
+    (await on.api.get("/api/v1/nodes")).expect(200);
+    const line = readFileSync(on.path, "utf8").split("\n")[1];
+    assert.match(
+      line ?? "",
+      /^\S+Z AUDIT: id="\S+" stage="ResponseComplete" ip="127\.0\.0\.1" method="list" user="admin" .* response="200"$/,
+    );
+  },
+  { auditLogFormat: "legacy" },
+);
+
+withAudit(
+  "a stop in batch mode waits until every event is written",
+  { rules: [notItself, { level: "Metadata", omitStages: ["RequestReceived"] }] },
+  async (on) => {
+    await Promise.all(Array.from({ length: 50 }, () => on.api.get("/api/v1/nodes")));
+    assert.deepEqual(on.of("/api/v1/nodes"), [], "a batch waits to be full");
+    await on.close();
+    assert.equal(on.of("/api/v1/nodes").length, 50);
+  },
+  { auditLogMode: "batch", auditLogBatchMaxSize: 1000, auditLogBatchMaxWaitMs: 600_000 },
+);
+
+// What stops a start
+
+test("a policy that cannot be used stops the start before anything is written, and is told by its path and rule", async () => {
+  const kind = { apiVersion: policyVersion, kind: "Policy" };
+  const bad: readonly (readonly [object, RegExp])[] = [
+    [{ ...kind, rules: [] }, /policy\.json: rules: Required value/],
+    [{ ...kind, rules: [{ level: "Metadata" }, { level: "Most" }] }, /rules\[1\]\.level: Unsupported value: "Most"/],
+    [
+      { ...kind, rules: [{ level: "None", nonResourceURLs: ["a"] }] },
+      /rules\[0\]\.nonResourceURLs\[0\]: Invalid value/,
+    ],
+    [{ ...kind, rules: [{ level: "None", omitStage: ["Panic"] }] }, /unknown field "rules\[0\]\.omitStage"/],
+    [{ ...kind, rules: [{ level: "None", users: "alice" }] }, /policy\.json: .*users/],
+    [
+      { apiVersion: "audit.k8s.io/v1beta1", kind: "Policy", rules: [{ level: "None" }] },
+      /must be a Policy of audit\.k8s\.io\/v1/,
+    ],
+  ];
+  for (const [policy, message] of bad) {
+    const dataDir = join(temporaryFolder(), "data");
+    const auditPolicyFile = file("policy.json", json(policy));
+    const start = openServer("k8s.io", {
+      storage: "disk",
+      dataDir,
+      auditPolicyFile,
+      auditLogPath: join(dataDir, "a.log"),
+    });
+    await assert.rejects(start, (error) => error instanceof StartError && message.test(error.message), String(message));
+    assert.ok(!existsSync(dataDir));
+  }
+});
+
+test("files that are not there, and flags that contradict each other, stop the start", async () => {
+  const auditPolicyFile = policyFile("k8s.io", everything);
+  const bad: readonly (readonly [ServerSettings, RegExp])[] = [
+    [{ auditPolicyFile: join(temporaryFolder(), "none") }, /none/],
+    [{ auditPolicyFile, auditLogPath: temporaryFolder() }, /--audit-log-path: .* cannot be opened/],
+    [{ auditPolicyFile, auditWebhookConfigFile: file("hook.yaml", "kind: Config") }, /hook\.yaml: /],
+    [{ auditPolicyFile, auditWebhookBatchThrottleQps: 0 }, /--audit-webhook-batch-throttle-qps must be more than 0/],
+    [
+      { auditPolicyFile, auditLogTruncateEnabled: true, auditLogTruncateMaxBatchSize: 1 },
+      /--audit-log-truncate-max-batch-size must not be less/,
+    ],
+  ];
+  for (const [settings, message] of bad) {
+    await assert.rejects(
+      openServer("k8s.io", settings),
+      (error) => error instanceof StartError && message.test(error.message),
+      String(message),
+    );
+  }
+});
+
+test("nothing of the audit log is loaded by a server without a policy", () => {
+  const root = resolve(import.meta.dirname, "../..");
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const source = readFileSync(path, "utf8");
+    // What only gives types is not loaded, and neither is what is imported by a call.
+    for (const [, names, target = ""] of source.matchAll(
+      /^(?:import|export) ((?!type )[^;]*?) from "([#.][^"]+)";/gm,
+    )) {
+      const isTypes =
+        /^\{[^}]*\}$/.test(names ?? "") &&
+        (names ?? "")
+          .slice(1, -1)
+          .split(",")
+          .every((name) => /^\s*(type |$)/.test(name));
+      if (!isTypes) visit(target.startsWith("#") ? join(root, "src", target.slice(1)) : resolve(dirname(path), target));
+    }
+  };
+  visit(join(root, "src/server/start-server.ts"));
+  const loaded = [...seen].map((path) => relative(join(root, "src"), path));
+  assert.ok(loaded.includes("http/chain.ts") && loaded.length > 100, `${loaded.length} files`);
+  assert.deepEqual(
+    loaded.filter((path) => /^audit\/|\/audit(?:-requests)?\.ts$/.test(path)),
+    [],
+  );
+});
+
+// A log that is full
+
+for (const [mode, code] of [
+  ["blocking-strict", 500],
+  ["blocking", 201],
+  ["batch", 201],
+] as const) {
+  test(`when the log cannot be written, a request in the mode ${mode} is answered with ${code}`, async (t) => {
+    if (!existsSync("/dev/full")) return t.skip("this system has no /dev/full");
+    const policy = { rules: [{ level: "Metadata", users: ["alice"] }] };
+    const on = await audited("k8s.io", policy, { auditLogPath: "/dev/full", auditLogMode: mode });
+    try {
+      const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+      const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+      const answer = (await on.api.post(reviews, review, { as: "alice" })).expect(code);
+      if (code === 500) assert.equal(answer.text, `Internal Server Error: "${reviews}": failed to store audit event\n`);
+      (await on.api.post(reviews, review, { as: "bob" })).expect(201);
+      const { text } = await on.api.get("/metrics");
+      assert.match(text, /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m);
+      if (code === 500) assert.match(text, /^apiserver_audit_requests_rejected_total 1$/m);
+      const told = on.logged.filter((line) => line.includes("audit events are lost"));
+      assert.equal(told.length, 1, "once in a while");
+      assert.match(told[0]!, /ENOSPC/);
+    } finally {
+      await on.close();
+    }
+  });
+}
+
+// The webhook
+
+const hookAuthority = await fakeAuthority("audit hooks");
+
+interface EventList {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly items: readonly Event[];
+}
+
+type Respond = (calls: number) => number | "silent" | "redirect";
+
+async function openHook(t: TestContext, respond: Respond, authority = hookAuthority) {
+  const { certificate, key } = await authority.issue({ usage: "server" });
+  const lists: EventList[] = [];
+  let calls = 0;
+  const server = https.createServer({ cert: certificate, key }, (request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.once("end", () => {
+      calls += 1;
+      const answer = respond(calls);
+      if (answer === "silent") return;
+      if (answer === "redirect") return void response.writeHead(307, { location: "/other" }).end();
+      if (answer === 200) lists.push(JSON.parse(Buffer.concat(pieces).toString()) as EventList);
+      response.writeHead(answer).end();
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const data = Buffer.from(hookAuthority.certificate).toString("base64");
+  const config = file(
+    "hook.yaml",
+    `apiVersion: v1
+kind: Config
+current-context: hook
+clusters:
+- name: hook
+  cluster: {server: "https://127.0.0.1:${port}/events", certificate-authority-data: ${data}}
+users:
+- name: server
+  user: {token: hook-secret}
+contexts:
+- name: hook
+  context: {cluster: hook, user: server}
+`,
+  );
+  const received = (): Event[] => lists.flatMap(({ items }) => items);
+  return { lists, received, config, calls: () => calls };
+}
+
+const aliceOnly = { omitStages: ["RequestReceived"], rules: [{ level: "Metadata", users: ["alice"] }] };
+
+for (const domain of domains) {
+  test(`${domain}: events reach a webhook in batches, and all of them before the server has stopped`, async (t) => {
+    const hook = await openHook(t, () => 200);
+    const on = await audited(domain, aliceOnly, {
+      auditWebhookConfigFile: hook.config,
+      auditWebhookBatchMaxSize: 10,
+      auditWebhookBatchMaxWaitMs: 600_000,
+    });
+    await Promise.all(Array.from({ length: 25 }, () => on.api.get("/api/v1/nodes", { as: "alice" })));
+    await eventually(() => Promise.resolve(assert.equal(hook.received().length, 20)));
+    assert.equal(hook.lists[0]?.kind, "EventList");
+    assert.equal(hook.lists[0].apiVersion, on.api.name(policyVersion));
+    assert.equal(hook.lists[0].items.length, 10);
+    await on.close();
+    assert.equal(hook.received().length, 25);
+    const ids = new Set(hook.received().map(({ auditID }) => auditID));
+    assert.equal(ids.size, 25);
+    assert.deepEqual(ids, new Set(on.of("/api/v1/nodes").map(({ auditID }) => auditID)), "the file has them as well");
+  });
+}
+
+test("a webhook that is down for a while hears of everything later, and no request waits for it", async (t) => {
+  const hook = await openHook(t, (calls) => (calls <= 2 ? 503 : 200));
+  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 });
+  const answer = await on.api.get("/api/v1/nodes", { as: "alice" });
+  answer.refused(403, "Forbidden");
+  await eventually(() => {
+    on.clock.advance(20_000);
+    return Promise.resolve(assert.equal(hook.received().length, 1));
+  });
+  assert.equal(hook.calls(), 3);
+  await on.close();
+});
+
+test("a webhook that is slow, false or sends elsewhere costs its events after some calls, which is told without credentials", async (t) => {
+  const other = await fakeAuthority("audit hooks");
+  for (const [respond, by, reason] of [
+    [() => "silent" as const, hookAuthority, /no answer from/],
+    [() => 404, hookAuthority, /the webhook answered 404/],
+    [() => "redirect" as const, hookAuthority, /the webhook answered 307/],
+    [() => 200, other, /SELF_SIGNED|UNABLE_TO|signature/],
+  ] as const) {
+    const hook = await openHook(t, respond, by);
+    const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 });
+    (await on.api.get("/api/v1/nodes", { as: "alice" })).refused(403, "Forbidden");
+    await eventually(() => {
+      on.clock.advance(60_000);
+      return Promise.resolve(
+        assert.ok(
+          on.logged.some((line) => line.includes("audit events are lost") && reason.test(line)),
+          String(reason),
+        ),
+      );
+    });
+    assert.ok(hook.calls() <= 5);
+    assert.deepEqual(hook.received(), []);
+    assert.ok(!on.logged.some((line) => line.includes("hook-secret")));
+    const { text } = await on.api.get("/metrics");
+    assert.match(text, /^apiserver_audit_error_total\{plugin="webhook"\} 1$/m);
+    await on.close();
+  }
+});
+
+test("a stop does not wait for ever for a webhook that does not answer", async (t) => {
+  const hook = await openHook(t, () => "silent");
+  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config });
+  await on.api.get("/api/v1/nodes", { as: "alice" });
+  let stopped = false;
+  const stop = on.close().then(() => (stopped = true));
+  await eventually(() => {
+    on.clock.advance(10_000);
+    return Promise.resolve(assert.ok(stopped));
+  });
+  await stop;
+  assert.ok(on.logged.some((line) => line.includes("audit events are lost")));
+});
+
+test("in blocking mode a request waits until the webhook took its event", async (t) => {
+  const hook = await openHook(t, () => 200);
+  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookMode: "blocking" });
+  await on.api.get("/api/v1/nodes", { as: "alice" });
+  assert.equal(hook.received().length, 1);
+  await on.close();
+});
