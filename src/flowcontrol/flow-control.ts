@@ -10,7 +10,7 @@ import type { FlowMetrics, LevelGauges } from "./flow-metrics.ts";
 import type { FlowRequest } from "./flow-request.ts";
 import { compileFlowSchema, type FlowSchema } from "./flow-schema.ts";
 import { compileLevel } from "./level-config.ts";
-import { type FlowIdentity, PriorityLevel, type Ticket } from "./priority-level.ts";
+import { type FlowIdentity, type LevelConfig, PriorityLevel, type Ticket } from "./priority-level.ts";
 import { divideSeats, seatLimits } from "./seat-limits.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import { estimateWork, type WorkSources } from "./work-estimate.ts";
@@ -39,14 +39,20 @@ export interface Claimed {
   readonly ticket: Ticket;
 }
 
+interface Mandatory {
+  readonly levels: readonly LevelConfig[];
+  readonly schemas: readonly FlowSchema[];
+}
+
 const borrowEveryMs = 10_000;
 /** Most flows of a schema whose queues are remembered. */
 const flowsMax = 4096;
 
 export class FlowControl {
   readonly #options: FlowControlOptions;
-  readonly #storedLevels = new Map<string, ApiObject>();
-  readonly #storedSchemas = new Map<string, ApiObject>();
+  readonly #mandatory: Mandatory;
+  readonly #storedLevels = new Map<string, LevelConfig>();
+  readonly #storedSchemas = new Map<string, FlowSchema>();
   readonly #gauges = new Map<string, LevelGauges>();
   #levels = new Map<string, PriorityLevel>();
   #classifier = new Classifier<Flow>([]);
@@ -56,6 +62,12 @@ export class FlowControl {
 
   constructor(options: FlowControlOptions) {
     this.#options = options;
+    const { levels, schemas } = options.bootstrap;
+    const mandatory = ({ metadata }: ApiObject): boolean => mandatoryNames.includes(metadata.name ?? "");
+    this.#mandatory = {
+      levels: levels.filter(mandatory).flatMap((object) => compileLevel(object) ?? []),
+      schemas: schemas.filter(mandatory).map(compileFlowSchema),
+    };
   }
 
   /** Divides the seats anew from time to time. */
@@ -74,12 +86,12 @@ export class FlowControl {
 
   /** What is stored under a name; `undefined` for nothing. In force with the next request. */
   setLevel(name: string, object: ApiObject | undefined): void {
-    set(this.#storedLevels, name, object);
+    set(this.#storedLevels, name, object === undefined ? undefined : compileLevel(object));
     this.#isStale = true;
   }
 
   setSchema(name: string, object: ApiObject | undefined): void {
-    set(this.#storedSchemas, name, object);
+    set(this.#storedSchemas, name, object === undefined ? undefined : compileFlowSchema(object));
     this.#isStale = true;
   }
 
@@ -133,12 +145,10 @@ export class FlowControl {
   }
 
   #digestLevels(): void {
-    const { bootstrap, clock } = this.#options;
+    const { clock } = this.#options;
     const before = this.#levels;
     const levels = new Map<string, PriorityLevel>();
-    for (const object of withMandatory(this.#storedLevels, bootstrap.levels)) {
-      const config = compileLevel(object);
-      if (config === undefined) continue;
+    for (const config of withMandatory(this.#storedLevels, this.#mandatory.levels)) {
       const level = before.get(config.name) ?? new PriorityLevel(config, clock);
       level.config = config;
       level.isQuiescing = false;
@@ -153,12 +163,15 @@ export class FlowControl {
   }
 
   #digestSchemas(): void {
-    const { bootstrap } = this.#options;
-    const flows: Flow[] = [];
-    for (const object of withMandatory(this.#storedSchemas, bootstrap.schemas)) {
-      const schema = compileFlowSchema(object);
+    const usable = new Map<string, FlowSchema>();
+    for (const [name, schema] of this.#storedSchemas) {
       const level = this.#levels.get(schema.level);
-      if (level === undefined || level.isQuiescing) continue;
+      if (level !== undefined && !level.isQuiescing) usable.set(name, schema);
+    }
+    const flows: Flow[] = [];
+    for (const schema of withMandatory(usable, this.#mandatory.schemas)) {
+      // Invariant: the mandatory levels are always there.
+      const level = this.#levels.get(schema.level)!;
       flows.push({
         schema,
         level,
@@ -228,13 +241,15 @@ export class FlowControl {
   }
 }
 
-function set(map: Map<string, ApiObject>, name: string, object: ApiObject | undefined): void {
-  if (object === undefined) map.delete(name);
-  else map.set(name, object);
+function set<T>(map: Map<string, T>, name: string, value: T | undefined): void {
+  if (value === undefined) map.delete(name);
+  else map.set(name, value);
 }
 
 /** What is stored, and what has to be in force besides. */
-function withMandatory(stored: ReadonlyMap<string, ApiObject>, bootstrap: readonly ApiObject[]): readonly ApiObject[] {
-  const missing = bootstrap.filter(({ metadata: { name = "" } }) => mandatoryNames.includes(name) && !stored.has(name));
-  return [...stored.values(), ...missing];
+function withMandatory<T extends { readonly name: string }>(
+  stored: ReadonlyMap<string, T>,
+  mandatory: readonly T[],
+): readonly T[] {
+  return [...stored.values(), ...mandatory.filter(({ name }) => !stored.has(name))];
 }

@@ -1,0 +1,331 @@
+/** Levels, queues and seats under a clock that stands still. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { Metrics } from "#std/metrics.ts";
+import { dump } from "./dump.ts";
+import { type Claimed, FlowControl } from "./flow-control.ts";
+import { FlowMetrics } from "./flow-metrics.ts";
+import type { FlowRequest, FlowTarget } from "./flow-request.ts";
+import { WatchCounts } from "./watch-counts.ts";
+
+const bootstrap = bootstrapFlowControl(kubernetesDomain);
+
+const target = (fields: Partial<FlowTarget> = {}): FlowTarget => ({
+  isResourceRequest: true,
+  path: "/api/v1/namespaces/shop/pods/p",
+  verb: "get",
+  group: "",
+  version: "v1",
+  resource: "pods",
+  subresource: "",
+  namespace: "shop",
+  name: "p",
+  ...fields,
+});
+
+const asking = (name: string, fields: Partial<FlowTarget> = {}, ...groups: string[]): FlowRequest => ({
+  user: { name, groups: [...groups, "system:authenticated"] },
+  info: target(fields),
+  url: "/api/v1/namespaces/shop/pods/p",
+});
+
+interface Setting {
+  readonly clock: FakeClock;
+  readonly control: FlowControl;
+  readonly watches: WatchCounts;
+  readonly metrics: Metrics;
+}
+
+function setting(seats: number, ...more: ApiObject[]): Setting {
+  const clock = new FakeClock();
+  const watches = new WatchCounts();
+  const metrics = new Metrics();
+  const control = new FlowControl({
+    clock,
+    metrics: new FlowMetrics(metrics),
+    seats,
+    bootstrap,
+    work: { watches, objects: ({ resource }) => (resource === "pods" ? 450 : undefined) },
+  });
+  for (const object of [...bootstrap.levels, ...bootstrap.schemas, ...more]) {
+    const name = object.metadata.name ?? "";
+    if (object.kind === "FlowSchema") control.setSchema(name, object);
+    else control.setLevel(name, object);
+  }
+  return { clock, control, watches, metrics };
+}
+
+/** A level that never lends and never borrows. */
+const level = (name: string, shares: number, queuing?: object, more: object = {}): ApiObject => ({
+  apiVersion: "v1",
+  kind: "PriorityLevelConfiguration",
+  metadata: { name, uid: `${name}-uid` },
+  spec: {
+    type: "Limited",
+    limited: {
+      nominalConcurrencyShares: shares,
+      lendablePercent: 0,
+      borrowingLimitPercent: 0,
+      limitResponse: queuing === undefined ? { type: "Reject" } : { type: "Queue", queuing },
+      ...more,
+    },
+  },
+});
+
+const schema = (name: string, group: string, by: string | undefined, precedence = 50): ApiObject => ({
+  apiVersion: "v1",
+  kind: "FlowSchema",
+  metadata: { name, uid: `${name}-uid` },
+  spec: {
+    priorityLevelConfiguration: { name },
+    matchingPrecedence: precedence,
+    ...(by === undefined ? {} : { distinguisherMethod: { type: by } }),
+    rules: [
+      {
+        subjects: [{ kind: "Group", group: { name: group } }],
+        resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }],
+      },
+    ],
+  },
+});
+
+const states = (claims: readonly Claimed[]): string => claims.map(({ ticket }) => ticket.state[0]).join("");
+/** With these shares beside those of every cluster, a level has four seats of `seats`. */
+const fourOf = { seats: 245 + 5, shares: 4 };
+
+test("requests belong to the first schema that matches them", () => {
+  const { control } = setting(600);
+  const check = (request: FlowRequest, wanted: string): void => {
+    const { flow, ticket } = control.claim(request);
+    assert.equal(`${flow.schema.name} ${ticket.level.config.name}`, wanted);
+    ticket.end();
+  };
+  const account = (name: string): string => `system:serviceaccount:${name}`;
+  const probe = { isResourceRequest: false, path: "/livez/ping", resource: "", namespace: "", name: "" };
+  check(asking("admin", {}, "system:masters"), "exempt exempt");
+  check(asking("bob"), "global-default global-default");
+  check(asking("bob", probe), "probes exempt");
+  check(asking("bob", { ...probe, path: "/livezz" }), "global-default global-default");
+  check(asking("bob", { ...probe, verb: "post" }), "global-default global-default");
+  check(asking("system:kube-scheduler"), "kube-scheduler workload-high");
+  check(
+    asking("system:kube-scheduler", { group: "coordination.k8s.io", resource: "leases" }),
+    "system-leader-election leader-election",
+  );
+  check(asking("n1", {}, "system:nodes"), "system-nodes system");
+  check(
+    asking("n1", { resource: "nodes", subresource: "status", namespace: "" }, "system:nodes"),
+    "system-node-high node-high",
+  );
+  check(
+    asking("n1", { resource: "nodes", subresource: "proxy", namespace: "" }, "system:nodes"),
+    "system-nodes system",
+  );
+  check(asking(account("kube-system:x"), {}, "system:serviceaccounts"), "kube-system-service-accounts workload-high");
+  check(asking(account("kube-system2:x"), {}, "system:serviceaccounts"), "service-accounts workload-low");
+  check(
+    asking(account("kube-system:x"), { resource: "endpoints" }, "system:serviceaccounts"),
+    "workload-leader-election leader-election",
+  );
+  check(
+    asking(account("kube-system:endpoint-controller"), { resource: "endpoints" }, "system:serviceaccounts"),
+    "endpoint-controller workload-high",
+  );
+});
+
+test("a user whose groups change is looked at anew", () => {
+  const { control } = setting(600);
+  const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;
+  assert.equal(nameOf(asking("bob")), "global-default");
+  assert.equal(nameOf(asking("bob", {}, "system:masters")), "exempt");
+  assert.equal(nameOf(asking("bob")), "global-default");
+});
+
+test("what has to be in force is so without being stored, and unstored levels take nobody", () => {
+  const { control } = setting(600);
+  for (const { metadata } of bootstrap.levels) control.setLevel(metadata.name ?? "", undefined);
+  const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;
+  assert.equal(nameOf(asking("bob")), "catch-all");
+  assert.equal(nameOf(asking("admin", {}, "system:masters")), "exempt");
+  control.clear("schemas");
+  assert.equal(nameOf(asking("bob")), "catch-all");
+  assert.deepEqual(
+    control.levels().map(({ config }) => config.name),
+    ["catch-all", "exempt", "global-default"].filter((name) => name !== "global-default"),
+  );
+});
+
+test("of schemas with one precedence the first by name decides", () => {
+  const { control } = setting(
+    600,
+    level("b", 1),
+    level("a", 1),
+    schema("b", "g", undefined),
+    schema("a", "g", undefined),
+  );
+  assert.equal(control.claim(asking("x", {}, "g")).flow.schema.name, "a");
+});
+
+test("a level without queues refuses what has no seat, a level with queues lets it wait", () => {
+  const { control, clock } = setting(
+    fourOf.seats + 4,
+    level("now", 4),
+    schema("now", "now", undefined),
+    level("later", 4, { queues: 1, handSize: 1, queueLengthLimit: 2 }),
+    schema("later", "later", "ByUser"),
+  );
+  const now = Array.from({ length: 6 }, () => control.claim(asking("x", {}, "now")));
+  assert.equal(states(now).slice(0, 4), "eeee");
+  assert.equal(now.at(-1)!.ticket.state, "refused");
+  assert.equal(now.at(-1)!.ticket.refusal, "concurrency-limit");
+  const seats = control.levels().find(({ config }) => config.name === "later")!.limit;
+  const later = Array.from({ length: seats + 3 }, () => control.claim(asking("x", {}, "later")));
+  assert.equal(states(later), `${"e".repeat(seats)}wwr`);
+  assert.equal(later.at(-1)!.ticket.refusal, "queue-full");
+  clock.advance(10);
+  later[0]!.ticket.end();
+  assert.equal(states(later).slice(1), `${"e".repeat(seats)}wr`);
+});
+
+test("seats are handed on in order, and those that give up leave their place", () => {
+  const { control } = setting(
+    fourOf.seats,
+    level("q", 1, { queues: 1, handSize: 1, queueLengthLimit: 10 }),
+    schema("q", "g", "ByUser"),
+  );
+  const claims = Array.from({ length: 5 }, () => control.claim(asking("x", {}, "g")));
+  const decided: number[] = [];
+  for (const [index, { ticket }] of claims.entries()) ticket.decided = () => void decided.push(index);
+  const running = claims.filter(({ ticket }) => ticket.state === "executing").length;
+  assert.ok(running >= 1 && running <= 2);
+  claims[running]!.ticket.giveUp("cancelled");
+  assert.equal(claims[running]!.ticket.state, "refused");
+  claims[0]!.ticket.end();
+  assert.equal(claims[running + 1]!.ticket.state, "executing");
+  claims[0]!.ticket.end();
+  assert.deepEqual(decided, [running, running + 1]);
+});
+
+test("a flow that asks for a little is served between the many requests of another one", () => {
+  const { control, clock } = setting(
+    fourOf.seats,
+    level("q", 1, { queues: 64, handSize: 4, queueLengthLimit: 50 }),
+    schema("q", "g", "ByUser"),
+  );
+  const heavy = Array.from({ length: 60 }, () => control.claim(asking("heavy", {}, "g")));
+  const light = control.claim(asking("light", {}, "g"));
+  const running: Claimed[] = heavy.filter(({ ticket }) => ticket.state === "executing");
+  let ended = 0;
+  while (light.ticket.state === "waiting") {
+    clock.advance(20);
+    running.shift()!.ticket.end();
+    ended++;
+    running.push(...heavy.filter((one) => one.ticket.state === "executing" && !running.includes(one)));
+  }
+  // Sixty were before it; a few queues of the heavy flow share with its one.
+  assert.ok(ended <= 8, `served after ${ended}`);
+});
+
+test("lists take seats by the objects they go through, writes by the watches they wake", () => {
+  const { control, watches, clock } = setting(600);
+  const work = (fields: Partial<FlowTarget>, url = "/x") => {
+    const { ticket } = control.claim({ ...asking("bob", fields), url });
+    ticket.end();
+    return ticket.work;
+  };
+  const seats = (fields: Partial<FlowTarget>, url?: string): number => work({ name: "", ...fields }, url).initialSeats;
+  // The level has 47 seats of its own, so that one request takes at most 7 of them.
+  assert.equal(seats({ verb: "list" }), 5);
+  assert.equal(seats({ verb: "list" }, "/x?limit=100"), 1);
+  assert.equal(seats({ verb: "list" }, "/x?limit=201"), 3);
+  assert.equal(seats({ verb: "list" }, "/x?limit=1&labelSelector=a"), 5);
+  assert.equal(seats({ verb: "list", name: "p" }), 1);
+  assert.equal(seats({ verb: "list", resource: "none" }), 1);
+  assert.equal(seats({ verb: "watch" }), 1);
+  assert.equal(seats({ verb: "watch" }, "/x?sendInitialEvents=true"), 5);
+  assert.equal(seats({ verb: "deletecollection" }), 1);
+  assert.equal(work({ verb: "update" }).lingerMs, 0);
+  const ends = [
+    ...Array.from({ length: 12 }, () => watches.began(target({ namespace: "", name: "" }))),
+    ...Array.from({ length: 8 }, () => watches.began(target({ name: "" }))),
+    watches.began(target()),
+    watches.began(target({ namespace: "other", name: "" })),
+  ];
+  assert.deepEqual(work({ verb: "update" }), { initialSeats: 1, finalSeats: 3, lingerMs: 5 });
+  assert.deepEqual(work({ verb: "create", name: "" }), { initialSeats: 1, finalSeats: 2, lingerMs: 5 });
+  assert.equal(work({ verb: "create", resource: "serviceaccounts", subresource: "token" }).finalSeats, 0);
+  const { ticket } = control.claim(asking("bob", { verb: "update" }));
+  const { level: used } = ticket;
+  const before = used.executing;
+  ticket.end();
+  assert.equal(used.executing, before);
+  clock.advance(5);
+  assert.equal(used.isIdle, true);
+  for (const end of ends) end();
+  assert.equal(watches.seeing(target()), 0);
+});
+
+test("a level in want borrows what others do not use, and gives it back when they do", () => {
+  const { control, clock, metrics } = setting(600);
+  control.start();
+  const limitOf = (name: string): number => control.levels().find(({ config }) => config.name === name)!.limit;
+  const before = limitOf("global-default");
+  const claims = Array.from({ length: 300 }, (_, index) => control.claim(asking(`user-${index}`)));
+  assert.equal(claims.filter(({ ticket }) => ticket.state === "executing").length, before);
+  clock.advance(10_000);
+  const after = limitOf("global-default");
+  assert.ok(after > 2 * before, `${before} and then ${after}`);
+  assert.equal(claims.filter(({ ticket }) => ticket.state === "executing").length, Math.min(after, 300));
+  const sum = control.levels().reduce((all, { limit }) => all + limit, 0);
+  assert.ok(sum <= 600 + control.levels().length, String(sum));
+  assert.match(
+    metrics.print(),
+    /apiserver_flowcontrol_demand_seats_high_watermark\{priority_level="global-default"\} 300/,
+  );
+  const others = Array.from({ length: 300 }, (_, index) =>
+    control.claim(asking(`system:serviceaccount:a:${index}`, {}, "system:serviceaccounts")),
+  );
+  const served = (): number => others.filter(({ ticket }) => ticket.state === "executing").length;
+  const few = served();
+  clock.advance(10_000);
+  for (const { ticket } of claims) ticket.end();
+  clock.advance(10_000);
+  assert.ok(served() > few);
+  for (const { ticket } of [...others, ...claims]) ticket.end();
+  control.close();
+});
+
+test("a level that is gone serves who it has, and then is forgotten", () => {
+  const { control, clock } = setting(600, level("q", 1), schema("q", "g", undefined));
+  control.start();
+  const { ticket } = control.claim(asking("x", {}, "g"));
+  control.setLevel("q", undefined);
+  assert.equal(control.claim(asking("x", {}, "g")).flow.schema.name, "global-default");
+  const names = (): readonly string[] => control.levels().map(({ config }) => config.name);
+  assert.ok(names().includes("q"));
+  assert.match(
+    dump(control, "/debug/api_priority_and_fairness/dump_priority_levels", false, clock)!,
+    /^q, +0, +false, +true, /m,
+  );
+  ticket.end();
+  clock.advance(10_000);
+  assert.ok(!names().includes("q"));
+  control.close();
+});
+
+test("a dump keeps a request on one line", () => {
+  const { control, clock } = setting(600);
+  control.claim(asking("a\nb, c", { path: "/x\ty" }));
+  const text = dump(control, "/debug/api_priority_and_fairness/dump_requests", true, clock)!;
+  const [head, row] = text.split("\n");
+  assert.match(head!, /^PriorityLevelName, +FlowSchemaName, +QueueIndex, .* SubResource$/);
+  assert.match(
+    row!,
+    /^global-default, +global-default, +\d+, +-1, +a\?b, c, +2026-01-01T00:00:00\.000Z, +1, +0, +0s, /,
+  );
+  assert.equal(dump(control, "/debug/other", true, clock), undefined);
+});

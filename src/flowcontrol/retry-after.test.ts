@@ -1,0 +1,17 @@
+/** When refused clients are told to come back. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RetryAfter } from "./retry-after.ts";
+
+test("refused clients are told to come back later while refusals keep coming, and sooner once they stop", () => {
+  const retry = new RetryAfter();
+  const seen: number[] = [];
+  let second = 1000;
+  for (; second < 1100; second++) {
+    for (let i = 0; i < 200; i++) retry.refused(second);
+    if (seen.at(-1) !== retry.seconds) seen.push(retry.seconds);
+  }
+  assert.deepEqual(seen, [1, 2, 4, 8, 16, 32]);
+  for (let quiet = 0; quiet < 40; quiet++) retry.refused((second += 60));
+  assert.equal(retry.seconds, 1);
+});
