@@ -82,7 +82,7 @@ function read<T>(url: string, code: number, body: string): T {
 function whyUnreachable(url: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (error instanceof OutgoingError) return `${url} did not answer: ${message}`;
-  if (code !== undefined && /^(?:E[A-Z]+|EAI_[A-Z]+)$/.test(code) && !code.startsWith("ERR")) {
+  if (code !== undefined && /^(?:E[A-Z]+|EAI_[A-Z]+)$/.test(code)) {
     return `no server answers at ${url} (${code}): start it with binnacle serve, or say where it is with --server`;
   }
   return `cannot trust what answers at ${url} (${code ?? message}): is it the server of this kubeconfig?`;

@@ -1,10 +1,11 @@
 /** `binnacle token` and `binnacle kubeconfig` from outside: who gets in with what they print, and what they refuse. */
 import assert from "node:assert";
 import { X509Certificate } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Client } from "../client.ts";
 import { type Domain, domains, endpointOf, eventually, renamer, temporaryFolder } from "../harness.ts";
 import { type Ended, runProgram, serveProgram } from "./program.ts";
@@ -162,9 +163,16 @@ for (const domain of domains) {
         await fails(run("token", "create", "../x", data), /is no name of an object/);
         await fails(run("token", "create", "-n", "..", data), /is no name of an object/);
         await fails(run("token", "create", data, "--duration=1m"), /may not specify a duration less than 10 minutes/);
-        mkdirSync(join(folder, "other/pki"), { recursive: true });
         const elsewhere = readFileSync(kubeconfig, "utf8").replace(/server: .*/, "server: http://127.0.0.1:1");
         writeFileSync(join(folder, "plain.kubeconfig"), elsewhere);
+        const { certificate } = await fakeAuthority("another");
+        const authority = Buffer.from(certificate).toString("base64");
+        const distrusting = readFileSync(kubeconfig, "utf8").replace(
+          /(certificate-authority-data: ).*/,
+          `$1${authority}`,
+        );
+        writeFileSync(join(folder, "other.kubeconfig"), distrusting);
+        await fails(run("token", "create", "--kubeconfig=other.kubeconfig"), /cannot trust what answers at https:/);
         await fails(run("token", "create", "--kubeconfig=plain.kubeconfig"), /is no https URL/);
       } finally {
         child.kill();
