@@ -14,6 +14,7 @@ import type { ObjectMeta } from "#meta/object-meta.ts";
 import { type Status, StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
+import { printGoDuration } from "#std/go-duration.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, AuditedBody, Reply } from "./api-request.ts";
 import { unknownUser } from "./incoming-request.ts";
@@ -26,6 +27,9 @@ export interface AuditOptions {
   readonly policy: AuditPolicy;
   readonly backend: AuditBackend;
   readonly clock: Clock;
+  /** Names, in the domain, of the annotations of requests that took long and of objects that are left out. */
+  readonly latencyAnnotation: string;
+  readonly truncatedAnnotation: string;
   /** For metrics: how much is recorded of a request; each event; each request that was not let in. */
   observeLevel(level: Level): void;
   observeEvent(): void;
@@ -122,6 +126,7 @@ class AuditedRequest implements AuditedBody {
   #requestObject: string | undefined;
   #responseObject: string | undefined;
   #status: ResponseStatus | undefined;
+  #isTruncated = false;
 
   constructor(request: ApiRequest, decision: AuditDecision, options: AuditOptions) {
     this.#request = request;
@@ -186,8 +191,8 @@ class AuditedRequest implements AuditedBody {
 
   #event(stage: Stage): AuditEvent {
     const request = this.#request;
-    const { info, headers, annotations } = request;
-    const isFirst = stage === "RequestReceived";
+    const { info, headers } = request;
+    const stageMs = stage === "RequestReceived" ? request.receivedMs : this.#options.clock.now();
     const { name = "", namespace = "", uid, resourceVersion } = this.#metadata;
     return {
       level: this.#decision.level,
@@ -215,9 +220,19 @@ class AuditedRequest implements AuditedBody {
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
       requestReceivedMs: request.receivedMs,
-      stageMs: isFirst ? request.receivedMs : this.#options.clock.now(),
-      annotations: annotations === undefined ? undefined : new Map(annotations),
+      stageMs,
+      annotations: this.#annotations(stage === "ResponseComplete" ? stageMs - request.receivedMs : 0),
     };
+  }
+
+  #annotations(latencyMs: number): ReadonlyMap<string, string> | undefined {
+    const isSlow = latencyMs > slowMs;
+    const { annotations } = this.#request;
+    if (annotations === undefined && !isSlow && !this.#isTruncated) return undefined;
+    const all = new Map(annotations);
+    if (isSlow) all.set(this.#options.latencyAnnotation, printGoDuration(latencyMs));
+    if (this.#isTruncated) all.set(this.#options.truncatedAnnotation, "true");
+    return all;
   }
 
   #written(object: object): string | undefined {
@@ -229,6 +244,10 @@ class AuditedRequest implements AuditedBody {
     const { contentType, bytes, pieces } = reply;
     const isYaml = contentType === "application/yaml";
     if (!isYaml && contentType !== "application/json") return undefined;
+    if (pieces !== undefined && pieces.length > objectBytesMax) {
+      this.#isTruncated = true;
+      return undefined;
+    }
     const all = pieces !== undefined ? [...pieces] : Buffer.isBuffer(bytes) ? [bytes] : (bytes ?? []);
     const whole = all.length === 1 ? all[0]! : Buffer.concat(all);
     const { isResourceRequest } = this.#request.info;
@@ -242,6 +261,11 @@ class AuditedRequest implements AuditedBody {
     return this.#written(value);
   }
 }
+
+/** A list that is longer is not held in memory for its event. */
+const objectBytesMax = 64 * 1024 * 1024;
+/** Upstream: of requests that take longer, the time is noted. */
+const slowMs = 500;
 
 const tokenParameter = /([?&]access_token=)[^&#]*/g;
 const userAgentMax = 1024;

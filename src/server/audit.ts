@@ -79,6 +79,7 @@ function readPolicy(text: string, file: string, domain: ApiDomain): AuditPolicy 
 }
 
 const eventVersion = "audit.k8s.io/v1";
+const truncatedAnnotation = "audit.k8s.io/truncated";
 
 function checkFlags(options: ServerOptions): void {
   for (const backend of ["log", "webhook"] as const) {
@@ -194,6 +195,8 @@ export async function openAudit(plan: AuditPlan, parts: AuditParts): Promise<Run
       policy: plan.policy,
       backend,
       clock,
+      latencyAnnotation: domain.rename("apiserver.latency.k8s.io/total"),
+      truncatedAnnotation: domain.rename(truncatedAnnotation),
       observeLevel: (level) => byLevel.with(level).add(),
       observeEvent: () => events.with().add(),
       observeRejected: () => rejected.with().add(),
@@ -247,7 +250,7 @@ function openBackend(
         })
       : blocking(name, writer, mode === "blocking-strict", lost);
   if (truncate === undefined) return backend;
-  const annotation = domain.rename("audit.k8s.io/truncated");
+  const annotation = domain.rename(truncatedAnnotation);
   return truncating(backend, { eventBytesMax: truncate.eventBytesMax, annotation }, lost);
 }
 

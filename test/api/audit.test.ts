@@ -269,15 +269,17 @@ withAudit(
 );
 
 withAudit(
-  "a watch is recorded when it starts and when it ends",
+  "a watch is recorded when it starts and when it ends, with the time it took",
   { rules: [notItself, { level: "Metadata" }] },
   async (on) => {
     const { configMaps } = await on.api.place();
     (await on.api.get(`${configMaps}?watch=true&timeoutSeconds=1`)).expect(200);
     // The end of a stream waits for no log.
     await eventually(() => {
-      const stages = on.of(`${configMaps}?watch`).map(({ stage }) => stage);
+      const recorded = on.of(`${configMaps}?watch`);
+      const stages = recorded.map(({ stage }) => stage);
       assert.deepEqual(stages, ["RequestReceived", "ResponseStarted", "ResponseComplete"]);
+      assert.match(recorded[2]?.annotations?.[on.api.name("apiserver.latency.k8s.io/total")] ?? "", /^1\.\d+s$|^1s$/);
       return Promise.resolve();
     });
   },
