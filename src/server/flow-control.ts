@@ -38,6 +38,7 @@ export interface FairnessOptions {
 const resources = ["flowschemas", "prioritylevelconfigurations"];
 const maintainEveryMs = 60_000;
 const retryMs = 1000;
+const statusAfterMs = 2000;
 
 export class Fairness {
   readonly control: FlowControl;
@@ -49,6 +50,7 @@ export class Fairness {
   readonly #followed = new Map<string, FollowedStore>();
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
+  #cancelStatus: () => void = () => undefined;
 
   constructor(options: FairnessOptions) {
     const { clock, domain, metrics, options: settings } = options;
@@ -123,7 +125,10 @@ export class Fairness {
       if (!this.#stop.signal.aborted) this.#cancel = clock.after(nextMs, () => void round());
     };
     await round();
-    void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
+    // Nobody acts on it: those who wait for the server come first.
+    this.#cancelStatus = clock.after(statusAfterMs, () => {
+      void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
+    });
   }
 
   /** Answers the paths that show levels, queues and requests, and leaves all others. */
@@ -144,6 +149,7 @@ export class Fairness {
   close(): void {
     this.#stop.abort();
     this.#cancel();
+    this.#cancelStatus();
     this.control.close();
     for (const followed of this.#followed.values()) followed.close();
   }
