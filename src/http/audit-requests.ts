@@ -244,7 +244,7 @@ class AuditedRequest implements AuditedBody {
     const { contentType, bytes, pieces } = reply;
     const isYaml = contentType === "application/yaml";
     if (!isYaml && contentType !== "application/json") return undefined;
-    if (pieces !== undefined && pieces.length > objectBytesMax) {
+    if (lengthOf(reply) > objectBytesMax) {
       this.#isTruncated = true;
       return undefined;
     }
@@ -262,7 +262,12 @@ class AuditedRequest implements AuditedBody {
   }
 }
 
-/** A list that is longer is not held in memory for its event. */
+function lengthOf({ bytes = [], pieces }: Reply): number {
+  if (pieces !== undefined) return pieces.length;
+  return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** A reply that is longer is not held in memory for its event. */
 const objectBytesMax = 64 * 1024 * 1024;
 /** Upstream: of requests that take longer, the time is noted. */
 const slowMs = 500;

@@ -152,7 +152,7 @@ const webhookCallsMax = 16;
 export async function openAudit(plan: AuditPlan, parts: AuditParts): Promise<RunningAudit | undefined> {
   const { options, domain, clock, random, log, metrics } = parts;
   const ended = new AbortController();
-  const lost = lossesTold(log, metrics, clock);
+  const { lost, tellRest } = lossesTold(log, metrics, clock);
   const apiVersion = domain.rename(eventVersion);
   const backends: AuditBackend[] = [];
   if (options.auditLogPath !== undefined) {
@@ -205,6 +205,7 @@ export async function openAudit(plan: AuditPlan, parts: AuditParts): Promise<Run
       const giveUp = clock.after(closeMs, () => ended.abort(new Error("the server stops")));
       await backend.close();
       giveUp();
+      tellRest();
     },
   };
 }
@@ -258,21 +259,29 @@ function openBackend(
 const tellEveryMs = 10_000;
 
 /** Counts what is lost, and says so once in a while. */
-function lossesTold(log: Log, metrics: Metrics, clock: Clock): EventsLost {
+function lossesTold(log: Log, metrics: Metrics, clock: Clock): { lost: EventsLost; tellRest(): void } {
   let untold = 0;
+  const tell = (fields: object): void => {
+    log.error({ ...fields, events: untold }, untold === 0 ? "the audit log is not tidy" : "audit events are lost");
+    untold = 0;
+  };
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   const errors = metrics.counter({
     name: "apiserver_audit_error_total",
     help: "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.",
     labels: ["plugin"],
   });
-  return (plugin, count, error) => {
-    errors.with(plugin).add(count);
-    untold += count;
-    const now = clock.monotonic();
-    if (now < quietUntilMs) return;
-    quietUntilMs = now + tellEveryMs;
-    log.error({ plugin, events: untold, error }, untold === 0 ? "the audit log is not tidy" : "audit events are lost");
-    untold = 0;
+  return {
+    lost(plugin, count, error) {
+      errors.with(plugin).add(count);
+      untold += count;
+      const now = clock.monotonic();
+      if (now < quietUntilMs) return;
+      quietUntilMs = now + tellEveryMs;
+      tell({ plugin, error });
+    },
+    tellRest() {
+      if (untold > 0) tell({});
+    },
   };
 }
