@@ -10,12 +10,13 @@ import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import { serverSuite } from "./server.bench.ts";
+import { fairnessSuite } from "./fairness.bench.ts";
 import { structuralSuite } from "./structural.bench.ts";
 import { defaultWarmupSeconds, type Suite } from "./suite.ts";
 import { openPeer } from "./target.ts";
 import { UsageError } from "./usage-error.ts";
 
-const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, accessSuite, structuralSuite];
+const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, accessSuite, fairnessSuite, structuralSuite];
 
 const help = (): string => `Measures the server and parts of it.
 

@@ -229,6 +229,7 @@ export class FlowControl {
       this.#gauges.set(name, gauges);
     }
     const { limits, demand } = level;
+    gauges.concurrency.set(limits.nominal);
     gauges.nominal.set(limits.nominal);
     gauges.lower.set(limits.lower);
     gauges.upper.set(limits.upper);

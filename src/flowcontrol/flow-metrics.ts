@@ -23,6 +23,7 @@ export interface Tally {
 }
 
 export interface LevelGauges {
+  readonly concurrency: Gauge;
   readonly nominal: Gauge;
   readonly lower: Gauge;
   readonly upper: Gauge;
@@ -105,6 +106,11 @@ export class FlowMetrics {
       [0, 10, 25, 50, 100, 250, 500, 1000],
     );
     this.#gauges = {
+      // Upstream: an older name of the next.
+      concurrency: gauge(
+        "request_concurrency_limit",
+        "Nominal number of execution seats configured for each priority level",
+      ),
       nominal: gauge("nominal_limit_seats", "Nominal number of execution seats configured for each priority level"),
       lower: gauge(
         "lower_limit_seats",
@@ -138,6 +144,8 @@ export class FlowMetrics {
       .with();
     this.#present("current_executing_requests", "executing", "requests in execution");
     this.#present("current_executing_seats", "executingSeats", "seats that requests in execution take");
+    // Upstream: an older name of the same.
+    this.#present("request_concurrency_in_use", "executingSeats", "seats that requests in execution take");
     this.#present("current_inqueue_requests", "waiting", "requests that wait in queues");
     this.#present("current_inqueue_seats", "waitingSeats", "seats that requests in queues wait for");
   }
