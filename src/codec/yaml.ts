@@ -3,16 +3,9 @@
  * merge keys, and double keys reported by line. The grammar is js-yaml's; tags, keys and limits are ours. Expanding
  * aliases is bounded by upstream's rule, nesting by `depthMax`.
  */
-import {
-  EVENT_ID,
-  type Event,
-  getScalarValue,
-  parseEvents,
-  SCALAR_STYLE,
-  type ScalarEvent,
-  YAMLException,
-} from "js-yaml";
+import type { Event, ScalarEvent, YAMLException } from "js-yaml";
 import { isUtf8 } from "node:buffer";
+import { createRequire } from "node:module";
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#schema/raw-number.ts";
@@ -29,6 +22,12 @@ export interface DecodedYaml {
 /** Nesting that is read; upstream's own limit is 10,000. */
 const depthMax = 1000;
 
+type Grammar = typeof import("js-yaml");
+let loaded: Grammar | undefined;
+
+/** Loaded, at once, for the first text: many servers never see one, and it is the largest file of the program. */
+const grammar = (): Grammar => (loaded ??= createRequire(import.meta.url)("js-yaml") as Grammar);
+
 /** Decodes the first document. Throws `DecodeError`. */
 export function decodeYaml(bytes: Uint8Array): DecodedYaml {
   if (!isUtf8(bytes)) throw new DecodeError("yaml: invalid leading UTF-8 octet");
@@ -37,6 +36,7 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
     .replace(/^\ufeff/, "");
   if (forbidden.test(text)) throw new DecodeError("yaml: control characters are not allowed");
   const source = firstDocument(text);
+  const { parseEvents, YAMLException } = grammar();
   try {
     const events = parseEvents(source, { maxDepth: depthMax });
     return new Builder(source, events).document();
@@ -82,6 +82,7 @@ type Json = Record<string, unknown>;
 const standardTag = "tag:yaml.org,2002:";
 
 class Builder {
+  readonly #grammar = grammar();
   readonly #source: string;
   readonly #events: readonly Event[];
   readonly #duplicates: string[] = [];
@@ -100,13 +101,14 @@ class Builder {
     const first = this.#events[this.#at++];
     if (first === undefined) return { value: null, duplicates: [] };
     const next = this.#events[this.#at];
-    if (next === undefined || next.type === EVENT_ID.POP) return { value: null, duplicates: [] };
+    if (next === undefined || next.type === this.#grammar.EVENT_ID.POP) return { value: null, duplicates: [] };
     const { value } = this.#node();
     return { value, duplicates: this.#duplicates };
   }
 
   #node(): Node {
     const event = this.#events[this.#at++]!;
+    const { EVENT_ID } = this.#grammar;
     switch (event.type) {
       case EVENT_ID.ALIAS:
         return this.#alias(event.anchorStart, event.anchorEnd);
@@ -156,16 +158,16 @@ class Builder {
   }
 
   #scalar(event: ScalarEvent): Node {
-    const text = event.valueStart < 0 ? "" : getScalarValue(this.#source, event);
+    const text = event.valueStart < 0 ? "" : this.#grammar.getScalarValue(this.#source, event);
     const written = event.tagStart < 0 ? "" : this.#source.slice(event.tagStart, event.tagEnd);
-    if (written === "" && event.style === SCALAR_STYLE.PLAIN) return { ...resolve(text), size: 1 };
+    if (written === "" && event.style === this.#grammar.SCALAR_STYLE.PLAIN) return { ...resolve(text), size: 1 };
     return { ...tagged(written, text), size: 1 };
   }
 
   #sequence(): Node {
     const list: unknown[] = [];
     let size = 1;
-    while (this.#events[this.#at]!.type !== EVENT_ID.POP) {
+    while (this.#events[this.#at]!.type !== this.#grammar.EVENT_ID.POP) {
       const item = this.#node();
       list.push(json(item));
       size += item.size;
@@ -178,7 +180,7 @@ class Builder {
     const mapping: Json = {};
     const seen = new Set<string>();
     let size = 1;
-    while (this.#events[this.#at]!.type !== EVENT_ID.POP) {
+    while (this.#events[this.#at]!.type !== this.#grammar.EVENT_ID.POP) {
       const keyAt = this.#at;
       const key = this.#node();
       const valueAt = this.#at;
