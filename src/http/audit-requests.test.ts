@@ -1,0 +1,66 @@
+/** What becomes of failures in the audit log; everything else is tried from outside in `test/api/audit.test.ts`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { AuditEvent } from "#audit/event.ts";
+import { AuditPolicy } from "#audit/policy.ts";
+import { conflict } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import type { ApiRequest } from "./api-request.ts";
+import { auditFilters } from "./audit-requests.ts";
+import { unknownInfo } from "./incoming-request.ts";
+
+async function eventsOf(error: unknown, aborted = false): Promise<readonly AuditEvent[]> {
+  const events: AuditEvent[] = [];
+  const { audit } = auditFilters({
+    policy: new AuditPolicy({ rules: [{ level: "RequestResponse" }] }),
+    backend: { process: ({ event }) => events.push(event) > 0, close: () => Promise.resolve() },
+    clock: new FakeClock(),
+    latencyAnnotation: "total",
+    truncatedAnnotation: "truncated",
+    observeLevel: () => undefined,
+    observeEvent: () => undefined,
+    observeRejected: () => undefined,
+  });
+  const request = {
+    method: "PUT",
+    url: "/x",
+    headers: {},
+    user: { name: "alice", groups: [] },
+    info: { ...unknownInfo, path: "/x", verb: "put" },
+    remoteAddress: "127.0.0.1",
+    receivedMs: 0,
+    auditId: "id",
+    aborted,
+    annotations: undefined,
+  } as unknown as ApiRequest; // what the filter looks at
+  const reply = audit(request, () => Promise.reject(error as Error));
+  await assert.rejects(Promise.resolve(reply), (thrown) => thrown === error);
+  return events;
+}
+
+test("a failure of the server's own is recorded as a panic, and goes on to those who answer it", async () => {
+  const [, last, ...more] = await eventsOf(new TypeError("x is not a function"));
+  assert.equal(last?.stage, "Panic");
+  assert.equal(last.responseStatus?.code, 500);
+  assert.equal(last.responseStatus.message, "APIServer panic'd: TypeError: x is not a function");
+  assert.deepEqual(more, []);
+});
+
+test("an error for the client is recorded as the answer it becomes", async () => {
+  const error = conflict({ group: "", resource: "pods" }, "p", "it changed");
+  const [first, last] = await eventsOf(error);
+  assert.equal(first?.stage, "RequestReceived");
+  assert.equal(first.responseStatus, undefined);
+  assert.equal(last?.stage, "ResponseComplete");
+  assert.equal(last.responseStatus?.code, 409);
+  assert.deepEqual(JSON.parse(last.responseObject ?? ""), error.status);
+});
+
+test("a client that left is no failure of the server's, and neither is a body nested too deeply", async () => {
+  const [, left] = await eventsOf(new Error("the client closed the connection"), true);
+  assert.equal(left?.stage, "ResponseComplete");
+  assert.equal(left.responseStatus?.code, 499);
+  const [, deep] = await eventsOf(new RangeError("Maximum call stack size exceeded"));
+  assert.equal(deep?.stage, "ResponseComplete");
+  assert.equal(deep.responseStatus?.code, 400);
+});
