@@ -29,8 +29,8 @@ export interface AccessConfig extends AssembleConfig {
   readonly nodeGraph: NodeGraph;
 }
 
-export function openAccess(config: AccessConfig): Access {
-  const { authenticator, tokens, close } = serverAuthenticators(config);
+export async function openAccess(config: AccessConfig): Promise<Access> {
+  const { authenticator, tokens, close } = await serverAuthenticators(config);
   const chain = serverAuthorizer(config);
   return {
     authenticator,

@@ -36,7 +36,8 @@ export interface AssembleConfig {
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
-  readonly external: ExternalPlan;
+  /** Of those others who say who users are; `undefined` when there are none. */
+  readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;

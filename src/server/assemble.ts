@@ -92,7 +92,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const lookups = storeLookups(builtIn, stores, domain.rename);
-  const access = openAccess({
+  const access = await openAccess({
     ...config,
     lookups,
     client: () => client,

@@ -21,7 +21,7 @@ export interface ServerAuthenticators {
   close(): void;
 }
 
-export function serverAuthenticators(config: AccessConfig): ServerAuthenticators {
+export async function serverAuthenticators(config: AccessConfig): Promise<ServerAuthenticators> {
   const { options, domain, clock, log, issuer } = config;
   const own = readTokenFile(`${config.adminToken},admin,,"system:masters"\n`, "the server's own token");
   const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
@@ -39,7 +39,7 @@ export function serverAuthenticators(config: AccessConfig): ServerAuthenticators
     count: tokenUseCounter(config.metrics),
   });
   const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
-  const external = externalAuthenticators(config);
+  const external = await externalAuthenticators(config);
   const tokens = [own, ...given, accounts, ...bootstrap, ...external.tokens].map((kind) =>
     forAudiences(issuer.audiences, kind),
   );

@@ -6,13 +6,8 @@ import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { identityHeaders, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
-import { WebhookTokens } from "#authn/webhook-token.ts";
-import type { Clock } from "#std/clock.ts";
 import type { AccessConfig } from "./access.ts";
-import { openIdentityProviders } from "./identity-providers.ts";
 import type { ServerOptions } from "./options.ts";
-import { reloadMetrics } from "./reload-metrics.ts";
-import { openWebhook, type WebhookConnection } from "./webhook-connection.ts";
 
 export interface ExternalAuthenticators {
   /** The authenticating proxy; asked first. */
@@ -26,24 +21,24 @@ export interface ExternalAuthenticators {
   close(): void;
 }
 
-export function externalAuthenticators(config: AccessConfig): ExternalAuthenticators {
-  const { options, domain, clock, clientTrust, external, log, metrics } = config;
+export async function externalAuthenticators(config: AccessConfig): Promise<ExternalAuthenticators> {
+  const { domain, clock, clientTrust, external } = config;
   const proxy = proxyAuthenticator(config);
-  const providers = openIdentityProviders({
-    plan: external,
-    file: options.authenticationConfig,
-    clock,
-    log,
-    count: reloadMetrics(metrics, "authentication", clock),
-  });
-  const webhook = external.webhook === undefined ? undefined : openWebhookTokens(config, external.webhook);
+  const providers =
+    external === undefined
+      ? undefined
+      : (await import("./identity-providers.ts")).openIdentityProviders(config, external);
+  const webhook =
+    external?.webhook === undefined
+      ? undefined
+      : (await import("./token-webhook.ts")).openTokenWebhook(config, external.webhook);
   return {
     ...(proxy === undefined ? {} : { requestHeader: proxy }),
     clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
-    tokens: [providers.tokens, ...(webhook === undefined ? [] : [webhook.tokens])],
-    anonymous: external.anonymous ?? { enabled: mayBeAnonymous(config), paths: [] },
+    tokens: [providers, webhook].flatMap((opened) => opened?.tokens ?? []),
+    anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(config), paths: [] },
     close() {
-      providers.close();
+      providers?.close();
       webhook?.close();
     },
   };
@@ -54,42 +49,6 @@ function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: 
   if (!authorizationMode.includes("AlwaysAllow")) return anonymousAuth ?? true;
   if (anonymousAuth === true) log.warn({}, "--anonymous-auth does not count with the authorization mode AlwaysAllow");
   return false;
-}
-
-function openWebhookTokens(
-  { options, domain, clock, log, issuer }: AccessConfig,
-  connection: WebhookConnection,
-): { readonly tokens: TokenAuthenticator; close(): void } {
-  const outgoing = openWebhook(connection, clock);
-  const tokens = new WebhookTokens({
-    url: connection.url,
-    headers: connection.headers,
-    outgoing,
-    apiVersion: domain.rename(`authentication.k8s.io/${options.authenticationTokenWebhookVersion}`),
-    audiences: issuer.audiences,
-    cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,
-    clock,
-    failed: seldom(clock, (error) => log.error({ error }, "the token webhook gave no answer")),
-  });
-  return {
-    tokens,
-    close() {
-      tokens.close();
-      outgoing.close();
-    },
-  };
-}
-
-const sayAgainMs = 10_000;
-
-/** What fails for every request is said now and then. */
-function seldom(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    if (clock.monotonic() - saidMs < sayAgainMs) return;
-    saidMs = clock.monotonic();
-    say(error);
-  };
 }
 
 function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig): Authenticator | undefined {

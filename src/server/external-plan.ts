@@ -13,6 +13,7 @@ import {
 } from "./authentication-config.ts";
 import { ConfigError } from "./config-document.ts";
 import { readAuthorities, readGiven } from "./credentials.ts";
+import { hasOidcFlags } from "./external-choice.ts";
 import type { ServerOptions } from "./options.ts";
 import { StartError } from "./start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "./webhook-connection.ts";
@@ -64,23 +65,6 @@ function asStart<T>(prefix: string, read: () => T): T {
     if (error instanceof ConfigError) throw new StartError(prefix + error.message, { cause: error });
     throw error;
   }
-}
-
-function hasOidcFlags(options: ServerOptions): boolean {
-  const texts = [
-    options.oidcIssuerUrl,
-    options.oidcClientId,
-    options.oidcCaFile,
-    options.oidcUsernamePrefix,
-    options.oidcGroupsClaim,
-    options.oidcGroupsPrefix,
-  ];
-  return (
-    texts.some((text) => text !== undefined) ||
-    options.oidcRequiredClaim.length > 0 ||
-    options.oidcUsernameClaim !== "sub" ||
-    options.oidcSigningAlgs.join(",") !== "RS256"
-  );
 }
 
 /** The entry of a configuration that says the same as the flags. */

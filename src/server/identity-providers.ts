@@ -7,19 +7,11 @@ import { OidcProvider } from "#authn/oidc-provider.ts";
 import { openOutgoing } from "#client/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
+import type { AccessConfig } from "./access.ts";
 import { type JwtIssuer, readAuthenticationConfig } from "./authentication-config.ts";
 import type { ExternalPlan } from "./external-plan.ts";
-import type { CountReload } from "./reload-metrics.ts";
+import { reloadMetrics } from "./reload-metrics.ts";
 import { watchFile } from "./watched-file.ts";
-
-export interface IdentityProvidersOptions {
-  readonly plan: ExternalPlan;
-  /** `--authentication-config`. */
-  readonly file: string | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly count: CountReload;
-}
 
 export interface IdentityProviders {
   readonly tokens: OidcTokens;
@@ -34,7 +26,13 @@ interface OpenIssuer extends TokenIssuer {
 /** New providers must have answered by then, or the configuration is not taken. Upstream waits as long. */
 const readyMs = 60_000;
 
-export function openIdentityProviders({ plan, file, clock, log, count }: IdentityProvidersOptions): IdentityProviders {
+export function openIdentityProviders(
+  { options, clock, log, metrics }: AccessConfig,
+  plan: ExternalPlan,
+): IdentityProviders {
+  /** Read again when it changes. */
+  const file = options.authenticationConfig;
+  const count = reloadMetrics(metrics, "authentication", clock);
   const tokens = new OidcTokens(clock);
   const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
   // Providers may run on top of this server: they are waited for in the background.

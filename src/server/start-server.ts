@@ -29,7 +29,8 @@ import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
-import { type ExternalPlan, planExternal } from "./external-plan.ts";
+import { namesProviders } from "./external-choice.ts";
+import type { ExternalPlan } from "./external-plan.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
@@ -86,7 +87,7 @@ export async function startServer(
   const { clock = systemClock, random = systemRandom } = environment;
   const options = resolveOptions(settings);
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const inputs = readInputs({ options, folder, clock, random });
+  const inputs = await readInputs({ options, folder, clock, random });
   const openAudit = await loadAudit(options);
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
@@ -103,7 +104,7 @@ interface Inputs {
   readonly current: ServingCredentials;
   readonly plan: ServingPlan;
   readonly issuer: ServiceAccountIssuer;
-  readonly external: ExternalPlan;
+  readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
   readonly controllerCredentials: ControllerCredentials;
   /** The data folder was used before. */
@@ -120,14 +121,16 @@ async function loadAudit(options: ServerOptions) {
     openAudit(plan, { ...parts, options, domain: apiDomain(options.apiDomain) });
 }
 
-function readInputs(sources: CredentialSources): Inputs {
+async function readInputs(sources: CredentialSources): Promise<Inputs> {
   const { options, folder } = sources;
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
   const plan = planServing(options, apiDomain(options.apiDomain), sources.clock);
   const current = readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
-  const external = planExternal(options, apiDomain(options.apiDomain), issuer.issuers);
+  const external = namesProviders(options)
+    ? (await import("./external-plan.ts")).planExternal(options, apiDomain(options.apiDomain), issuer.issuers)
+    : undefined;
   const authorization = planAuthorization(options, apiDomain(options.apiDomain));
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
