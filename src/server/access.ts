@@ -31,7 +31,7 @@ export interface AccessConfig extends AssembleConfig {
 
 export async function openAccess(config: AccessConfig): Promise<Access> {
   const { authenticator, tokens, close } = await serverAuthenticators(config);
-  const chain = serverAuthorizer(config);
+  const chain = await serverAuthorizer(config);
   return {
     authenticator,
     authorizer: chain.authorizer,

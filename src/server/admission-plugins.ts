@@ -7,7 +7,6 @@ import { claimResize } from "#admission/claim-resize.ts";
 import { clusterTrustBundleAttest } from "#admission/cluster-trust-bundle-attest.ts";
 import { defaultStorageClass, defaultVolumeAttributesClass } from "#admission/default-class.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
-import { nodeRestriction } from "#admission/node-restriction.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { serviceAccount } from "#admission/service-account.ts";
@@ -32,7 +31,7 @@ export interface AdmissionOptions {
   readonly disabled: readonly string[];
 }
 
-export function serverAdmission(options: AdmissionOptions): AdmissionChain {
+export async function serverAdmission(options: AdmissionOptions): Promise<AdmissionChain> {
   const { domain, lookups, authorizer, rbacIndex, clock, random, gate, enabled, disabled } = options;
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
@@ -46,7 +45,7 @@ export function serverAdmission(options: AdmissionOptions): AdmissionChain {
     }),
     ...(enabled.includes("NodeRestriction")
       ? [
-          nodeRestriction({
+          (await import("#admission/node-restriction.ts")).nodeRestriction({
             domain,
             find: lookups.get.bind(lookups),
             limitsAudiences: gate("ServiceAccountNodeAudienceRestriction"),

@@ -100,7 +100,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     nodeGraph: nodes.graph,
   });
   const { authenticator, authorizer } = access;
-  const admission = serverAdmission({
+  const admission = await serverAdmission({
     domain,
     lookups,
     authorizer,

@@ -18,6 +18,7 @@ import {
 } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
+import { webhookTimeoutMaxMs } from "./authorization-flags.ts";
 import { ConfigError, durationValue, listOf, readDocument, refuseWith, struct, textValue } from "./config-document.ts";
 import { readWebhookConnection, type WebhookConnection } from "./webhook-connection.ts";
 
@@ -85,7 +86,6 @@ const fields = {
 const types = ["Node", "RBAC", "Webhook"] as const;
 export const authorizedTtlMs = 5 * 60_000;
 export const unauthorizedTtlMs = 30_000;
-export const webhookTimeoutMaxMs = 30_000;
 const conditionsMax = 64;
 
 /** Throws `ConfigError` with everything that is wrong. */

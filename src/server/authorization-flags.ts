@@ -4,6 +4,9 @@ import { choice, duration, type Flag, list, optional } from "./flags.ts";
 export const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
 export type AuthorizationMode = (typeof authorizationModes)[number];
 
+/** Longest time a webhook has for its answer. */
+export const webhookTimeoutMaxMs = 30_000;
+
 const authorization = (name: string) => [name, "Authorization"] as const;
 
 const modes: Flag<readonly string[]> = {

@@ -28,16 +28,17 @@ const config = file(
 );
 
 const plan = (settings: ServerSettings) => planAuthorization(resolveOptions(settings), kubernetesDomain);
-const wrong = (settings: ServerSettings, message: string | RegExp): void =>
-  assert.throws(() => plan(settings), { name: "StartError", message });
+const wrong = (settings: ServerSettings, message: string | RegExp): Promise<void> =>
+  assert.rejects(plan(settings), { name: "StartError", message });
 
-test("modes stand in the order of the flag, roles alone by default [AUTHZ-31] [AUTHZ-34]", () => {
-  const modes = (settings: ServerSettings): readonly string[] => plan(settings).authorizers.map(({ type }) => type);
-  assert.deepEqual(modes({}), ["RBAC"]);
+test("modes stand in the order of the flag, roles alone by default [AUTHZ-31] [AUTHZ-34]", async () => {
+  const modes = async (settings: ServerSettings): Promise<readonly string[]> =>
+    (await plan(settings)).authorizers.map(({ type }) => type);
+  assert.deepEqual(await modes({}), ["RBAC"]);
   const all = ["Node", "ABAC", "Webhook", "AlwaysDeny", "RBAC", "AlwaysAllow"];
   const files = { authorizationPolicyFile: policies, authorizationWebhookConfigFile: hook };
-  assert.deepEqual(modes({ authorizationMode: all, ...files }), all);
-  const [webhook] = plan({ authorizationMode: ["Webhook"], authorizationWebhookConfigFile: hook }).authorizers;
+  assert.deepEqual(await modes({ authorizationMode: all, ...files }), all);
+  const [webhook] = (await plan({ authorizationMode: ["Webhook"], authorizationWebhookConfigFile: hook })).authorizers;
   assert.ok(webhook?.type === "Webhook");
   const { connection, ...settings } = webhook.webhook;
   assert.equal(connection.url, "https://h/x");
@@ -51,35 +52,35 @@ test("modes stand in the order of the flag, roles alone by default [AUTHZ-31] [A
   });
 });
 
-test("a mode needs its file, and a file its mode [AUTHZ-30] [AUTHZ-33]", () => {
-  wrong({ authorizationMode: ["ABAC"] }, "authorization-mode ABAC's authorization policy file not passed");
-  wrong({ authorizationMode: ["Webhook"] }, "authorization-mode Webhook's authorization config file not passed");
-  wrong({ authorizationPolicyFile: policies }, "cannot specify --authorization-policy-file without mode ABAC");
-  wrong(
+test("a mode needs its file, and a file its mode [AUTHZ-30] [AUTHZ-33]", async () => {
+  await wrong({ authorizationMode: ["ABAC"] }, "authorization-mode ABAC's authorization policy file not passed");
+  await wrong({ authorizationMode: ["Webhook"] }, "authorization-mode Webhook's authorization config file not passed");
+  await wrong({ authorizationPolicyFile: policies }, "cannot specify --authorization-policy-file without mode ABAC");
+  await wrong(
     { authorizationWebhookConfigFile: hook },
     "cannot specify --authorization-webhook-config-file without mode Webhook",
   );
-  wrong(
+  await wrong(
     { authorizationMode: ["RBAC", "RBAC"] },
     'authorization-mode ["RBAC","RBAC"] has mode specified more than once',
   );
-  wrong({ authorizationMode: [] }, "at least one authorization-mode must be passed");
-  wrong({ authorizationMode: ["ABAC"], authorizationPolicyFile: join(folder, "none") }, /none/);
+  await wrong({ authorizationMode: [] }, "at least one authorization-mode must be passed");
+  await wrong({ authorizationMode: ["ABAC"], authorizationPolicyFile: join(folder, "none") }, /none/);
   const bad = file("bad.jsonl", '{"user":"bob"}\n{"user":7}\n');
-  wrong({ authorizationMode: ["ABAC"], authorizationPolicyFile: bad }, `${bad}: line 2: user: must be a string`);
+  await wrong({ authorizationMode: ["ABAC"], authorizationPolicyFile: bad }, `${bad}: line 2: user: must be a string`);
 });
 
-test("a configuration file stands for the other flags, not beside them [AUTHZ-35] [AUTHZ-36]", () => {
-  const { authorizers, file: from } = plan({ authorizationConfig: config });
+test("a configuration file stands for the other flags, not beside them [AUTHZ-35] [AUTHZ-36]", async () => {
+  const { authorizers, file: from } = await plan({ authorizationConfig: config });
   assert.deepEqual(authorizers, [{ type: "RBAC", name: "rbac" }]);
   assert.equal(from?.name, config);
   const message =
     "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined";
-  wrong({ authorizationConfig: config, authorizationMode: ["RBAC"] }, message);
-  wrong({ authorizationConfig: config, authorizationWebhookConfigFile: hook }, message);
-  wrong({ authorizationConfig: config, authorizationWebhookCacheAuthorizedTtlMs: 1000 }, message);
+  await wrong({ authorizationConfig: config, authorizationMode: ["RBAC"] }, message);
+  await wrong({ authorizationConfig: config, authorizationWebhookConfigFile: hook }, message);
+  await wrong({ authorizationConfig: config, authorizationWebhookCacheAuthorizedTtlMs: 1000 }, message);
   const bad = file("bad.yaml", "{apiVersion: apiserver.config.k8s.io/v1, kind: AuthorizationConfiguration}");
-  wrong(
+  await wrong(
     { authorizationConfig: bad },
     `${bad}: authorizers: Required value: at least one authorization mode must be defined`,
   );

@@ -2,20 +2,13 @@
  * Who will decide what users may do, read from flags and files before anything is opened or written: a configuration
  * that cannot be ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
  */
-import { type Policy, readPolicies } from "#authz/abac.ts";
+import type { Policy } from "#authz/abac.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import {
-  type AuthorizationRules,
-  type AuthorizerEntry,
-  noConditions,
-  readAuthorizationConfig,
-  webhookTimeoutMaxMs,
-} from "./authorization-config.ts";
-import { authorizationFlags, type AuthorizationMode } from "./authorization-flags.ts";
+import type { AuthorizationRules, AuthorizerEntry } from "./authorization-config.ts";
+import { authorizationFlags, type AuthorizationMode, webhookTimeoutMaxMs } from "./authorization-flags.ts";
 import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 import { StartError } from "./start-error.ts";
-import { readWebhookConnection } from "./webhook-connection.ts";
 
 /** One authorizer of the chain; those without settings of their own are known by their mode. */
 export type PlannedAuthorizer =
@@ -25,24 +18,24 @@ export type PlannedAuthorizer =
 
 export interface AuthorizationPlan {
   readonly authorizers: readonly PlannedAuthorizer[];
-  /** Of `--authorization-config`: its name and what it held. */
-  readonly file: { readonly name: string; readonly text: string } | undefined;
-  /** Rules for the file when it is read again. */
-  readonly rules: AuthorizationRules;
+  /** Of `--authorization-config`: its name, what it held, and rules for when it is read again. */
+  readonly file: { readonly name: string; readonly text: string; readonly rules: AuthorizationRules } | undefined;
 }
 
-/** Throws `StartError`. */
-export function planAuthorization(options: ServerOptions, domain: ApiDomain): AuthorizationPlan {
-  const rules: AuthorizationRules = { domain, compile: noConditions };
+/** Rejects with `StartError`. Loads what reads files only where there are any. */
+export async function planAuthorization(options: ServerOptions, domain: ApiDomain): Promise<AuthorizationPlan> {
   const name = options.authorizationConfig;
-  if (name === undefined) return { authorizers: ofFlags(options, domain), file: undefined, rules };
+  if (name === undefined) return { authorizers: await ofFlags(options, domain), file: undefined };
   if (isAnyOtherSet(options)) {
     throw new StartError(
       "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined",
     );
   }
   const text = readGiven(name);
-  return { authorizers: asStart(`${name}: `, () => readAuthorizationConfig(text, rules)), file: { name, text }, rules };
+  const { noConditions, readAuthorizationConfig } = await import("./authorization-config.ts");
+  const rules: AuthorizationRules = { domain, compile: noConditions };
+  const authorizers = asStart(`${name}: `, () => readAuthorizationConfig(text, rules));
+  return { authorizers, file: { name, text, rules } };
 }
 
 /** A list that was given is another one than the default, even if it says the same. */
@@ -51,7 +44,7 @@ const isAnyOtherSet = (options: ServerOptions): boolean =>
     .filter((key) => key !== "authorizationConfig")
     .some((key) => options[key] !== authorizationFlags[key].default);
 
-function ofFlags(options: ServerOptions, domain: ApiDomain): readonly PlannedAuthorizer[] {
+async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<readonly PlannedAuthorizer[]> {
   const modes = options.authorizationMode;
   const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile: webhookFile } = options;
   if (modes.length === 0) throw new StartError("at least one authorization-mode must be passed");
@@ -64,19 +57,21 @@ function ofFlags(options: ServerOptions, domain: ApiDomain): readonly PlannedAut
   if (webhookFile !== undefined && !modes.includes("Webhook")) {
     throw new StartError("cannot specify --authorization-webhook-config-file without mode Webhook");
   }
-  return modes.map((given): PlannedAuthorizer => {
+  const planned = async (given: string): Promise<PlannedAuthorizer> => {
     const mode = given as AuthorizationMode; // checked by the flag
     const name = mode.toLowerCase();
     if (mode === "ABAC") {
       if (policyFile === undefined)
         throw new StartError("authorization-mode ABAC's authorization policy file not passed");
       const text = readGiven(policyFile);
+      const { readPolicies } = await import("#authz/abac.ts");
       return { type: mode, name, policies: asStart(`${policyFile}: `, () => readPolicies(text, domain)) };
     }
     if (mode !== "Webhook") return { type: mode, name };
     if (webhookFile === undefined) {
       throw new StartError("authorization-mode Webhook's authorization config file not passed");
     }
+    const { readWebhookConnection } = await import("./webhook-connection.ts");
     return {
       type: mode,
       name: "default",
@@ -90,7 +85,8 @@ function ofFlags(options: ServerOptions, domain: ApiDomain): readonly PlannedAut
         conditions: [],
       },
     };
-  });
+  };
+  return Promise.all(modes.map(planned));
 }
 
 function asStart<T>(prefix: string, read: () => T): T {

@@ -1,6 +1,5 @@
 /** Who may do what: `system:masters` everything, then as flags or the configuration file say. */
 import { union } from "#authz/authorizer.ts";
-import { node } from "#authz/node.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
 import { type CompiledRule, compileRule } from "#authz/rules.ts";
@@ -9,10 +8,10 @@ import { groupMasters } from "#meta/user-info.ts";
 import type { AccessConfig } from "./access.ts";
 import { type AuthorizerChain, openAuthorizers } from "./external-authorizers.ts";
 
-export function serverAuthorizer(config: AccessConfig): AuthorizerChain {
+export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
   const { authorization, domain, clock, log, metrics, rbacIndex, nodeGraph, plan } = config;
   const selectors = plan.gates.isOn("AuthorizeWithSelectors");
-  const chain = openAuthorizers({
+  const chain = await openAuthorizers({
     plan: authorization,
     domain,
     clock,
@@ -20,12 +19,15 @@ export function serverAuthorizer(config: AccessConfig): AuthorizerChain {
     metrics,
     selectors,
     rbac: rbac(rbacIndex),
-    node: node({
-      domain,
-      graph: nodeGraph,
-      rules: authorization.authorizers.some(({ type }) => type === "Node") ? nodeRules(config) : [],
-      selectors: selectors && plan.gates.isOn("AuthorizeNodeWithSelectors"),
-    }),
+    async node() {
+      const { node } = await import("#authz/node.ts");
+      return node({
+        domain,
+        graph: nodeGraph,
+        rules: nodeRules(config),
+        selectors: selectors && plan.gates.isOn("AuthorizeNodeWithSelectors"),
+      });
+    },
   });
   return { authorizer: union([privilegedGroups([groupMasters]), chain.authorizer]), close: () => chain.close() };
 }

@@ -2,21 +2,18 @@
  * The authorizers of a plan, put together and counted; with a configuration file, put together anew when it changes. A
  * file that cannot be used leaves those there are. Source: upstream's `kubeapiserver/authorizer/reload.go`.
  */
-import { abac } from "#authz/abac.ts";
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict } from "#authz/authorizer.ts";
-import { webhook, type WebhookObserver } from "#authz/webhook.ts";
+import type { WebhookObserver } from "#authz/webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Soon } from "#std/soon.ts";
-import { readAuthorizationConfig, webhookTimeoutMaxMs } from "./authorization-config.ts";
+import { webhookTimeoutMaxMs } from "./authorization-flags.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./authorization-plan.ts";
-import { ConfigError } from "./config-document.ts";
 import { type CountReload, reloadMetrics } from "./reload-metrics.ts";
 import { watchFile } from "./watched-file.ts";
-import { openWebhook } from "./webhook-connection.ts";
 
 export interface ChainOptions {
   readonly plan: AuthorizationPlan;
@@ -28,7 +25,7 @@ export interface ChainOptions {
   readonly selectors: boolean;
   /** Those that know the server's own objects. */
   readonly rbac: Authorizer;
-  readonly node: Authorizer;
+  node(): Promise<Authorizer>;
 }
 
 export interface AuthorizerChain {
@@ -36,10 +33,12 @@ export interface AuthorizerChain {
   close(): void;
 }
 
-export function openAuthorizers(options: ChainOptions): AuthorizerChain {
+/** Loads what asks others, or reads policies, only where the plan names it. */
+export async function openAuthorizers(options: ChainOptions): Promise<AuthorizerChain> {
   const { plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
-  let current = openChain(options, plan.authorizers, counts);
+  let isClosed = false;
+  let current = await openChain(options, plan.authorizers, counts);
   // Questions to webhooks that are no longer there are answered to their end.
   const ending = new Map<AuthorizerChain, () => void>();
   const end = (chain: AuthorizerChain): void => {
@@ -47,29 +46,36 @@ export function openAuthorizers(options: ChainOptions): AuthorizerChain {
     chain.close();
   };
   const count: CountReload = plan.file === undefined ? () => undefined : reloadMetrics(metrics, "authorization", clock);
+  const { file } = plan;
   const stop =
-    plan.file === undefined
+    file === undefined
       ? () => undefined
       : watchFile({
-          file: plan.file.name,
-          text: plan.file.text,
+          file: file.name,
+          text: file.text,
           clock,
-          changed(text) {
-            const authorizers = readAuthorizationConfig(text, plan.rules);
+          async changed(text) {
+            const { readAuthorizationConfig } = await import("./authorization-config.ts");
+            const authorizers = readAuthorizationConfig(text, file.rules);
             checkSameOwn(plan.authorizers, authorizers);
+            const next = await openChain(options, authorizers, counts);
+            if (isClosed) {
+              next.close();
+              return;
+            }
             const before = current;
-            current = openChain(options, authorizers, counts);
+            current = next;
             ending.set(
               before,
               clock.after(webhookTimeoutMaxMs, () => end(before)),
             );
             count("success");
-            log.info({ file: plan.file?.name }, "the authorization configuration was read again");
+            log.info({ file: file.name }, "the authorization configuration was read again");
           },
           failed(error) {
             count("failure");
             const reason = error instanceof Error ? error.message : String(error);
-            log.error({ file: plan.file?.name, error: reason }, "the authorization configuration stays as it was");
+            log.error({ file: file.name, error: reason }, "the authorization configuration stays as it was");
           },
         });
   return {
@@ -79,6 +85,7 @@ export function openAuthorizers(options: ChainOptions): AuthorizerChain {
       explain: (attributes) => current.authorizer.explain(attributes),
     },
     close() {
+      isClosed = true;
       stop();
       current.close();
       for (const [chain, cancel] of ending) {
@@ -97,17 +104,17 @@ function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly Plan
       .toSorted()
       .join(", ");
   if (own(before) === own(after)) return;
-  throw new ConfigError(
+  throw new Error(
     `authorizers: other than webhooks there must be those of the start: ${own(before) || "none"}, not ${own(after) || "none"}`,
   );
 }
 
-function openChain(
+async function openChain(
   options: ChainOptions,
   planned: readonly PlannedAuthorizer[],
   counts: AuthorizationMetrics,
-): AuthorizerChain {
-  const opened = planned.map((one) => openAuthorizer(options, one, counts));
+): Promise<AuthorizerChain> {
+  const opened = await Promise.all(planned.map((one) => openAuthorizer(options, one, counts)));
   const counted = opened.map(({ authorizer }, at) => counting(authorizer, counts.decisions(planned[at]!)));
   return {
     authorizer: union(counted),
@@ -122,7 +129,11 @@ interface Opened {
   close(): void;
 }
 
-function openAuthorizer(options: ChainOptions, planned: PlannedAuthorizer, counts: AuthorizationMetrics): Opened {
+async function openAuthorizer(
+  options: ChainOptions,
+  planned: PlannedAuthorizer,
+  counts: AuthorizationMetrics,
+): Promise<Opened> {
   const simple = (authorizer: Authorizer): Opened => ({ authorizer, close: () => undefined });
   switch (planned.type) {
     case "AlwaysAllow":
@@ -130,15 +141,17 @@ function openAuthorizer(options: ChainOptions, planned: PlannedAuthorizer, count
     case "AlwaysDeny":
       return simple(alwaysDeny);
     case "ABAC":
-      return simple(abac(planned.policies));
+      return simple((await import("#authz/abac.ts")).abac(planned.policies));
     case "RBAC":
       return simple(options.rbac);
     case "Node":
-      return simple(options.node);
+      return simple(await options.node());
     case "Webhook":
       break;
   }
   const { connection, ...settings } = planned.webhook;
+  const { webhook } = await import("#authz/webhook.ts");
+  const { openWebhook } = await import("./webhook-connection.ts");
   const outgoing = openWebhook(connection, options.clock);
   const authorizer = webhook({
     ...settings,

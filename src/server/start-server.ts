@@ -131,7 +131,7 @@ async function readInputs(sources: CredentialSources): Promise<Inputs> {
   const external = namesProviders(options)
     ? (await import("./external-plan.ts")).planExternal(options, apiDomain(options.apiDomain), issuer.issuers)
     : undefined;
-  const authorization = planAuthorization(options, apiDomain(options.apiDomain));
+  const authorization = await planAuthorization(options, apiDomain(options.apiDomain));
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
   return { current, plan, issuer, external, authorization, controllerCredentials, isMarked };
