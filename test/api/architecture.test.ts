@@ -22,7 +22,9 @@ after(async () => {
 async function disk(domain: (typeof domains)[number]): Promise<Api> {
   const server = await openServer(domain, { ...gated, storage: "disk" });
   servers.push(server);
-  return new Api(server);
+  const api = new Api(server);
+  await quiet(api);
+  return api;
 }
 
 /**
@@ -57,11 +59,15 @@ async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]
   return { encoded, decoded };
 }
 
-/** Waits until the server's own controllers have written what they write at the start. */
+/** Waits until the server's own controllers have written what they write at the start; flow schemas are the last. */
 async function quiet(api: Api): Promise<void> {
+  const schemas = api.name("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas");
   for (let before = ""; ; ) {
+    const { items } = JSON.parse((await api.get(schemas)).text) as {
+      readonly items: readonly { readonly status?: object }[];
+    };
     const now = (await api.get("/api/v1/namespaces?limit=1")).string("metadata.resourceVersion");
-    if (now === before) return;
+    if (now === before && items.every(({ status }) => status !== undefined && "conditions" in status)) return;
     before = now;
     await sleep(150);
   }
