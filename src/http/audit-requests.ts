@@ -194,6 +194,7 @@ class AuditedRequest implements AuditedBody {
     const { info, headers } = request;
     const stageMs = stage === "RequestReceived" ? request.receivedMs : this.#options.clock.now();
     const { name = "", namespace = "", uid, resourceVersion } = this.#metadata;
+    const holdsToken = info.resource === "tokenreviews" || info.subresource === "token";
     return {
       level: this.#decision.level,
       auditId: request.auditId,
@@ -217,8 +218,8 @@ class AuditedRequest implements AuditedBody {
           }
         : undefined,
       responseStatus: this.#status,
-      requestObject: this.#requestObject,
-      responseObject: this.#responseObject,
+      requestObject: holdsToken ? withoutToken(this.#requestObject) : this.#requestObject,
+      responseObject: holdsToken ? withoutToken(this.#responseObject) : this.#responseObject,
       requestReceivedMs: request.receivedMs,
       stageMs,
       annotations: this.#annotations(stage === "ResponseComplete" ? stageMs - request.receivedMs : 0),
@@ -271,6 +272,13 @@ function lengthOf({ bytes = [], pieces }: Reply): number {
 const objectBytesMax = 64 * 1024 * 1024;
 /** Upstream: of requests that take longer, the time is noted. */
 const slowMs = 500;
+
+/** The text of a TokenReview or TokenRequest: whoever reads the log must not be able to use the token. */
+function withoutToken(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const hide = (key: string, value: unknown): unknown => (key === "token" && value !== "" ? "REDACTED" : value);
+  return JSON.stringify(JSON.parse(text, hide));
+}
 
 const tokenParameter = /([?&]access_token=)[^&#]*/g;
 const userAgentMax = 1024;

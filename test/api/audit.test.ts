@@ -245,6 +245,26 @@ withAudit(
 );
 
 withAudit(
+  "no token that is asked for or looked at can be taken from the log",
+  { rules: [notItself, { level: "RequestResponse" }] },
+  async (on) => {
+    const { api } = on;
+    const account = (await api.place()).configMaps.replace(/configmaps$/, "serviceaccounts");
+    (await api.post(account, { metadata: { name: "robot" } })).expect(201);
+    const asked = (await api.post(`${account}/robot/token`, { spec: { expirationSeconds: 600 } })).expect(201);
+    const token = asked.string("status.token");
+    const reviews = api.name("/apis/authentication.k8s.io/v1/tokenreviews");
+    (await api.post(reviews, { spec: { token } })).expect(201, { "status.authenticated": true });
+    for (const path of [`${account}/robot/token`, reviews]) {
+      const { responseObject } = on.of(path).at(-1) ?? {};
+      assert.match(json(responseObject), /"token":"REDACTED"/);
+    }
+    const log = readFileSync(on.path, "utf8");
+    for (const part of token.split(".")) assert.ok(!log.includes(part), part);
+  },
+);
+
+withAudit(
   "both the user and whom they act as are recorded; headers of proxies add to the addresses, not replace them",
   { rules: [notItself, { level: "Metadata" }] },
   async (on) => {
