@@ -7,7 +7,7 @@ import { conflict } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { auditFilters } from "./audit-requests.ts";
-import { unknownInfo } from "./incoming-request.ts";
+import { unknownInfo } from "./request-info.ts";
 
 async function eventsOf(error: unknown, aborted = false): Promise<readonly AuditEvent[]> {
   const events: AuditEvent[] = [];

@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { badRequest, requestTooLarge } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
-import { parseQuery } from "./request-info.ts";
+import { parseQuery, unknownInfo } from "./request-info.ts";
 
 /** What a request takes from its connection. */
 export interface Peer {
@@ -29,20 +29,6 @@ export interface Message {
   sendContinue(): void;
 }
 
-/** What a request is before anybody has looked at its path. */
-export const unknownInfo: RequestInfo = {
-  isResourceRequest: false,
-  path: "",
-  verb: "",
-  apiPrefix: "",
-  group: "",
-  version: "",
-  namespace: "",
-  resource: "",
-  subresource: "",
-  name: "",
-  parts: [],
-};
 /** Who asks before anybody has looked. */
 export const unknownUser: UserInfo = { name: "", groups: [] };
 

@@ -71,21 +71,26 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   };
 }
 
-function nonResource(path: string, method: string): RequestInfo {
-  return {
-    isResourceRequest: false,
-    path,
-    verb: method.toLowerCase(),
-    apiPrefix: "",
-    group: "",
-    version: "",
-    namespace: "",
-    resource: "",
-    subresource: "",
-    name: "",
-    parts: [],
-  };
-}
+/** What a request is before anybody has looked at its path. */
+export const unknownInfo: RequestInfo = {
+  isResourceRequest: false,
+  path: "",
+  verb: "",
+  apiPrefix: "",
+  group: "",
+  version: "",
+  namespace: "",
+  resource: "",
+  subresource: "",
+  name: "",
+  parts: [],
+};
+
+const nonResource = (path: string, method: string): RequestInfo => ({
+  ...unknownInfo,
+  path,
+  verb: method.toLowerCase(),
+});
 
 const verbs: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   GET: "get",

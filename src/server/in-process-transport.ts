@@ -8,7 +8,8 @@ import { type Authentication, type Authenticator, noCredentials } from "#authn/a
 import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { Soon } from "#std/soon.ts";
-import { unknownInfo, unknownUser } from "#http/incoming-request.ts";
+import { unknownUser } from "#http/incoming-request.ts";
+import { unknownInfo } from "#http/request-info.ts";
 
 export interface InProcessOptions {
   handle(request: ApiRequest): Soon<Reply>;
