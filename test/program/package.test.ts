@@ -40,3 +40,22 @@ test("both entry points have types", { skip: isBuilt ? false : "dist/ is not bui
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("the compiled program finds its own modules, also through a link", {
+  skip: isBuilt ? false : "dist/ is not built: npm run build",
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-link-"));
+  try {
+    const link = join(folder, "a program%20#1");
+    symlinkSync(root, link, "junction");
+    const { status, stdout, stderr } = spawnSync(process.execPath, [
+      join(link, "dist/bin/binnacle.js"),
+      "serve",
+      "--help",
+    ]);
+    assert.strictEqual(status, 0, stderr.toString());
+    assert.match(stdout.toString(), /--data-dir/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
