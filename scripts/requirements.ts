@@ -37,6 +37,23 @@ const sections = [
   "EVENT",
   "ERR",
   "LIMIT",
+  "AUTHRES",
+  "BOOT",
+  "REVIEW",
+  "AUTHN",
+  "ACERT",
+  "ATOK",
+  "ABEAR",
+  "ABOOT",
+  "ASA",
+  "AOIDC",
+  "APROXY",
+  "AWH",
+  "APLUG",
+  "AANON",
+  "IMP",
+  "AUTHZ",
+  "RBAC",
 ];
 const versionRows = { from: 2, to: 11 };
 

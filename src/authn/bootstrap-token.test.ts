@@ -15,6 +15,7 @@ interface Given {
   readonly type?: string;
   readonly metadata?: Partial<ObjectMeta>;
   readonly domain?: string;
+  readonly namespace?: string;
 }
 
 /** Name and groups of the user, or nothing. */
@@ -28,7 +29,8 @@ async function check(given: Given, expected: readonly string[]): Promise<void> {
     domain,
     clock: new FakeClock(Date.UTC(2026, 0, 1)),
     find: (resource, namespace, name) =>
-      `${resource}/${namespace}/${name}` === domain.rename("secrets/kube-system/bootstrap-token-abcdef")
+      `${resource}/${namespace}/${name}` ===
+      domain.rename(`secrets/${given.namespace ?? "kube-system"}/bootstrap-token-abcdef`)
         ? {
             metadata: { name, namespace, ...given.metadata },
             type: given.type ?? domain.rename("bootstrap.kubernetes.io/token"),
@@ -47,7 +49,12 @@ test("a token is the user of its id, among the machines that join, in either dom
   await check({ domain: "platform.io" }, known);
 });
 
-test("the form is six and sixteen small letters and digits [ABOOT-02]", async () => {
+test("a Secret of another namespace makes no token [BOOT-02]", async () => {
+  await check({ namespace: "kube-public" }, []);
+  await check({ namespace: "default", domain: "platform.io" }, []);
+});
+
+test("the form is six and sixteen small letters and digits [ABOOT-02] [BOOT-04]", async () => {
   for (const bad of [
     "ABCDEF.0123456789abcdef",
     "abcdef.0123456789abcde",

@@ -104,7 +104,7 @@ kubectlSuite((test) => {
     assert.deepEqual(userInfo, { username: "alice", uid: "alice-uid", groups: ["developers", "system:authenticated"] });
   });
 
-  test("auth reconcile makes, mends and trims roles and bindings", async (kubectl) => {
+  test("auth reconcile makes, mends and trims roles and bindings, and makes one with another role anew [RBAC-10]", async (kubectl) => {
     const { api, ns } = kubectl;
     const roles = `/apis/${rbac}/namespaces/${ns}`;
     const metadata = { name: "r", namespace: ns };
@@ -128,7 +128,7 @@ kubectlSuite((test) => {
     (await api.get(`${roles}/roles/r`)).expect(200, {
       rules: [rule(["get"], "configmaps"), rule(["list"], "secrets")],
     });
-    (await api.get(`${roles}/rolebindings/r`)).expect(200, { "subjects.length": 2 });
+    const before = (await api.get(`${roles}/rolebindings/r`)).expect(200, { "subjects.length": 2 });
     const trimmed = list([rule(["list"], "secrets")], ["u2"], "other");
     await kubectl.run([
       "auth",
@@ -140,7 +140,9 @@ kubectlSuite((test) => {
     ]);
     (await api.get(`${roles}/roles/r`)).expect(200, { rules: [rule(["list"], "secrets")] });
     // Another role needs another binding: the old one goes first.
-    (await api.get(`${roles}/rolebindings/r`)).expect(200, { subjects: [subject("u2")], roleRef: roleRef("other") });
+    const after = await api.get(`${roles}/rolebindings/r`);
+    after.expect(200, { subjects: [subject("u2")], roleRef: roleRef("other") });
+    assert.notEqual(after.string("metadata.uid"), before.string("metadata.uid"));
     const user = alice(kubectl);
     await kubectl.run(["create", "role", "manager", granterVerbs, granterResources]);
     await kubectl.run(["create", "rolebinding", "manager", "--role=manager", "--user=alice"]);
@@ -185,7 +187,7 @@ kubectlSuite((test) => {
     await kubectl.fails(["get", "configmaps"], /Unauthorized|must be logged in/, asRobot);
   });
 
-  test("--as, --as-group and --as-uid act for somebody else, with permission", async (kubectl) => {
+  test("--as, --as-group and --as-uid act for somebody else, with permission [IMP-20]", async (kubectl) => {
     const { ns } = kubectl;
     const user = alice(kubectl);
     const robot = `system:serviceaccount:${ns}:default`;
