@@ -1,4 +1,7 @@
-/** How soon the JavaScript compiler begins to optimize; a matter of the program, never of those who embed a server. */
+/**
+ * How soon the JavaScript compiler begins to optimize, and where new objects go; a matter of the program, never of those
+ * who embed a server.
+ */
 import { setFlagsFromString } from "node:v8";
 
 /**
@@ -8,9 +11,23 @@ import { setFlagsFromString } from "node:v8";
  * releases of Node whose flags these are known to be; others keep their own ways.
  */
 export function tuneCompiler(): void {
-  const major = Number(process.versions.node.split(".", 1)[0]);
-  if (major < 24 || major > 26) return;
+  if (!isKnownRelease()) return;
   setFlagsFromString("--invocation-count-for-maglev=100");
   setFlagsFromString("--invocation-count-for-turbofan=1000");
   setFlagsFromString("--minimum-invocations-after-ic-update=100");
+}
+
+/**
+ * Lets new objects begin young wherever they are made. By default V8 makes objects old at once where most of the first
+ * ones lived long. At the start most do, and from then on a third of all requests stayed, with all they lead to, until
+ * the next full collection: a GET cost 31 us of CPU instead of 23, and the slowest took twice as long. To be called
+ * before anything else.
+ */
+export function keepNewObjectsYoung(): void {
+  if (isKnownRelease()) setFlagsFromString("--no-allocation-site-pretenuring");
+}
+
+function isKnownRelease(): boolean {
+  const major = Number(process.versions.node.split(".", 1)[0]);
+  return major >= 24 && major <= 26;
 }

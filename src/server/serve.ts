@@ -1,6 +1,6 @@
 /** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
 import { styleText } from "node:util";
-import { tuneCompiler } from "./compiler.ts";
+import { keepNewObjectsYoung, tuneCompiler } from "./compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "./options.ts";
 import { readGiven } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
@@ -8,6 +8,7 @@ import { type RunningServer, startServer } from "./start-server.ts";
 
 /** Runs until a signal comes. Rejects with `StartError` when the server cannot start. */
 export async function serve(args: readonly string[]): Promise<void> {
+  keepNewObjectsYoung();
   const { output, rest: own } = takeOutput(args);
   const { settings: typed, help, rest } = parseServeArguments(own);
   if (help) {
