@@ -194,8 +194,8 @@ export class PriorityLevel {
       this.#advance(now);
       queue.nextAt -= (estimatedSeconds - seconds) * work.initialSeats;
     }
-    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leave(ticket));
-    else this.#leave(ticket);
+    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leave(ticket, this.#clock.monotonic()));
+    else this.#leave(ticket, now);
   }
 
   giveUp(ticket: Ticket, why: Refusal): void {
@@ -296,10 +296,9 @@ export class PriorityLevel {
     this.#demanded(now);
   }
 
-  #leave(ticket: Ticket): void {
+  #leave(ticket: Ticket, now: number): void {
     const { width, queue, seat } = ticket;
     const { tally } = ticket.flow;
-    const now = this.#clock.monotonic();
     if (queue !== undefined) this.#advance(now);
     this.#executing.leave(seat!);
     this.#seats -= width;

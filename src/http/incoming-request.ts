@@ -49,7 +49,6 @@ export class IncomingRequest implements ApiRequest {
   readonly #message: Message;
   readonly #queryText: string;
   readonly #newId: () => string;
-  #forgotten: Set<string> | undefined;
   #query: URLSearchParams | undefined;
   #auditId: string | undefined;
   #controller: AbortController | undefined;
@@ -92,7 +91,8 @@ export class IncomingRequest implements ApiRequest {
   headerValues(name: string): readonly string[] {
     const raw = this.#message.rawHeaders;
     const values: string[] = [];
-    if (this.#forgotten?.has(name) === true) return values;
+    // One that was forgotten is still among the raw ones.
+    if (this.headers[name] === undefined) return values;
     for (let i = 0; i + 1 < raw.length; i += 2) {
       if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) values.push(raw[i + 1]!);
     }
@@ -102,10 +102,8 @@ export class IncomingRequest implements ApiRequest {
   forgetHeaders(matches: (name: string) => boolean): void {
     const headers = this.#message.headers;
     for (const name in headers) {
-      if (!matches(name)) continue;
       // Kept as a name without value: taking it out would make every later look-up slower.
-      headers[name] = undefined;
-      (this.#forgotten ??= new Set()).add(name);
+      if (matches(name)) headers[name] = undefined;
     }
   }
 

@@ -35,45 +35,59 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     return withHeaders(errorReply(request, error), flow.headers);
   };
 
-  const run = (request: ApiRequest, next: Handler, { flow, ticket }: Claimed): Soon<Reply> => {
-    const kind = readVerbs.has(request.info.verb) ? "reads" : "writes";
-    running[kind]++;
+  const count = (kind: "reads" | "writes", by: number): void => {
+    running[kind] += by;
     observe?.(running.reads, running.writes);
-    const leave = (): void => {
-      running[kind]--;
-      observe?.(running.reads, running.writes);
+  };
+
+  const answered = (request: ApiRequest, { flow, ticket }: Claimed, reply: Reply): Reply => {
+    const { headers } = reply;
+    const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
+    // A large answer has its seats until it is written, so that only so many are in memory.
+    if (reply.pieces !== undefined) return holding(clock, request, ticket, marked);
+    ticket.end();
+    if (reply.stream === undefined || request.info.verb !== "watch") return marked;
+    const ended = watches.began(request.info);
+    return {
+      ...marked,
+      done() {
+        ended();
+        reply.done?.();
+      },
     };
-    const answered = (reply: Reply): Reply => {
-      leave();
-      const { headers } = reply;
-      const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
-      // A large answer has its seats until it is written, so that only so many are in memory.
-      if (reply.pieces !== undefined) return holding(clock, request, ticket, marked);
-      ticket.end();
-      if (reply.stream === undefined || request.info.verb !== "watch") return marked;
-      const ended = watches.began(request.info);
-      return {
-        ...marked,
-        done() {
-          ended();
-          reply.done?.();
-        },
-      };
-    };
-    const failed = (error: unknown): Reply => {
-      leave();
-      ticket.end();
-      // What is the server's own fault is told and logged elsewhere.
-      if (!(error instanceof StatusError) || error.status.code >= 500) throw error;
-      return withHeaders(errorReply(request, error), flow.headers);
-    };
+  };
+
+  const failed = (request: ApiRequest, { flow, ticket }: Claimed, error: unknown): Reply => {
+    ticket.end();
+    // What is the server's own fault is told and logged elsewhere.
+    if (!(error instanceof StatusError) || error.status.code >= 500) throw error;
+    return withHeaders(errorReply(request, error), flow.headers);
+  };
+
+  const run = (request: ApiRequest, next: Handler, claimed: Claimed): Soon<Reply> => {
+    const kind = readVerbs.has(request.info.verb) ? "reads" : "writes";
+    count(kind, 1);
     let reply: Soon<Reply>;
     try {
       reply = next(request);
     } catch (error) {
-      return failed(error);
+      count(kind, -1);
+      return failed(request, claimed, error);
     }
-    return reply instanceof Promise ? reply.then(answered, failed) : answered(reply);
+    if (reply instanceof Promise) {
+      return reply.then(
+        (late) => {
+          count(kind, -1);
+          return answered(request, claimed, late);
+        },
+        (error: unknown) => {
+          count(kind, -1);
+          return failed(request, claimed, error);
+        },
+      );
+    }
+    count(kind, -1);
+    return answered(request, claimed, reply);
   };
 
   return (request, next) => {
