@@ -52,8 +52,13 @@ const subjects: Subject[] = [
     open: (_dataDir, clock, historyBytesMax) =>
       Promise.resolve(openMemoryBackend({ clock, historyBytesMax, compactionIntervalMs: 0 })),
   },
-  {
-    name: "sqlite",
+  sqlite("sqlite", false),
+  sqlite("sqlite with lone writes in the redo log", true),
+];
+
+function sqlite(name: string, eagerRedo: boolean): Subject {
+  return {
+    name,
     hasLog: true,
     open: (dataDir, clock, historyBytesMax) =>
       openSqliteBackend({
@@ -61,10 +66,10 @@ const subjects: Subject[] = [
         clock,
         historyBytesMax,
         compactionIntervalMs: 0,
-        faults: { sweepRuns: 4, segmentRows: 30 },
+        faults: { sweepRuns: 4, segmentRows: 30, eagerRedo },
       }),
-  },
-];
+  };
+}
 
 const resources = ["/registry//pods/", "/registry/apps/deployments/", "/registry//namespaces/"];
 

@@ -1,7 +1,7 @@
 /** The durable backend keeps every promise of `Backend`, and those about files, faults and restarts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import {
+import fs, {
   cpSync,
   existsSync,
   mkdtempSync,
@@ -13,9 +13,11 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { DatabaseSync } from "node:sqlite";
+import { after, mock, test } from "node:test";
 
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
@@ -24,6 +26,7 @@ import { backendContract, pods, putText, Recorder, settle, textOf } from "./back
 import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
+import { LogFile, logFilePath } from "./sqlite/log-file.ts";
 import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
@@ -44,6 +47,12 @@ async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Prom
 backendContract({
   name: "sqlite",
   open: (options) => openSqliteBackend({ ...options, dataDir: newFolder() }),
+  hasLog: true,
+});
+
+backendContract({
+  name: "sqlite with lone writes in the redo log",
+  open: (options) => openSqliteBackend({ ...options, dataDir: newFolder(), faults: { eagerRedo: true } }),
   hasLog: true,
 });
 
@@ -139,6 +148,172 @@ test("a failed comparison against a write under way waits for its outcome", asyn
   await Promise.all([first, second]);
   assert.deepEqual(order, ["first true", "second false"]);
   await backend.close();
+});
+
+/** Opens a store and writes `a`, `b`, … to it alone, the first few by way of the worker, the rest into the redo log. */
+async function openWithRedoLog(dataDir: string): Promise<SqliteBackend> {
+  const backend = await open(dataDir, { faults: { eagerRedo: true }, historyBytesMax: 0 });
+  for (let i = 0; i < 20; i++) {
+    // Each in a turn of its own, as requests are.
+    await settle();
+    await putText(backend, `${pods}shop/${String.fromCharCode(97 + i)}`, 0, "x");
+  }
+  return backend;
+}
+
+/** A store as a process that was killed leaves it. */
+function copyOf(dataDir: string): string {
+  const copy = newFolder();
+  cpSync(dataDir, copy, { recursive: true });
+  return copy;
+}
+
+/** The revision the log itself has reached, the redo log left aside. */
+function logRevision(dataDir: string): number {
+  const copy = copyOf(dataDir);
+  const file = new LogFile(logFilePath(copy));
+  const revision = file.lastRevision;
+  file.close();
+  return revision;
+}
+
+test("a lone write is durable before the log has it, and is there after the process was killed", async () => {
+  const dataDir = newFolder();
+  const backend = await openWithRedoLog(dataDir);
+  assert.equal(backend.revision, 20);
+  assert(logRevision(dataDir) < 20, "the last writes should be in the redo log alone");
+  const killed = copyOf(dataDir);
+  const again = await open(killed);
+  assert.equal(again.revision, 20);
+  assert.equal(again.get(`${pods}shop/t`)?.revision, 20);
+  assert.deepEqual(await checkConsistency(again, seededRandom(1)), []);
+  assert.equal((await putText(again, podA, 1, "next")).revision, 21);
+  await again.close();
+  assert.equal(existsSync(join(killed, "store.redo")), false, "nothing is left of it");
+  // The one that goes on answers about all it acknowledged, and closes with a complete log.
+  assert.deepEqual(await checkConsistency(backend, seededRandom(2)), []);
+  const old = await backend.rangeAt(pods, { at: 19 });
+  assert.equal(!isCompacted(old) && old.entries.length, 19);
+  await backend.close();
+  assert.equal(existsSync(join(dataDir, "store.redo")), false);
+  assert.equal(logRevision(dataDir), 20);
+});
+
+test("the redo log is begun again after its writes are in the log, and what an earlier round left counts for nothing", async () => {
+  const clock = new FakeClock();
+  const dataDir = newFolder();
+  const backend = await open(dataDir, { clock, faults: { eagerRedo: true } });
+  for (let i = 0; i < 60; i++) {
+    await settle();
+    await putText(backend, `${pods}shop/${i}`, 0, "x".repeat(i % 7));
+    if (i % 20 === 19) {
+      clock.advance(1000);
+      await backend.digests();
+    }
+    if (i % 6 !== 5) continue;
+    const again = await open(copyOf(dataDir));
+    assert.equal(again.revision, i + 1);
+    assert.equal(again.count(pods), i + 1);
+    await again.close();
+  }
+  await backend.close();
+});
+
+test("a write that was cut short in the redo log is not there, and those before it are", async () => {
+  const dataDir = newFolder();
+  const backend = await openWithRedoLog(dataDir);
+  const inLog = logRevision(dataDir);
+  const bytes = readFileSync(join(dataDir, "store.redo"));
+  // Where the last entry begins: behind 8 bytes, each entry has 8 more and its length in front.
+  let at = 8;
+  for (let i = inLog + 1; i < 20; i++) at += 8 + bytes.readUInt32LE(at);
+  for (const [name, offset, revision] of [
+    ["a byte of the last value", at + 8 + bytes.readUInt32LE(at) - 1, 19],
+    ["the length of the last", at, 19],
+    ["the checksum of the last", at + 4, 19],
+    ["the checksum of the first", 12, inLog],
+  ] as const) {
+    const killed = copyOf(dataDir);
+    const damaged = Buffer.from(bytes);
+    damaged[offset] = damaged[offset]! ^ 0xff;
+    writeFileSync(join(killed, "store.redo"), damaged);
+    const again = await open(killed);
+    assert.equal(again.revision, revision, name);
+    assert.deepEqual(await checkConsistency(again, seededRandom(3)), []);
+    await again.close();
+  }
+  await backend.close();
+});
+
+test("a store that was not closed is not opened without its redo log, or with another one", async () => {
+  const dataDir = newFolder();
+  const backend = await openWithRedoLog(dataDir);
+  const missing = copyOf(dataDir);
+  rmSync(join(missing, "store.redo"));
+  await assert.rejects(open(missing), /store\.redo is missing/);
+  cpSync(join(dataDir, "store.redo"), join(missing, "store.redo"));
+  await (await open(missing)).close();
+  const foreign = copyOf(dataDir);
+  const other = newFolder();
+  const otherBackend = await openWithRedoLog(other);
+  cpSync(join(other, "store.redo"), join(foreign, "store.redo"));
+  await assert.rejects(open(foreign), /does not belong to the store/);
+  await otherBackend.close();
+  await backend.close();
+});
+
+test("a program that does not know of the redo log is kept out only while there is one", async () => {
+  const dataDir = newFolder();
+  const layout = (): unknown => {
+    const database = new DatabaseSync(logFilePath(copyOf(dataDir)));
+    const { user_version: version } = database.prepare("PRAGMA user_version").get()!;
+    database.close();
+    return version;
+  };
+  const backend = await openWithRedoLog(dataDir);
+  assert.equal(layout(), 3);
+  await backend.close();
+  assert.equal(layout(), 2);
+});
+
+test("after a redo log that cannot be written no write is acknowledged, and none is lost", async () => {
+  const dataDir = newFolder();
+  const backend = await openWithRedoLog(dataDir);
+  const failing = mock.method(fs, "fdatasyncSync", () => {
+    throw new Error("EIO: i/o error, fdatasync");
+  });
+  syncBuiltinESMExports();
+  await settle();
+  await assert.rejects(putText(backend, `${pods}shop/z`, 0, "x"), /EIO/);
+  failing.mock.restore();
+  syncBuiltinESMExports();
+  assert.match(backend.failure!.message, /EIO/);
+  await assert.rejects(putText(backend, podA, 1, "x"), StorageFailure);
+  assert.equal(backend.revision, 20);
+  await backend.close();
+  const again = await open(dataDir);
+  assert.equal(again.count(`${pods}shop/`), 20);
+  await again.close();
+});
+
+test("a log that is full keeps what the redo log promised", async () => {
+  const dataDir = newFolder();
+  const faults = { eagerRedo: true, pagesLeft: 12 };
+  const backend = await open(dataDir, { faults, clock: new FakeClock() });
+  let promised = 0;
+  for (let i = 0; i < 60 && backend.failure === undefined; i++) {
+    await settle();
+    const key = `${pods}shop/${i}`;
+    const written = await putText(backend, key, 0, "x".repeat(3000)).catch(() => undefined);
+    if (written !== undefined) promised++;
+    if (i % 10 === 9) await backend.digests().catch(() => undefined);
+  }
+  assert.match(backend.failure!.message, /full/);
+  await backend.close();
+  const again = await open(dataDir);
+  assert(again.count(pods) >= promised, `${again.count(pods)} of ${promised}`);
+  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
+  await again.close();
 });
 
 test("writes given before close are durable after it", async () => {
@@ -259,7 +434,7 @@ test("a file of another layout is refused with both numbers", async () => {
   await (await open(dataDir)).close();
   // The user version lies at byte 60 of the header.
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
-  await assert.rejects(open(dataDir), /layout 77, this program reads layout 2/);
+  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 3/);
 });
 
 // Layout 1 is one table of rows of any length, and nothing else.

@@ -1,7 +1,7 @@
 /**
  * The durable backend: the store of `mvcc.ts` in memory, and behind it an append-only log in one SQLite file that a
  * worker thread owns (`sqlite/worker.ts`). A write is acknowledged, and becomes visible, only after the transaction
- * that holds it has been synced.
+ * that holds it has been synced; or the redo log, if one client writes alone (`sqlite/lone-writes.ts`).
  *
  * Group commit: what is written in one turn of the loop is sent as one commit, at once when one client writes alone;
  * while two commits are under way the next one grows. The worker makes one transaction of everything that waits for it. Measured on two cores with values
@@ -16,6 +16,7 @@ import { type Entry, type Revision, StorageFailure, type StoreEvent } from "./ba
 import type { EmbeddedBackend } from "./memory.ts";
 import { type Digest, type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
 import type { LogRow } from "./sqlite/log-file.ts";
+import { LoneWrites } from "./sqlite/lone-writes.ts";
 import {
   type Answers,
   commitsUnderWayMax,
@@ -23,11 +24,13 @@ import {
   Mailbox,
   type Question,
   readRows,
+  packedBytesMax,
   RowWriter,
   type StorageFaults,
   type ToWorker,
   type WorkerStart,
 } from "./sqlite/messages.ts";
+import { RedoLog } from "./sqlite/redo-log.ts";
 
 export type { StorageFaults } from "./sqlite/messages.ts";
 
@@ -48,6 +51,13 @@ export interface SqliteBackend extends EmbeddedBackend {
   logged(revisions: readonly Revision[]): Promise<readonly (Entry | undefined)[]>;
 }
 
+/** Writes on their way to the log; the first `settled` of them have been acknowledged, being in the redo log. */
+interface Commit {
+  readonly writes: readonly PendingWrite[];
+  readonly settled: number;
+  readonly sentAt: number;
+}
+
 /** So many waiting writes are sent without waiting for the end of the turn. */
 const dispatchLength = 64;
 
@@ -65,7 +75,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   let queue: PendingWrite[] = [];
   let isDispatchScheduled = false;
-  const underWay: { readonly writes: readonly PendingWrite[]; readonly sentAt: number }[] = [];
+  const underWay: Commit[] = [];
   /** Whether the last commit was of one write, with nothing behind it: the next one will most likely be alone too. */
   let isWriterAlone = false;
   let drained: (() => void)[] = [];
@@ -101,6 +111,17 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     else if (message.kind === "failed") failed(new StorageFailure(`writing to the store failed: ${message.message}`));
   };
   link.onLost = (error) => failed(error);
+  const loneWrites = new LoneWrites({
+    clock,
+    open: async () => {
+      const { path, id } = await link.ask({ kind: "redo" });
+      return new RedoLog(path, id);
+    },
+    handOver: dispatch,
+    isEager: options.faults?.eagerRedo === true,
+  });
+  // Questions are about everything that was acknowledged.
+  link.beforeAsk = dispatch;
 
   function open(revision: Revision, compactedRevision: Revision): Mvcc {
     return new Mvcc(options, {
@@ -115,12 +136,30 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   }
 
   function submit(write: PendingWrite): void {
-    queue.push(write);
     const isAlone = isWriterAlone && underWay.length === 0;
+    if (isAlone && queue.length === 0 && isSettled(write)) return;
+    queue.push(write);
     // Enough to keep the worker busy while this turn goes on writing.
     const isEnough = queue.length >= dispatchLength && underWay.length < commitsUnderWayMax;
     if (isAlone || isEnough) dispatch();
     else scheduleDispatch();
+  }
+
+  /** Whether the redo log took a lone write, or with it the store failed. */
+  function isSettled(write: PendingWrite): boolean {
+    const start = clock.monotonic();
+    try {
+      if (!loneWrites.write(write)) return false;
+    } catch (error) {
+      // Those before it are durable.
+      dispatch();
+      queue.push(write);
+      failed(new StorageFailure(`writing to the store failed: ${(error as Error).message}`, { cause: error }));
+      return true;
+    }
+    mvcc.acknowledge(write);
+    observe?.commit?.(1, (clock.monotonic() - start) / 1000);
+    return true;
   }
 
   function scheduleDispatch(): void {
@@ -133,18 +172,17 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   }
 
   function dispatch(): void {
-    const writes = queue;
+    if (mvcc.failure !== undefined) return;
+    const settled = loneWrites.take();
+    const writes = settled.length === 0 ? queue : [...settled, ...queue];
     queue = [];
     if (writes.length === 0) return;
     let capacityBytes = 0;
-    for (const { version } of writes) capacityBytes += 64 + version.key.length * 3 + version.value.length;
+    for (const { version } of writes) capacityBytes += packedBytesMax(version.key, version.value);
     const place = mailbox.place(capacityBytes);
     const writer = new RowWriter(place ?? capacityBytes);
-    for (const { version, replaces } of writes) {
-      const { revision, key, created, expiresAt, deleted, value } = version;
-      writer.add(revision, key, replaces, created, expiresAt, deleted ? 1 : 0, value);
-    }
-    underWay.push({ writes, sentAt: clock.monotonic() });
+    for (const write of writes) writer.addWrite(write);
+    underWay.push({ writes, settled: settled.length, sentAt: clock.monotonic() });
     if (place === undefined) {
       const rows = writer.take();
       link.send({ kind: "commit", rows }, [rows.buffer]);
@@ -156,16 +194,20 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     for (let sent = underWay[0]; sent !== undefined; sent = underWay[0]) {
       if (sent.writes[sent.writes.length - 1]!.version.revision > revision) break;
       underWay.shift();
-      isWriterAlone = sent.writes.length === 1 && underWay.length === 0 && queue.length === 0;
-      for (const write of sent.writes) mvcc.acknowledge(write);
-      observe?.commit?.(sent.writes.length, (clock.monotonic() - sent.sentAt) / 1000);
+      const { writes, settled } = sent;
+      const count = writes.length - settled;
+      isWriterAlone = count <= 1 && underWay.length === 0 && queue.length === 0;
+      for (let i = settled; i < writes.length; i++) mvcc.acknowledge(writes[i]!);
+      if (count === 0) continue;
+      if (writes.length === 1) loneWrites.learn(mailbox.commitMs);
+      observe?.commit?.(count, (clock.monotonic() - sent.sentAt) / 1000);
     }
     scheduleDispatch();
     wakeDrained();
   }
 
   function failed(error: Error): void {
-    const writes = [...underWay.flatMap((sent) => sent.writes), ...queue];
+    const writes = [...underWay.flatMap((sent) => sent.writes.slice(sent.settled)), ...queue];
     underWay.length = 0;
     queue = [];
     mvcc.fail(error, writes);
@@ -218,8 +260,10 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       if (isClosed) return;
       isClosed = true;
       mvcc.seal();
+      dispatch();
       if (underWay.length > 0 || queue.length > 0) await new Promise<void>((resolve) => drained.push(resolve));
       mvcc.close();
+      loneWrites.close();
       await link.stop();
     },
   };
@@ -229,6 +273,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 interface Link {
   onMessage: (message: FromWorker) => void;
   onLost: (error: Error) => void;
+  /** Called before a question is sent. */
+  beforeAsk: () => void;
   send(message: ToWorker, handOver: ArrayBuffer[]): void;
   ask<K extends Question["kind"]>(question: Extract<Question, { kind: K }>): Promise<Answers[K]>;
   /** Lets the worker close the file, and ends it. */
@@ -264,6 +310,7 @@ function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
   const link: Link = {
     onMessage: () => undefined,
     onLost: () => undefined,
+    beforeAsk: () => undefined,
     send: (message, handOver) => worker.postMessage(message, handOver),
     ask: (question) =>
       new Promise((resolve, reject) => {
@@ -271,6 +318,7 @@ function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
           reject(new StorageFailure("the store is closed"));
           return;
         }
+        link.beforeAsk();
         const id = ++lastId;
         // Safe: the worker answers a question with the answer of its kind.
         asked.set(id, { resolve: resolve as (answer: Answers[keyof Answers]) => void, reject });

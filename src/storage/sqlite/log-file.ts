@@ -23,10 +23,12 @@ import { rowColumns, Segments } from "./segments.ts";
 
 /**
  * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one.
+ * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one. Layout 3 is
+ * layout 2 with a redo log beside it, which a program that does not know it must not pass over.
  */
 export const schemaVersion = 2;
 const schemaVersionMin = 1;
+const redoSchemaVersion = 3;
 /** "BNCL": tells our files from other people's. */
 const applicationId = 0x424e434c;
 const checkpointPages = 200;
@@ -64,6 +66,8 @@ export interface LogMarks {
   /** Where `swept` will be when the sweep under way is done; of what that one drops, all up to `dropped` is gone. */
   readonly sweeping: Revision;
   readonly dropped: Revision;
+  /** The id of the redo log beside the file; no revision. */
+  readonly redo: number;
 }
 
 interface StoredRow extends LogRow {
@@ -125,6 +129,7 @@ export class LogFile {
       swept: mark("swept"),
       sweeping: mark("sweeping"),
       dropped: mark("dropped"),
+      redo: mark("redo"),
     };
   }
 
@@ -168,10 +173,18 @@ export class LogFile {
     this.#segments.append(revision, key, previous, created, expires, deleted, checksumOf(row), value);
   }
 
-  setMark(name: keyof LogMarks, revision: Revision): void {
+  setMark(name: Exclude<keyof LogMarks, "redo">, revision: Revision): void {
     // The mark that older programs do not know.
     if (name === "sweeping") this.#leaveLayout1();
     this.#setMark.run(name, revision);
+  }
+
+  /** Says for good that the redo log with this id is beside the file from now on, or with 0 that none is. */
+  markRedo(id: number): void {
+    this.transaction(() => {
+      this.#setMark.run("redo", id);
+      this.#setLayout(id === 0 ? schemaVersion : redoSchemaVersion);
+    });
   }
 
   /** The row written at `revision`. */
@@ -252,7 +265,11 @@ export class LogFile {
   }
 
   #leaveLayout1(): void {
-    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
+    if (this.#pragma("user_version") < schemaVersion) this.#setLayout(schemaVersion);
+  }
+
+  #setLayout(version: number): void {
+    this.#database.exec(`PRAGMA user_version = ${version}`);
   }
 
   #pragma(name: string): number {
@@ -267,9 +284,9 @@ export class LogFile {
     const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
     if (!isNew && found !== applicationId) throw new StorageFailure(`${path} is not a store of this program`);
     const version = this.#pragma("user_version");
-    if (!isNew && (version < schemaVersionMin || version > schemaVersion)) {
+    if (!isNew && (version < schemaVersionMin || version > redoSchemaVersion)) {
       throw new StorageFailure(
-        `${path} has layout ${version}, this program reads layout ${schemaVersion}: use the version that wrote it`,
+        `${path} has layout ${version}, this program reads up to layout ${redoSchemaVersion}: use the version that wrote it`,
       );
     }
     // Before the first table is made, or it has no effect.

@@ -9,6 +9,7 @@
  * Hot path: one `add` per write.
  */
 import type { Revision } from "../backend.ts";
+import type { PendingWrite } from "../mvcc.ts";
 import type { LogRow } from "./log-file.ts";
 
 /** Faults for tests; none by default. */
@@ -23,6 +24,8 @@ export interface StorageFaults {
   readonly sweepRuns?: number;
   /** A table of the log is full with so many rows. */
   readonly segmentRows?: number;
+  /** Lone writes use the redo log from the first, whatever the disk and the loop are like. */
+  readonly eagerRedo?: boolean;
 }
 
 /** What the worker is started with. */
@@ -52,6 +55,7 @@ export type Question =
   | { readonly kind: "compact"; readonly revision: Revision }
   | { readonly kind: "digest"; readonly revision: Revision }
   | { readonly kind: "backup"; readonly file: string }
+  | { readonly kind: "redo" }
   | { readonly kind: "close" };
 
 /** The answers, by kind of question. */
@@ -64,6 +68,8 @@ export interface Answers {
   compact: undefined;
   digest: { readonly keys: number; readonly sum: number };
   backup: undefined;
+  /** The redo log made. */
+  redo: { readonly path: string; readonly id: number };
   close: undefined;
 }
 
@@ -91,13 +97,14 @@ export type FromWorker =
 /** Commits on their way to the worker at most: each has a place of its own in the mailbox. */
 export const commitsUnderWayMax = 2;
 
-const mailboxHeaderBytes = 16;
+const mailboxHeaderBytes = 24;
 const placeBytes = 256 * 1024;
-/** Words of the header: changes with every call for the worker, and the number of commits posted. */
+/** Words of the header: changes with every call for the worker, the number of commits posted, microseconds of the last. */
 const calls = 0;
 const posted = 1;
+const took = 2;
 /** Then, for each place, the length of the commit in it; or that it follows as a message. */
-const lengths = 2;
+const lengths = 3;
 const isMessage = -1;
 
 /**
@@ -148,6 +155,16 @@ export class Mailbox {
     Atomics.wait(this.#words, calls, callCount, timeoutMs);
   }
 
+  /** Main thread: how long the worker took for its last commit. */
+  get commitMs(): number {
+    return Atomics.load(this.#words, took) / 1000;
+  }
+
+  /** Worker: so long a commit took. */
+  setCommitMs(ms: number): void {
+    Atomics.store(this.#words, took, Math.min(ms * 1000, 2 ** 31 - 1));
+  }
+
   /** Worker: the next commit posted, as `"message"` when it came as one. `undefined`: none. */
   take(): Uint8Array | "message" | undefined {
     if (Atomics.load(this.#words, posted) === (this.#count | 0)) return undefined;
@@ -158,6 +175,11 @@ export class Mailbox {
 }
 
 const headerBytes = 44;
+
+/** How many bytes a row with this key and value takes at most. */
+export function packedBytesMax(key: string, value: Uint8Array): number {
+  return headerBytes + key.length * 3 + value.length;
+}
 
 /** Packs rows into one buffer: one given, or a new one. */
 export class RowWriter {
@@ -182,7 +204,7 @@ export class RowWriter {
     deleted: number,
     value: Uint8Array,
   ): void {
-    const needed = this.#length + headerBytes + key.length * 3 + value.length;
+    const needed = this.#length + packedBytesMax(key, value);
     if (needed > this.#buffer.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
       larger.set(this.#buffer.subarray(0, this.#length));
@@ -200,6 +222,12 @@ export class RowWriter {
     buffer.writeUInt32LE(deleted, start + 40);
     buffer.set(value, start + headerBytes + keyBytes);
     this.#length = start + headerBytes + keyBytes + value.length;
+  }
+
+  /** Adds what a write makes of the log. */
+  addWrite({ version, replaces }: PendingWrite): void {
+    const { revision, key, created, expiresAt, deleted, value } = version;
+    this.add(revision, key, replaces, created, expiresAt, deleted ? 1 : 0, value);
   }
 
   addRow(row: LogRow): void {

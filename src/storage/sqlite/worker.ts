@@ -4,6 +4,7 @@
  * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
  * Compaction rests between its steps: a thread has no other clock than the machine's.
  */
+import { randomInt } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
@@ -22,6 +23,7 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
+import { makeRedoLog, readRedoLog, redoLogPath } from "./redo-log.ts";
 import { isDropped, sweep } from "./sweep.ts";
 
 /** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
@@ -77,11 +79,29 @@ try {
   const isNew = !existsSync(logFilePath(dataDir));
   file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
   if (isNew) syncFolder(dataDir);
+  recover();
   const revision = file.lastRevision;
   tell({ kind: "opening", revision, compacted: file.marks.compacted });
   startLoading(load(revision));
 } catch (error) {
   refuse(error);
+}
+
+/** Takes in what only the redo log has, after a process that did not close its store. */
+function recover(): void {
+  const { redo } = file.marks;
+  if (redo === 0) return;
+  const rows = readRedoLog(redoLogPath(dataDir), redo, file.lastRevision);
+  file.transaction(() => {
+    for (const row of rows) file.append(row);
+  });
+  dissolveRedo();
+}
+
+/** The redo log goes; all in it is in the log. */
+function dissolveRedo(): void {
+  file.markRedo(0);
+  rmSync(redoLogPath(dataDir), { force: true });
 }
 
 /** Without its port the thread has nothing to wait for, and ends. */
@@ -204,6 +224,7 @@ function nextMessage(): Uint8Array {
 function commit(batch: readonly Uint8Array[]): void {
   if (hasFailed) return;
   let revision = 0;
+  const begin = systemClock.monotonic();
   commitCount++;
   try {
     if (faults.commitDelayMs !== undefined) {
@@ -225,6 +246,7 @@ function commit(batch: readonly Uint8Array[]): void {
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
+  mailbox.setCommitMs(systemClock.monotonic() - begin);
   tell(revision);
 }
 
@@ -290,6 +312,9 @@ function take(id: number, question: Question): void {
       break;
     case "backup":
       turns.push({ id, slices: backup(question.file), isGentle: false });
+      break;
+    case "redo":
+      jobs.push({ id, slices: openRedo(), isGentle: false });
       break;
     case "close":
       jobs.push({ id, slices: close(), isGentle: false });
@@ -420,12 +445,25 @@ function* backup(target: string): Slices<undefined> {
   return undefined;
 }
 
+/** Makes a redo log, and only then says that there is one. */
+function* openRedo(): Slices<Answers["redo"]> {
+  const path = redoLogPath(dataDir);
+  const id = randomInt(1, 2 ** 32);
+  makeRedoLog(path, id);
+  syncFolder(dataDir);
+  yield;
+  file.markRedo(id);
+  return { path, id };
+}
+
 /** The last question: everything given before it is durable. */
 function* close(): Slices<undefined> {
   yield;
   for (const job of [...jobs, ...turns]) job.slices.return(undefined);
   jobs = [];
   turns = [];
+  // What could not be committed stays in the redo log.
+  if (!hasFailed && file.marks.redo !== 0) dissolveRedo();
   file.close();
   port.close();
   isClosed = true;
