@@ -39,6 +39,20 @@ test("versions of a kind share one place and the preferred version is the stored
   );
 });
 
+test("a PUT makes what does not exist, and needs no version, where a 1.32 server says so", () => {
+  const rules = (group: string, kind: string) => {
+    const { createOnUpdate, unconditionalUpdate } = find(group, "v1", kind);
+    return [createOnUpdate, unconditionalUpdate];
+  };
+  assert.deepEqual(rules("flowcontrol.apiserver.k8s.io", "FlowSchema"), [false, true]);
+  assert.deepEqual(rules("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"), [false, true]);
+  assert.deepEqual(rules("node.k8s.io", "RuntimeClass"), [true, false]);
+  assert.deepEqual(rules("scheduling.k8s.io", "PriorityClass"), [false, true]);
+  const domain = apiDomain("platform.io");
+  const renamed = builtInDefinitions(loadDefinitions(domain), { ...environment, domain });
+  assert.equal(renamed.find((one) => one.kind === "RuntimeClass")!.createOnUpdate, true);
+});
+
 test("names follow the domain", () => {
   const domain = apiDomain("platform.io");
   const renamed = builtInDefinitions(loadDefinitions(domain), { ...environment, domain });

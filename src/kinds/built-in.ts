@@ -68,6 +68,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     returnDeletedObject: returnedByDelete.has(`${facts.kubernetesGroup}/${facts.resource}`),
     createOnUpdate: facts.createOnUpdate,
     unconditionalUpdate: facts.unconditionalUpdate,
+    ...amendments[`${facts.kubernetesGroup}/${facts.resource}`],
     selectableFields: facts.selectableFields ?? [],
     fieldAliases: facts.fieldAliases,
     columns: behaviour.columns ?? [],
@@ -77,6 +78,16 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     origin: "builtin",
   };
 }
+
+/** What a real 1.32 server does, where the tables say otherwise. */
+const amendments: Readonly<
+  Record<string, Partial<Pick<ResourceDefinition, "createOnUpdate" | "unconditionalUpdate">>>
+> = {
+  "flowcontrol.apiserver.k8s.io/flowschemas": { unconditionalUpdate: true },
+  "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { unconditionalUpdate: true },
+  "node.k8s.io/runtimeclasses": { createOnUpdate: true },
+  "scheduling.k8s.io/priorityclasses": { createOnUpdate: false },
+};
 
 /** Resources whose DELETE answers with the object that went, where others answer with a Status. */
 const returnedByDelete: ReadonlySet<string> = new Set([

@@ -23,9 +23,23 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** A value that is shown by a text of its own: as Go writes what is made of parts. */
+export class GoSyntax {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A list of texts as Go writes it. */
+export const goTexts = (texts: readonly string[]): GoSyntax =>
+  new GoSyntax(`[]string{${texts.map(goQuote).join(", ")}}`);
+
 /** Text of a value as Go prints it in field errors: quoted strings, bare scalars, JSON for the rest. */
 export function printValue(value: unknown): string {
   if (value === null || value === undefined) return '"null"'; // Upstream: in quotes, like a text
+  if (value instanceof GoSyntax) return value.text;
   if (typeof value === "string") return goQuote(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value as number | boolean | bigint); // scalars are left
 }

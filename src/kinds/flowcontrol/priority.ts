@@ -11,12 +11,25 @@ import {
   numberField,
   objectField,
   textField,
+  withField,
 } from "../edit.ts";
+import type { Strategy } from "#registry/resource-definition.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { flowControlChecks } from "./validation.ts";
+import { type Check, flowControlChecks } from "./validation.ts";
+
+/** Hooks of both kinds. The status is written by itself: metadata is not part of it. */
+const hooks = (validate: Check, validateStatus: Check): Strategy => ({
+  prepareForUpdate: (object, old, { subresource }) =>
+    subresource === "status"
+      ? { ...object, metadata: { ...old.metadata, managedFields: object.metadata.managedFields ?? [] } }
+      : object,
+  validate,
+  validateUpdate: (object, _old, { subresource }) =>
+    subresource === "status" ? validateStatus(object) : validate(object),
+});
 
 export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
-  const { schema: validate } = flowControlChecks(domain);
+  const { schema, status } = flowControlChecks(domain);
   return {
     columns: [
       nameColumn,
@@ -40,16 +53,16 @@ export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
         );
       }),
     ],
+    statusResetsMetadata: true,
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => fillZero(spec, { matchingPrecedence: 1000 })),
-      validate,
-      validateUpdate: validate,
+      ...hooks(schema, status),
     },
   };
 }
 
 export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBehaviour {
-  const { level: validate } = flowControlChecks(domain);
+  const { level, status } = flowControlChecks(domain);
   const limited = (object: ApiObject): Json | undefined => inside(object, "spec", "limited");
   const queuing = (name: string) => (object: ApiObject) =>
     orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
@@ -67,10 +80,10 @@ export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBe
       text("QueueLengthLimit", "How many requests a queue holds.", queuing("queueLengthLimit")),
       ageColumn,
     ],
+    statusResetsMetadata: true,
     strategy: {
       defaults: (object) => editField(object, "spec", defaultLevel),
-      validate,
-      validateUpdate: validate,
+      ...hooks(level, status),
     },
   };
 }

@@ -2,19 +2,32 @@
 import { bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  goQuote,
+  GoSyntax,
+  goTexts,
+  invalidField,
+  notSupported,
+  required,
+} from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
 
-type Check = (object: ApiObject) => readonly FieldError[];
+export type Check = (object: ApiObject) => readonly FieldError[];
 
 export interface FlowControlChecks {
   readonly schema: Check;
   readonly level: Check;
+  /** Of either kind. */
+  readonly status: Check;
 }
 
 export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
+  const forbidden = domain.rename(keptZeroAnnotation);
   // Made when the first object is written, which is after the start.
   let fixed: { readonly schemas: ReadonlyMap<string, Json>; readonly levels: ReadonlyMap<string, Json> } | undefined;
   const mandatory = () => {
@@ -28,19 +41,21 @@ export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
     schema(object) {
       const spec = objectField(object, "spec") ?? noFields;
       const name = object.metadata.name ?? "";
-      return [...validateSchema(name, spec), ...validateFixed(name, spec, mandatory().schemas.get(name))];
+      const wanted = mandatory().schemas.get(name);
+      return [...validateSchema(name, spec), ...validateFixed(name, spec, wanted), ...validateStatus(object)];
     },
     level(object) {
       const spec = objectField(object, "spec") ?? noFields;
       const name = object.metadata.name ?? "";
       const wanted = mandatory().levels.get(name);
-      const errors = validateLevel(name, spec);
-      if (name !== "exempt" || wanted === undefined) return [...errors, ...validateFixed(name, spec, wanted)];
-      // The shares of the exempt level may be changed.
-      return jsonEquals({ ...spec, exempt: null }, { ...wanted, exempt: null })
-        ? errors
-        : [...errors, fixedError(spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
+      return [
+        ...validateAnnotations(object, forbidden),
+        ...validateLevel(name, spec),
+        ...(name === "exempt" ? validateExempt(spec, wanted) : validateFixed(name, spec, wanted)),
+        ...validateStatus(object),
+      ];
     },
+    status: validateStatus,
   };
 }
 
@@ -56,7 +71,34 @@ function validateFixed(name: string, spec: Json, wanted: Json | undefined): read
   return [fixedError(spec, `spec of '${name}' must equal the fixed value`)];
 }
 
+/** The shares of the exempt level may be changed. */
+function validateExempt(spec: Json, wanted: Json | undefined): readonly FieldError[] {
+  if (wanted === undefined || jsonEquals({ ...spec, exempt: null }, { ...wanted, exempt: null })) return [];
+  return [fixedError(spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
+}
+
 const fixedError = (spec: Json, detail: string): FieldError => invalidField("spec", spec, detail);
+
+/** Upstream: told a beta version's shares of zero from none. */
+const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+
+function validateAnnotations({ metadata }: ApiObject, forbidden: string): readonly FieldError[] {
+  if (metadata.annotations?.[forbidden] === undefined) return [];
+  return [forbiddenField("metadata.annotations", `annotation '${forbidden}' is forbidden`)];
+}
+
+function validateStatus(object: ApiObject): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  for (const [index, condition] of listField(objectField(object, "status") ?? noFields, "conditions").entries()) {
+    const type = textField(condition, "type");
+    const field = `status.conditions[${index}].type`;
+    if (seen.has(type)) errors.push(duplicate(field, type));
+    seen.add(type);
+    if (type === "") errors.push(required(field, "must not be empty"));
+  }
+  return errors;
+}
 
 const precedenceMax = 10_000;
 
@@ -71,7 +113,9 @@ function validateSchema(name: string, spec: Json): readonly FieldError[] {
   if (method !== undefined) {
     const type = textField(method, "type");
     const known = ["ByNamespace", "ByUser"];
-    if (!known.includes(type)) errors.push(notSupported("spec.distinguisherMethod.type", type, known));
+    // Upstream: shows all of it.
+    const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(type)}}`);
+    if (!known.includes(type)) errors.push(notSupported("spec.distinguisherMethod.type", shown, known));
   }
   const level = textField(objectField(spec, "priorityLevelConfiguration"), "name");
   const levelField = "spec.priorityLevelConfiguration.name";
@@ -154,7 +198,7 @@ function validateList(rule: Json, field: string, name: string, words: readonly [
   const [missing, others] = words;
   if (list.length === 0) return [required(`${field}.${name}`, missing)];
   if (list.length > 1 && list.includes("*")) {
-    return [invalidField(`${field}.${name}`, list, `if '*' is present, must not specify other ${others}`)];
+    return [invalidField(`${field}.${name}`, goTexts(list), `if '*' is present, must not specify other ${others}`)];
   }
   return [];
 }
@@ -163,7 +207,7 @@ function validateVerbs(rule: Json, field: string): readonly FieldError[] {
   const errors = validateList(rule, field, "verbs", ["verbs must contain at least one value", "verbs"]);
   const list = texts(rule, "verbs");
   if (errors.length > 0 || list.includes("*") || list.every((verb) => verbs.includes(verb))) return errors;
-  return [notSupported(`${field}.verbs`, list, verbs)];
+  return [notSupported(`${field}.verbs`, goTexts(list), verbs)];
 }
 
 function validateResourceRule(rule: Json, field: string): readonly FieldError[] {
@@ -181,7 +225,7 @@ function validateResourceRule(rule: Json, field: string): readonly FieldError[] 
   }
   if (namespaces.includes("*")) {
     if (namespaces.length === 1) return errors;
-    return [...errors, invalidField(path, namespaces, "if '*' is present, must not specify other namespaces")];
+    return [...errors, invalidField(path, goTexts(namespaces), "if '*' is present, must not specify other namespaces")];
   }
   for (const [index, name] of namespaces.entries()) {
     for (const message of dns1123Label(name)) {
@@ -194,19 +238,20 @@ function validateResourceRule(rule: Json, field: string): readonly FieldError[] 
 
 function validateNonResourceRule(rule: Json, field: string): readonly FieldError[] {
   const name = "nonResourceURLs";
-  return [
-    ...validateVerbs(rule, field),
-    ...validateList(rule, field, name, ["nonResourceURLs must contain at least one value", "non-resource URLs"]),
-    ...texts(rule, name).flatMap((url, index) => {
-      const problem = urlProblem(url);
-      return problem === "" ? [] : [invalidField(`${field}.${name}[${index}]`, url, problem)];
-    }),
-  ];
+  const words = ["nonResourceURLs must contain at least one value", "non-resource URLs"] as const;
+  const errors = [...validateVerbs(rule, field), ...validateList(rule, field, name, words)];
+  const urls = texts(rule, name);
+  if (urls.includes("*")) return errors;
+  for (const [index, url] of urls.entries()) {
+    const problem = urlProblem(url);
+    if (problem !== "") errors.push(invalidField(`${field}.${name}[${index}]`, url, problem));
+  }
+  return errors;
 }
 
 function urlProblem(url: string): string {
   if (url === "") return "must not be empty";
-  if (url === "/" || url === "*") return "";
+  if (url === "/") return "";
   if (!url.startsWith("/")) return "must start with slash";
   if (url.includes(" ")) return "must not contain white-space";
   if (url.includes("//")) return "must not contain double slash";
@@ -224,9 +269,8 @@ function validateLevel(name: string, spec: Json): readonly FieldError[] {
   const limited = objectField(spec, "limited");
   if (type === "Exempt") {
     if (limited !== undefined) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
-    if (exempt === undefined) {
-      errors.push(required("spec.exempt", "must be set if the type is Exempt"));
-    } else errors.push(...validateShares(exempt, "spec.exempt"));
+    if (exempt !== undefined)
+      errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
   } else if (type === "Limited") {
     if (exempt !== undefined) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
     if (limited === undefined) errors.push(required("spec.limited", "must not be empty when type is Limited"));
@@ -235,27 +279,31 @@ function validateLevel(name: string, spec: Json): readonly FieldError[] {
   return errors;
 }
 
-function validateShares(sharing: Json, field: string): FieldError[] {
-  const errors: FieldError[] = [];
+function validateShares(sharing: Json, field: string): readonly FieldError[] {
   const shares = numberField(sharing, "nominalConcurrencyShares");
-  if (shares < 0) {
-    errors.push(invalidField(`${field}.nominalConcurrencyShares`, shares, "must be a non-negative integer"));
-  }
+  return shares < 0
+    ? [invalidField(`${field}.nominalConcurrencyShares`, shares, "must be a non-negative integer")]
+    : [];
+}
+
+function validateLendable(sharing: Json, field: string): readonly FieldError[] {
   const lendable = numberField(sharing, "lendablePercent");
-  if (lendable < 0 || lendable > 100) {
-    errors.push(invalidField(`${field}.lendablePercent`, lendable, "must be between 0 and 100, inclusive"));
-  }
-  return errors;
+  return lendable < 0 || lendable > 100
+    ? [invalidField(`${field}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")]
+    : [];
 }
 
 function validateLimited(limited: Json, field: string): readonly FieldError[] {
   const response = objectField(limited, "limitResponse") ?? noFields;
-  const errors = [...validateResponse(response, `${field}.limitResponse`), ...validateShares(limited, field)];
+  const errors = [
+    ...validateShares(limited, field),
+    ...validateResponse(response, `${field}.limitResponse`),
+    ...validateLendable(limited, field),
+  ];
   const borrowing = numberField(limited, "borrowingLimitPercent");
-  if (borrowing < 0) {
-    errors.push(invalidField(`${field}.borrowingLimitPercent`, borrowing, "must be a non-negative integer"));
-  }
-  return errors;
+  if (borrowing >= 0) return errors;
+  const detail = "if specified, must be a non-negative integer";
+  return [...errors, invalidField(`${field}.borrowingLimitPercent`, borrowing, detail)];
 }
 
 function validateResponse(response: Json, field: string): FieldError[] {
