@@ -7,6 +7,8 @@ import { Agent, request as httpsRequest, type RequestOptions } from "node:https"
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { gunzipSync } from "node:zlib";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { systemClock } from "#std/clock.ts";
@@ -846,6 +848,33 @@ test("a long body does not keep other requests waiting", async () => {
   assert.ok(served >= 5, `only ${served} short requests were served beside a long one`);
   agent.destroy();
 });
+
+test("nothing is kept of an HTTP/2 connection that has ended", async () => {
+  const listener = await serve(() => ({ ...text("x"), closeConnection: true }));
+  const connections = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      const client = await session(listener.port);
+      assert.equal((await on(client, "/")).status, 200);
+      client.destroy();
+    }
+    await until(() => listener.connections === 0);
+  };
+  await connections(50);
+  const before = heapInUse();
+  await connections(150);
+  const grown = heapInUse() - before;
+  // It was 6 KB of each, until the time after which idle ones are closed was over.
+  assert.ok(grown < 150 * 2 * 1024, `${Math.round(grown / 1024)} KiB`);
+});
+
+/** Memory in use after everything that nobody refers to is gone. */
+function heapInUse(): number {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void; // what the flag adds
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
+}
 
 test("two thousand idle streams cost little memory", async () => {
   const { sinks, handle } = streaming();

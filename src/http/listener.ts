@@ -304,19 +304,43 @@ class TlsListener implements Listener {
     });
     connection.session = session;
     session.on("error", ignore);
+    const used = this.#endIdle(connection, session);
+    const finished = (): void => {
+      used();
+      this.#finish();
+    };
     session.on("stream", (stream, headers, _flags, rawHeaders) => {
       // The declared type of the fourth argument is out of date: it is the list of names and values.
-      this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[]);
+      this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[], finished);
     });
     // Bodies of all streams together.
     session.setLocalWindowSize(limits.streamWindowBytes * limits.concurrentStreams);
-    session.setTimeout(limits.idleMs, () => {
-      if (connection.exchanges.size > 0) return;
+    if (this.#stopping) session.close();
+  }
+
+  /**
+   * Closes a session without requests after a while; the returned function is to be told of each that ends. Node's own
+   * timer would not do: it outlives its session, and keeps all of it until its time is over.
+   */
+  #endIdle(connection: Connection, session: ServerHttp2Session): () => void {
+    const { clock } = this.#options;
+    const { idleMs, stallMs } = this.#limits;
+    let usedMs = clock.monotonic();
+    const look = (): void => {
+      const idleForMs = connection.exchanges.size > 0 ? 0 : clock.monotonic() - usedMs;
+      if (idleForMs < idleMs) {
+        cancel = clock.after(idleMs - idleForMs, look);
+        return;
+      }
       session.close();
       // Answers that the client does not take would keep it open.
-      this.#options.clock.after(limits.stallMs, () => session.destroy());
-    });
-    if (this.#stopping) session.close();
+      cancel = clock.after(stallMs, () => session.destroy());
+    };
+    let cancel = clock.after(idleMs, look);
+    connection.socket.once("close", () => cancel());
+    return () => {
+      usedMs = clock.monotonic();
+    };
   }
 
   #http1(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -351,6 +375,7 @@ class TlsListener implements Listener {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
+    finished: () => void,
   ): void {
     stream.on("error", ignore);
     const url = headers[":path"] ?? "";
@@ -372,7 +397,7 @@ class TlsListener implements Listener {
       this.#newId,
     );
     const wire = new Http2Wire(stream, incoming);
-    const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished);
+    const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, finished);
     stream.on("close", () => exchange.lost());
     this.#serve(connection, exchange);
   }
