@@ -13,7 +13,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import { andThen, type Soon } from "#std/soon.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { TokenCache, tokenDigest } from "./cached-token.ts";
@@ -131,10 +131,11 @@ export interface ServiceAccountTokenOptions {
 }
 
 /**
- * `legacy`: kept in a Secret, of either origin (`automatic` when it was made with its account, `manual` otherwise).
+ * `legacy`: kept in a Secret, of either origin (`automatic` when it was made with its account, `manual` otherwise);
+ * `invalid` when it is marked as one that is no longer taken.
  * `valid` and `stale`: the life time was extended, and the use is within the time asked for or after it.
  */
-export type TokenUse = "legacy" | "automatic" | "manual" | "valid" | "stale";
+export type TokenUse = "legacy" | "automatic" | "manual" | "invalid" | "valid" | "stale";
 
 /** What a verified signature vouches for. */
 interface Verified {
@@ -173,15 +174,24 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
   const bad = new TokenCache<Authentication>(badMax);
   const waiting = new Map<string, Promise<Finding>>();
 
-  async function verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string): Promise<Finding> {
-    for (const { key } of candidates) {
-      if (!(await verifier.verify(jwt, key, serviceAccountAlgorithms))) continue;
-      const finding = readClaims(jwt, names, options.audiences);
-      if (!isRefused(finding)) verified.set(digest, finding);
-      return finding;
+  /** Tries the candidates from `from` on, without a promise as long as none is needed. */
+  function verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): Soon<Finding> {
+    for (let at = from; at < candidates.length; at++) {
+      const isGood = verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
+      if (isGood instanceof Promise) {
+        return isGood.then((late) => (late ? vouched(jwt, digest) : verify(jwt, candidates, digest, at + 1)));
+      }
+      if (isGood) return vouched(jwt, digest);
     }
     bad.set(digest, refused(badSignature));
     return { refused: badSignature };
+  }
+
+  /** What a good signature says. */
+  function vouched(jwt: Jwt, digest: string): Finding {
+    const finding = readClaims(jwt, names, options.audiences);
+    if (!isRefused(finding)) verified.set(digest, finding);
+    return finding;
   }
 
   function firstUse(token: string, digest: string, audiences: readonly string[] | undefined): Soon<Authentication> {
@@ -195,12 +205,15 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
     const times = timeClaims(jwt.claims);
     const problem = times === undefined ? undefined : timeProblem(times, clock.now());
     if (problem !== undefined) return refused(timeTexts[problem]);
-    let finding = waiting.get(digest);
+    let finding: Soon<Finding> | undefined = waiting.get(digest);
     if (finding === undefined) {
-      finding = verify(jwt, candidates, digest).finally(() => waiting.delete(digest));
-      waiting.set(digest, finding);
+      finding = verify(jwt, candidates, digest);
+      if (finding instanceof Promise) {
+        finding = finding.finally(() => waiting.delete(digest));
+        waiting.set(digest, finding);
+      }
     }
-    return finding.then((found) => (isRefused(found) ? refused(found.refused) : use(found, token, audiences)));
+    return andThen(finding, (made) => (isRefused(made) ? refused(made.refused) : use(made, token, audiences)));
   }
 
   function use(found: Verified, token: string, audiences: readonly string[] | undefined): Authentication {
@@ -254,6 +267,7 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
     const day = new Date(clock.now()).toISOString().slice(0, 10);
     if (labels[names.lastUsed] !== day) options.usedSecret(secret, day);
     if ((labels[names.invalidSince] ?? "") !== "") {
+      options.count?.("invalid");
       return refused(
         `the token in secret ${namespace}/${ref.name} for service account ${namespace}/${account.name} has been marked ` +
           `invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the ` +

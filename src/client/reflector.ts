@@ -24,35 +24,47 @@ export interface ReflectorOptions {
 
 const pauseMinMs = 100;
 const pauseMaxMs = 10_000;
+/** A watch that ends sooner was no use: the next one would end as soon. */
+const usefulMs = 1000;
 
 /** Runs until `signal` is aborted. Never rejects. */
 export async function reflect(options: ReflectorOptions): Promise<void> {
-  const { client, path, signal, clock, fieldSelector } = options;
-  const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
+  const { signal, clock } = options;
   let pauseMs = pauseMinMs;
   while (!signal.aborted) {
+    const startMs = clock.monotonic();
     try {
-      const list = await client.list(selector === "" ? path : `${path}?${selector}`);
-      options.replaced(list.items);
-      pauseMs = pauseMinMs;
-      let version = list.metadata.resourceVersion;
-      for (let isCurrent = true; isCurrent && !signal.aborted; ) {
-        const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-        await client.watch(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
-          if (event.type === "ERROR") {
-            isCurrent = false;
-            return;
-          }
-          version = event.object.metadata.resourceVersion ?? version;
-          if (event.type !== "BOOKMARK") options.changed(event.type, event.object);
-        });
-      }
+      await follow(options);
     } catch (error) {
-      if (signal.aborted) return;
-      options.failed?.(error);
-      await pause(clock, pauseMs, signal);
-      pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
+      if (!signal.aborted) options.failed?.(error);
     }
+    // Whatever is wrong for long is not asked about without end: rounds that end soon are further and further apart.
+    if (clock.monotonic() - startMs > pauseMaxMs) pauseMs = pauseMinMs;
+    await pause(clock, pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
+  }
+}
+
+/** Lists once, then watches as long as the history holds. */
+async function follow(options: ReflectorOptions): Promise<void> {
+  const { client, path, signal, clock, fieldSelector } = options;
+  const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
+  const list = await client.list(selector === "" ? path : `${path}?${selector}`);
+  options.replaced(list.items);
+  let version = list.metadata.resourceVersion;
+  let isCurrent = true;
+  while (isCurrent && !signal.aborted) {
+    const startMs = clock.monotonic();
+    const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
+    await client.watch(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
+      if (event.type === "ERROR") {
+        isCurrent = false;
+        return;
+      }
+      version = event.object.metadata.resourceVersion ?? version;
+      if (event.type !== "BOOKMARK") options.changed(event.type, event.object);
+    });
+    if (clock.monotonic() - startMs < usefulMs) return;
   }
 }
 

@@ -2,34 +2,42 @@
  * Keys waiting to be worked on: each at most once in line, never two workers on one key, failures retried with a
  * growing pause. Source: the idea of upstream's work queue.
  */
+import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 
-const retryMinMs = 20;
-const retryMaxMs = 30_000;
+/** The first pause before a key is tried again, and the longest; each is twice the one before. */
+export interface RetryPauses {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+const usualPauses: RetryPauses = { minMs: 20, maxMs: 30_000 };
+
+export interface WorkQueueOptions {
+  /** `"again"`: not done yet, for no fault of anybody; try again after a pause, as after a failure. */
+  work(key: string): Promise<"again" | void>;
+  readonly clock: Clock;
+  readonly workersMax: number;
+  readonly pauses?: RetryPauses;
+  /** Told of every failure but a conflict: somebody else wrote meanwhile, and a second look settles it. */
+  failed(key: string, error: unknown): void;
+}
 
 export class WorkQueue {
-  readonly #work: (key: string) => Promise<void>;
-  readonly #clock: Clock;
-  readonly #failed: (key: string, error: unknown) => void;
+  readonly #options: WorkQueueOptions;
+  readonly #pauses: RetryPauses;
   readonly #waiting = new Set<string>();
   readonly #running = new Set<string>();
   /** Keys added again while they were worked on. */
   readonly #again = new Set<string>();
-  readonly #failures = new Map<string, number>();
+  /** How often keys were tried in vain. */
+  readonly #tries = new Map<string, number>();
   readonly #timers = new Map<string, () => void>();
-  readonly #workersMax: number;
   #closed = false;
 
-  constructor(options: {
-    readonly work: (key: string) => Promise<void>;
-    readonly clock: Clock;
-    readonly workersMax: number;
-    readonly failed: (key: string, error: unknown) => void;
-  }) {
-    this.#work = options.work;
-    this.#clock = options.clock;
-    this.#workersMax = options.workersMax;
-    this.#failed = options.failed;
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+    this.#pauses = options.pauses ?? usualPauses;
   }
 
   add(key: string): void {
@@ -48,7 +56,7 @@ export class WorkQueue {
     this.#timers.get(key)?.();
     this.#timers.set(
       key,
-      this.#clock.after(ms, () => {
+      this.#options.clock.after(ms, () => {
         this.#timers.delete(key);
         this.add(key);
       }),
@@ -57,7 +65,7 @@ export class WorkQueue {
 
   #start(): void {
     for (const key of this.#waiting) {
-      if (this.#running.size >= this.#workersMax) return;
+      if (this.#running.size >= this.#options.workersMax) return;
       this.#waiting.delete(key);
       this.#running.add(key);
       void this.#run(key);
@@ -65,20 +73,24 @@ export class WorkQueue {
   }
 
   async #run(key: string): Promise<void> {
+    let isDone = false;
     try {
-      await this.#work(key);
-      this.#failures.delete(key);
+      isDone = (await this.#options.work(key)) !== "again";
     } catch (error) {
-      if (!this.#closed) {
-        const failures = (this.#failures.get(key) ?? 0) + 1;
-        this.#failures.set(key, failures);
-        this.#failed(key, error);
-        this.addAfter(key, Math.min(retryMinMs * 2 ** (failures - 1), retryMaxMs));
-      }
+      if (!this.#closed && !isConflict(error)) this.#options.failed(key, error);
     }
+    if (isDone) this.#tries.delete(key);
+    else this.#retry(key);
     this.#running.delete(key);
     if (this.#again.delete(key)) this.#waiting.add(key);
     if (!this.#closed) this.#start();
+  }
+
+  #retry(key: string): void {
+    const { minMs, maxMs } = this.#pauses;
+    const tries = this.#tries.get(key) ?? 0;
+    this.#tries.set(key, tries + 1);
+    this.addAfter(key, Math.min(minMs * 2 ** tries, maxMs));
   }
 
   close(): void {
@@ -88,3 +100,5 @@ export class WorkQueue {
     this.#timers.clear();
   }
 }
+
+const isConflict = (error: unknown): boolean => error instanceof StatusError && error.status.code === 409;

@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { reflect } from "#client/reflector.ts";
-import { found } from "#client/rest-client.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -19,14 +19,18 @@ interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** `kubeconfig` is what is published where there is no config map yet at the start: a cluster, and no user. */
+/**
+ * `kubeconfig` is what is published where there is no config map yet at the start: a cluster, and no user. By whom:
+ * `publisher`, as the signer may only change the map.
+ */
 export const bootstrapSignerController =
-  (kubeconfig: string): Controller =>
-  async ({ client, clock, signal, log, domain }) => {
+  (publisher: RestClient, kubeconfig: string): Controller =>
+  async ({ client, reader, clock, signal, log, domain }) => {
     const secrets = new Map<string, ApiObject>();
     const maps = `/api/v1/namespaces/${domain.rename("kube-public")}/configmaps`;
     const path = `${maps}/${mapName}`;
     let areSecretsKnown = false;
+    let isPublished = false;
     const queue = new WorkQueue({
       clock,
       workersMax: 1,
@@ -37,6 +41,10 @@ export const bootstrapSignerController =
     signal.addEventListener("abort", () => queue.close(), { once: true });
 
     async function sign(): Promise<void> {
+      if (!isPublished) {
+        await publish();
+        isPublished = true;
+      }
       if (!areSecretsKnown) return;
       const map = (await found(client.get(path))) as ConfigMap | undefined; // the path names the kind
       const content = map?.data?.[contentKey];
@@ -66,18 +74,17 @@ export const bootstrapSignerController =
         data: { [contentKey]: kubeconfig },
       };
       try {
-        await client.create(maps, object);
+        await publisher.create(maps, object);
       } catch (error) {
-        if (error instanceof StatusError && error.status.code === 409) return;
-        log.warn({ err: error }, "could not publish the cluster's information");
+        if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
       }
     }
 
     const failed = (err: unknown): void => log.warn({ err }, "could not follow what is signed; starting over");
-    await publish();
+    queue.add(mapName);
     await Promise.all([
       reflect({
-        client,
+        client: reader,
         clock,
         signal,
         failed,
@@ -95,7 +102,7 @@ export const bootstrapSignerController =
         },
       }),
       reflect({
-        client,
+        client: reader,
         clock,
         signal,
         failed,

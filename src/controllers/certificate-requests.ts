@@ -1,4 +1,10 @@
-/** What the controllers of certificates share: requests as they read them, and what a node may ask for. */
+/**
+ * What the controllers of certificates share: requests as they read them, the ones that wait for something, and what a
+ * node may ask for.
+ */
+import { reflect } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { ControllerEnvironment } from "./controller.ts";
@@ -27,6 +33,54 @@ export interface RequestCondition {
 
 export const requestsPath = ({ domain }: ControllerEnvironment): string =>
   `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
+
+export interface WaitingRequests {
+  /** What is done with them, for logs: `sign`. */
+  readonly verb: string;
+  /** Of one signer only. */
+  readonly signerName?: string;
+  isWaiting(request: CertificateSigningRequest): boolean;
+  /** Is given requests as they are now, that still wait. `"again"`: they wait on, and are looked at again. */
+  settle(request: CertificateSigningRequest): Promise<"again" | void>;
+}
+
+const workersMax = 5;
+/** Before another look: rights may be given later. */
+const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
+
+/** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */
+export async function settleWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
+  const { client, reader, clock, signal, log } = environment;
+  const { verb, signerName, isWaiting } = waiting;
+  const path = requestsPath(environment);
+  const queue = new WorkQueue({
+    clock,
+    workersMax,
+    pauses,
+    async work(name) {
+      const object = await found(client.get(`${path}/${encodeURIComponent(name)}`));
+      const request = object as CertificateSigningRequest | undefined; // the path names the kind
+      return request !== undefined && isWaiting(request) ? waiting.settle(request) : undefined;
+    },
+    failed: (request, err) => log.warn({ request, err }, `could not ${verb} a request for a certificate; trying again`),
+  });
+  signal.addEventListener("abort", () => queue.close(), { once: true });
+  const look = (object: ApiObject): void => {
+    if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
+  };
+  await reflect({
+    client: reader,
+    clock,
+    signal,
+    path,
+    ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
+    replaced: (requests) => requests.forEach(look),
+    changed: (type, request) => {
+      if (type !== "DELETED") look(request);
+    },
+    failed: (err) => log.warn({ err }, "could not follow requests for certificates; starting over"),
+  });
+}
 
 export const parsedRequest = ({ spec }: CertificateSigningRequest): ParsedRequest =>
   parseCertificateRequest(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));

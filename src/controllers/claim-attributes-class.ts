@@ -22,7 +22,7 @@ interface Claim extends ApiObject {
 export const claimAttributesClassController =
   (version: string): Controller =>
   async (environment) => {
-    const { client, clock, signal, log, domain } = environment;
+    const { reader, clock, signal, log, domain } = environment;
     const classes = `/apis/${domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
     const queue = new WorkQueue({
       clock,
@@ -36,7 +36,7 @@ export const claimAttributesClassController =
       queue.add(`${object.metadata.namespace}/${object.metadata.name}`);
     };
     await reflect({
-      client,
+      client: reader,
       clock,
       signal,
       path: "/api/v1/persistentvolumeclaims",
@@ -55,13 +55,14 @@ function waitsFor(claim: Claim): string | undefined {
   return claim.status?.modifyVolumeStatus?.targetVolumeAttributesClassName === wanted ? undefined : wanted;
 }
 
-async function judge({ client }: ControllerEnvironment, classes: string, key: string): Promise<void> {
+async function judge({ client, reader }: ControllerEnvironment, classes: string, key: string): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
   const claim = (await found(client.get(path))) as Claim | undefined; // the path names the kind
   const wanted = claim === undefined ? undefined : waitsFor(claim);
   if (claim === undefined || wanted === undefined) return;
-  if ((await found(client.get(`${classes}/${encodeURIComponent(wanted)}`))) !== undefined) return;
+  const named = await reader.list(`${classes}?fieldSelector=${encodeURIComponent(`metadata.name=${wanted}`)}`);
+  if (named.items.length > 0) return;
   const modifyVolumeStatus = { status: "Pending", targetVolumeAttributesClassName: wanted };
   await found(
     client.patch(`${path}/status`, {

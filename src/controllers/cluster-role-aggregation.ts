@@ -24,7 +24,7 @@ interface Gathering {
 }
 
 export const clusterRoleAggregationController: Controller = async (environment) => {
-  const { client, clock, signal, log, domain } = environment;
+  const { reader, clock, signal, log, domain } = environment;
   const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/clusterroles`;
   const roles = new Map<string, ClusterRole>();
@@ -52,7 +52,7 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     return [...before, ...gatherers(role), ...(own === undefined ? [] : [name])];
   };
   await reflect({
-    client,
+    client: reader,
     clock,
     signal,
     path,

@@ -13,11 +13,14 @@ export interface ServedResource {
 }
 
 export interface ControllerEnvironment {
+  /** Acts as the controller's own user, who may do what its role says and no more. */
   readonly client: RestClient;
+  /** Lists and watches whatever there is, and gets accounts and namespaces. It writes nothing. */
+  readonly reader: RestClient;
   readonly clock: Clock;
   readonly domain: ApiDomain;
   readonly signal: AbortSignal;
-  readonly log: { warn(fields: object, message: string): void };
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
 /** Starts a controller; it works until the environment's signal is aborted. Resolves then. */

@@ -2,9 +2,7 @@
  * Approves requests of nodes for client certificates: of machines that join and of nodes that renew theirs, if whoever
  * asks may. Source: upstream's CSR approving controller.
  */
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import {
   type CertificateSigningRequest,
@@ -13,60 +11,32 @@ import {
   nodeClientProblem,
   parsedRequest,
   requestsPath,
+  settleWaiting,
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-
-const workers = 4;
-/** Rights may be given later. */
-const lookAgainMs = 30_000;
 
 interface Review extends ApiObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-export const csrApprovingController: Controller = async (environment) => {
-  const { client, clock, signal, log, domain } = environment;
-  const path = requestsPath(environment);
-  const signerName = domain.rename("kubernetes.io/kube-apiserver-client-kubelet");
-  const isWaiting = (request: CertificateSigningRequest): boolean =>
-    request.spec?.signerName === signerName && !hasCertificate(request) && !isDecided(request);
-  const queue = new WorkQueue({
-    clock,
-    workersMax: workers,
-    work: async (name) => {
-      const request = (await found(client.get(`${path}/${encodeURIComponent(name)}`))) as
-        | CertificateSigningRequest
-        | undefined; // the path names the kind
-      if (request === undefined || !isWaiting(request)) return;
-      if ((await approve(environment, request)) === "not allowed") queue.addAfter(name, lookAgainMs);
-    },
-    failed: (request, err) => log.warn({ request, err }, "could not look at a request for a certificate; trying again"),
-  });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: ApiObject): void => {
-    if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
-  };
-  await reflect({
-    client,
-    clock,
-    signal,
-    path,
-    fieldSelector: `spec.signerName=${signerName}`,
-    replaced: (requests) => requests.forEach(look),
-    changed: (type, request) => {
-      if (type !== "DELETED") look(request);
-    },
-    failed: (err) => log.warn({ err }, "could not follow requests for certificates; starting over"),
+export const csrApprovingController: Controller = (environment) => {
+  const signerName = environment.domain.rename("kubernetes.io/kube-apiserver-client-kubelet");
+  return settleWaiting(environment, {
+    verb: "approve",
+    signerName,
+    isWaiting: (request) => request.spec?.signerName === signerName && !hasCertificate(request) && !isDecided(request),
+    settle: (request) => approve(environment, request),
   });
 };
 
+/** `"again"` for a request of a node by somebody who may not ask for it, yet. */
 async function approve(
   environment: ControllerEnvironment,
   request: CertificateSigningRequest,
-): Promise<"approved" | "not meant" | "not allowed"> {
+): Promise<"again" | undefined> {
   const { spec = {}, status } = request;
   const parsed = parsedRequest(request);
-  if (!parsed.ok || nodeClientProblem(parsed.request, spec.usages ?? []) !== undefined) return "not meant";
+  if (!parsed.ok || nodeClientProblem(parsed.request, spec.usages ?? []) !== undefined) return undefined;
   const isOwn = spec.username === parsed.request.commonName;
   const tries = [
     ...(isOwn
@@ -80,9 +50,9 @@ async function approve(
     const conditions = [...(status?.conditions ?? []), condition];
     const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/approval`;
     await found(environment.client.update(path, { ...request, status: { ...status, conditions } }));
-    return "approved";
+    return undefined;
   }
-  return "not allowed";
+  return "again";
 }
 
 async function mayAsk(
@@ -106,6 +76,7 @@ async function mayAsk(
         resource: "certificatesigningrequests",
         verb: "create",
         subresource,
+        version: "*",
       },
     },
   });

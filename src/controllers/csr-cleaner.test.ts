@@ -2,19 +2,18 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
-import { RestClient } from "#client/rest-client.ts";
-import type { ClientRequest } from "#client/transport.ts";
-import { kubernetesDomain } from "#meta/api-domain.ts";
 import { timestamp } from "#meta/time.ts";
 import { newKey, signCertificate } from "#std/certificate.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { csrCleanerController } from "./csr-cleaner.ts";
+import { FakeApi } from "./fake-api.ts";
 
 const hourMs = 3_600_000;
+const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-const key = newKey();
 const certificateUntil = (notAfterMs: number): string => {
+  const key = newKey();
   const own = {
     commonName: "c",
     publicKey: createPublicKey(key),
@@ -32,51 +31,47 @@ interface Case {
 }
 
 /** Names of those that are deleted in the first round. */
-async function deleted(cases: Readonly<Record<string, Case>>): Promise<string[]> {
+async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["fails"]): Promise<string[]> {
   const clock = new FakeClock();
-  const now = clock.now();
-  const items = Object.entries(cases).map(([name, { ageMs, status }]) => ({
-    metadata: { name, uid: `uid of ${name}`, creationTimestamp: timestamp(now - ageMs) },
-    ...(status === undefined ? {} : { status }),
-  }));
-  const requests: ClientRequest[] = [];
-  const client = new RestClient({
-    request(request) {
-      requests.push(request);
-      const body = request.method === "GET" ? { metadata: { resourceVersion: "1" }, items } : {};
-      return Promise.resolve({ code: 200, body: Buffer.from(JSON.stringify(body)) });
-    },
-    stream: () => Promise.reject(new Error("nothing is watched")),
-  });
-  const stop = new AbortController();
-  const log = { warn: () => undefined };
-  const running = csrCleanerController({ client, clock, domain: kubernetesDomain, signal: stop.signal, log });
-  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-  stop.abort();
+  const api = new FakeApi(clock);
+  if (fails !== undefined) api.fails = fails;
+  for (const [name, { ageMs, status }] of Object.entries(cases)) {
+    const metadata = { creationTimestamp: timestamp(clock.now() - ageMs) };
+    api.put(`${path}/${name}`, { metadata, ...(status === undefined ? {} : { status }) });
+  }
+  const running = csrCleanerController(api.environment);
+  await api.settled();
+  api.stop();
   await running;
-  return requests.filter(({ method }) => method === "DELETE").map(({ path }) => path.split("/").at(-1)!);
+  return Object.keys(cases).filter((name) => api.get(`${path}/${name}`) === undefined);
 }
 
-test("requests go an hour after a decision, a day without one, or when their certificate has ended", async () => {
+test("requests go an hour after their end, a day without a word, or when their certificate has ended", async () => {
   const now = new FakeClock().now();
   const decided = (type: string, ageMs: number, more: object = {}) => ({
     conditions: [{ type, status: "True", lastUpdateTime: timestamp(now - ageMs) }],
     ...more,
   });
+  const issued = (ageMs: number, leftMs: number) =>
+    decided("Approved", ageMs, { certificate: certificateUntil(now + leftMs) });
   const [recent, old] = [0.9 * hourMs, 1.1 * hourMs];
   const cases: Readonly<Record<string, Case>> = {
     waiting: { ageMs: 23 * hourMs },
     "waiting-long": { ageMs: 25 * hourMs },
     approved: { ageMs: 30 * hourMs, status: decided("Approved", recent) },
-    "approved-long": { ageMs: 30 * hourMs, status: decided("Approved", old) },
+    "approved-long-without-a-signer": { ageMs: 30 * hourMs, status: decided("Approved", 29 * hourMs) },
     "denied-long": { ageMs: old, status: decided("Denied", old) },
     "failed-long": { ageMs: old, status: decided("Failed", old) },
-    issued: {
-      ageMs: recent,
-      status: decided("Approved", recent, { certificate: certificateUntil(now + hourMs) }),
-    },
-    ended: { ageMs: recent, status: decided("Approved", recent, { certificate: certificateUntil(now - 1000) }) },
+    issued: { ageMs: recent, status: issued(recent, hourMs) },
+    "issued-long": { ageMs: old, status: issued(old, hourMs) },
+    ended: { ageMs: recent, status: issued(recent, -1000) },
     unreadable: { ageMs: recent, status: decided("Approved", recent, { certificate: "AAAA" }) },
   };
-  assert.deepEqual(await deleted(cases), ["waiting-long", "approved-long", "denied-long", "failed-long", "ended"]);
+  assert.deepEqual(await deleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);
+});
+
+test("a request that cannot be deleted keeps nobody else", async () => {
+  const old = { ageMs: 25 * hourMs };
+  const fails = (request: string): number => (request === `DELETE ${path}/first` ? 403 : 0);
+  assert.deepEqual(await deleted({ first: old, second: old }, fails), ["second"]);
 });

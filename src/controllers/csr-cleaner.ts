@@ -1,19 +1,15 @@
 /**
- * Deletes requests for certificates that are done with: decided or failed an hour ago, waiting for a day, or with a
- * certificate that has ended. Source: upstream's CSR cleaner.
+ * Deletes requests for certificates that are done with: certificate, refusal or failure are an hour old, nobody has said
+ * anything for a day, or the certificate has ended. What is approved waits for its signer however long. Source:
+ * upstream's CSR cleaner.
  */
 import { X509Certificate } from "node:crypto";
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
-import {
-  type CertificateSigningRequest,
-  hasCertificate,
-  isDecided,
-  requestsPath,
-  trueCondition,
-} from "./certificate-requests.ts";
-import type { Controller } from "./controller.ts";
+import { type CertificateSigningRequest, hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { inPages } from "./pages.ts";
 
 const hourMs = 3_600_000;
 const periodMs = hourMs;
@@ -21,15 +17,10 @@ const settledMaxMs = hourMs;
 const waitingMaxMs = 24 * hourMs;
 
 export const csrCleanerController: Controller = async (environment) => {
-  const { client, clock, signal, log } = environment;
-  const path = requestsPath(environment);
+  const { clock, signal, log } = environment;
   while (!signal.aborted) {
     try {
-      for (const request of (await client.list(path)).items) {
-        if (!isDone(request as CertificateSigningRequest, clock.now())) continue; // the path names the kind
-        const { name = "", uid } = request.metadata;
-        await found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid } }));
-      }
+      await cleanUp(environment);
     } catch (err) {
       if (!signal.aborted) log.warn({ err }, "could not clean up requests for certificates; trying again later");
     }
@@ -37,16 +28,32 @@ export const csrCleanerController: Controller = async (environment) => {
   }
 };
 
+async function cleanUp(environment: ControllerEnvironment): Promise<void> {
+  const { client, clock, log, reader, signal } = environment;
+  const path = requestsPath(environment);
+  for await (const object of inPages(reader, path)) {
+    if (signal.aborted) return;
+    const request = object as CertificateSigningRequest; // the path names the kind
+    if (!isDone(request, clock.now())) continue;
+    const { name = "", uid } = request.metadata;
+    try {
+      await found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid } }));
+    } catch (err) {
+      log.warn({ request: name, err }, "could not delete a request for a certificate; trying again later");
+    }
+  }
+}
+
 function isDone(request: CertificateSigningRequest, now: number): boolean {
   const isOld = (time: string | null | undefined, maxMs: number): boolean => {
     const ms = timeToMs(time ?? "");
     return ms !== undefined && now - ms > maxMs;
   };
-  for (const type of ["Approved", "Denied", "Failed"]) {
-    if (isOld(trueCondition(request, type)?.lastUpdateTime, settledMaxMs)) return true;
-  }
-  if (!isDecided(request) && !hasCertificate(request)) return isOld(request.metadata.creationTimestamp, waitingMaxMs);
-  return hasEnded(request, now);
+  const isSettled = (type: string): boolean => isOld(trueCondition(request, type)?.lastUpdateTime, settledMaxMs);
+  if (isSettled("Denied") || isSettled("Failed")) return true;
+  if (hasCertificate(request)) return isSettled("Approved") || hasEnded(request, now);
+  const isUntouched = (request.status?.conditions ?? []).length === 0;
+  return isUntouched && isOld(request.metadata.creationTimestamp, waitingMaxMs);
 }
 
 function hasEnded({ status }: CertificateSigningRequest, now: number): boolean {

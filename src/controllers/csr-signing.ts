@@ -2,11 +2,8 @@
  * The signers every cluster has: they turn approved requests that name them into certificates, or say why not.
  * Source: upstream's CSR signing controller and `certificates/authority`.
  */
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import { usageExtensions } from "#meta/key-usages.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Authority, issueCertificate } from "#std/certificate.ts";
 import type { CertificateRequest } from "#std/certificate-request.ts";
@@ -18,6 +15,7 @@ import {
   nodeServingProblem,
   parsedRequest,
   requestsPath,
+  settleWaiting,
   trueCondition,
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -40,7 +38,6 @@ export interface CsrSigningOptions {
   readonly random: Random;
 }
 
-const workers = 4;
 const minDurationMs = 600_000;
 /** Clocks of others may be behind. */
 const backdateMs = 5 * 60_000;
@@ -49,48 +46,29 @@ const shortMs = 8 * 3_600_000;
 
 export const csrSigningController =
   (options: CsrSigningOptions): Controller =>
-  async (environment) => {
-    const { client, clock, signal, log, domain } = environment;
-    const path = requestsPath(environment);
-    const byName = new Map<string, Signer>(signers.map((signer) => [domain.rename(`kubernetes.io/${signer}`), signer]));
+  (environment) => {
+    const { rename } = environment.domain;
+    const byName = new Map<string, Signer>(signers.map((signer) => [rename(`kubernetes.io/${signer}`), signer]));
     const signerOf = ({ spec }: CertificateSigningRequest): Signer | undefined => byName.get(spec?.signerName ?? "");
-    const isWaiting = (request: CertificateSigningRequest): boolean =>
-      signerOf(request) !== undefined &&
-      !hasCertificate(request) &&
-      trueCondition(request, "Approved") !== undefined &&
-      trueCondition(request, "Failed") === undefined;
-    const queue = new WorkQueue({
-      clock,
-      workersMax: workers,
-      work: async (name) => {
-        const request = (await found(client.get(`${path}/${encodeURIComponent(name)}`))) as
-          | CertificateSigningRequest
-          | undefined; // the path names the kind
-        const signer = request === undefined ? undefined : signerOf(request);
-        if (request === undefined || signer === undefined || !isWaiting(request)) return;
-        const authority = options.authority(signer);
-        if (authority !== undefined) await settle(environment, options, request, signer, authority);
+    return settleWaiting(environment, {
+      verb: "sign",
+      isWaiting: (request) =>
+        signerOf(request) !== undefined &&
+        !hasCertificate(request) &&
+        trueCondition(request, "Approved") !== undefined &&
+        trueCondition(request, "Denied") === undefined &&
+        trueCondition(request, "Failed") === undefined,
+      async settle(request) {
+        const signer = signerOf(request);
+        const authority = signer === undefined ? undefined : options.authority(signer);
+        if (signer !== undefined && authority !== undefined) {
+          await sign(environment, options, request, signer, authority);
+        }
       },
-      failed: (request, err) => log.warn({ request, err }, "could not sign a certificate; trying again"),
-    });
-    signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: ApiObject): void => {
-      if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
-    };
-    await reflect({
-      client,
-      clock,
-      signal,
-      path,
-      replaced: (requests) => requests.forEach(look),
-      changed: (type, request) => {
-        if (type !== "DELETED") look(request);
-      },
-      failed: (err) => log.warn({ err }, "could not follow requests for certificates; starting over"),
     });
   };
 
-async function settle(
+async function sign(
   environment: ControllerEnvironment,
   options: CsrSigningOptions,
   request: CertificateSigningRequest,

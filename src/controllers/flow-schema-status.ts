@@ -8,7 +8,7 @@ import { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
-import type { Controller } from "./controller.ts";
+import type { ControllerEnvironment } from "./controller.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
@@ -26,7 +26,14 @@ const danglingOf = (schema: ApiObject): string | undefined =>
     ({ type }) => type === "Dangling",
   )?.status;
 
-export const flowSchemaStatusController: Controller = async ({ client, clock, domain, log, signal }) => {
+/** Of the server itself, which reads and writes as one user. */
+export const flowSchemaStatusController = async ({
+  client,
+  clock,
+  domain,
+  log,
+  signal,
+}: Omit<ControllerEnvironment, "reader">): Promise<void> => {
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
   const schemas = new Map<string, ApiObject>();

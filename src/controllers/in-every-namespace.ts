@@ -3,7 +3,6 @@
  * should be. What several controllers do with different objects.
  */
 import { reflect } from "#client/reflector.ts";
-import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -17,8 +16,10 @@ export interface NamespacedObject {
   readonly name: string;
   /** As it is made. */
   readonly object: ApiObject;
-  /** How long a namespace that was just made is left alone. */
+  /** How long a namespace that was just made is left alone, if nobody calls for it before. */
   readonly delayMs?: number;
+  /** `needed` is called with namespaces where it is needed at once. */
+  onNeeded?(needed: (namespace: string) => void): void;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
   mend?(object: ApiObject): ApiObject;
 }
@@ -31,16 +32,19 @@ interface NamespaceObject extends ApiObject {
 
 /** Runs until the environment's signal is aborted. */
 export async function keepInEveryNamespace(environment: ControllerEnvironment, kept: NamespacedObject): Promise<void> {
-  const { client, clock, signal, log } = environment;
-  const { what, name, mend } = kept;
+  const { reader, clock, signal, log } = environment;
+  const { what, name, mend, delayMs } = kept;
   const active = new Set<string>();
   /** Namespaces where it is, and is right. */
   const settled = new Set<string>();
+  /** What is there instead, by namespace. */
+  const wrong = new Map<string, ApiObject>();
+  const isMissing = (namespace: string): boolean => active.has(namespace) && !settled.has(namespace);
   const queue = new WorkQueue({
     clock,
     workersMax: workers,
     work: async (namespace) => {
-      if (active.has(namespace) && !settled.has(namespace)) await settle(environment, kept, namespace);
+      if (isMissing(namespace)) await settle(environment, kept, namespace, wrong.get(namespace));
     },
     failed: (namespace, err) => log.warn({ namespace, err }, `could not keep the ${what} of a namespace; trying again`),
   });
@@ -51,25 +55,36 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") active.delete(namespace);
     else if (!active.has(namespace)) {
       active.add(namespace);
-      if (isNew) queue.addAfter(namespace, kept.delayMs ?? 0);
+      if (isNew && delayMs !== undefined) queue.addAfter(namespace, delayMs);
       else queue.add(namespace);
     }
   };
   const seenObject = (object: ApiObject): void => {
     const { namespace = "" } = object.metadata;
-    if (mend === undefined || mend(object) === object) settled.add(namespace);
-    else {
-      settled.delete(namespace);
-      queue.add(namespace);
+    wrong.delete(namespace);
+    if (mend === undefined || mend(object) === object) {
+      settled.add(namespace);
+      return;
     }
+    settled.delete(namespace);
+    wrong.set(namespace, object);
+    queue.add(namespace);
   };
+  const objectGone = (namespace: string): void => {
+    settled.delete(namespace);
+    wrong.delete(namespace);
+    queue.add(namespace);
+  };
+  kept.onNeeded?.((namespace) => {
+    if (isMissing(namespace)) queue.add(namespace);
+  });
   const failed = (err: unknown): void =>
     log.warn({ err }, `could not follow what the ${what} depends on; starting over`);
   /** Those that are there are known before any is made. */
   const known = Promise.withResolvers<void>();
   signal.addEventListener("abort", () => known.resolve(), { once: true });
   const objects = reflect({
-    client,
+    client: reader,
     clock,
     signal,
     failed,
@@ -77,19 +92,19 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     fieldSelector: `metadata.name=${name}`,
     replaced(list) {
       settled.clear();
+      wrong.clear();
       list.forEach(seenObject);
       for (const namespace of active) queue.add(namespace);
       known.resolve();
     },
     changed(type, object) {
-      if (type !== "DELETED") return seenObject(object);
-      settled.delete(object.metadata.namespace ?? "");
-      queue.add(object.metadata.namespace ?? "");
+      if (type === "DELETED") objectGone(object.metadata.namespace ?? "");
+      else seenObject(object);
     },
   });
   await known.promise;
   const namespaces = reflect({
-    client,
+    client: reader,
     clock,
     signal,
     failed,
@@ -106,22 +121,19 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   await Promise.all([objects, namespaces]);
 }
 
+/** `wrong` is what the namespace has instead; whoever writes it meanwhile is heard of, and it is looked at again. */
 async function settle(
   { client }: ControllerEnvironment,
   { resource, name, object, mend }: NamespacedObject,
   namespace: string,
+  wrong: ApiObject | undefined,
 ): Promise<void> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
-  const current = mend === undefined ? undefined : await found(client.get(`${path}/${name}`));
-  if (mend !== undefined && current !== undefined) {
-    const mended = mend(current);
-    if (mended !== current) await found(client.update(`${path}/${name}`, mended));
-    return;
-  }
   try {
-    await client.create(path, object);
+    if (mend !== undefined && wrong !== undefined) await client.update(`${path}/${name}`, mend(wrong));
+    else await client.create(path, object);
   } catch (error) {
-    // Somebody else made it; or the namespace is gone, or about to be, and then it needs nothing.
+    // Somebody else was first; or the namespace is gone, or about to be, and then it needs nothing.
     const expected = [404, 409];
     if (error instanceof StatusError && (expected.includes(error.status.code) || isTerminating(error))) return;
     throw error;

@@ -5,13 +5,15 @@
  */
 import { reflect } from "#client/reflector.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
+import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
 
 /** The finalizer that is this controller's to remove. */
 const finalizer = "kubernetes";
-const retryMs = 500;
+/** Before another look at what is left. Nobody tells when it goes. */
+const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
 const workers = 8;
 
 interface NamespaceObject extends ApiObject {
@@ -37,11 +39,12 @@ interface Findings {
 }
 
 export const namespaceController: Controller = async (environment) => {
-  const { client, clock, signal, log } = environment;
+  const { reader, clock, signal, log } = environment;
   const queue = new WorkQueue({
     clock,
     workersMax: workers,
-    work: (name) => finalize(environment, name, (ms) => queue.addAfter(name, ms)),
+    pauses,
+    work: (name) => finalize(environment, name),
     failed: (name, error) => log.warn({ namespace: name, err: error }, "could not finish a namespace; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
@@ -49,7 +52,7 @@ export const namespaceController: Controller = async (environment) => {
     if (object.metadata.deletionTimestamp !== undefined) queue.add(object.metadata.name ?? "");
   };
   await reflect({
-    client,
+    client: reader,
     clock,
     signal,
     path: "/api/v1/namespaces",
@@ -61,23 +64,22 @@ export const namespaceController: Controller = async (environment) => {
   });
 };
 
-async function finalize(environment: ControllerEnvironment, name: string, again: (ms: number) => void): Promise<void> {
+/** `"again"`: something is left. */
+async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {
   const { client } = environment;
   const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
   const namespace = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
-  if (namespace?.metadata.deletionTimestamp === undefined) return;
+  if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
   const finalizers = namespace.spec?.finalizers ?? [];
-  if (!finalizers.includes(finalizer)) return;
+  if (!finalizers.includes(finalizer)) return undefined;
   const findings = await empty(environment, name);
   await report(environment, path, namespace, findings);
-  if (findings.left.size > 0 || findings.failures.length > 0) {
-    again(retryMs);
-    return;
-  }
+  if (findings.left.size > 0 || findings.failures.length > 0) return "again";
   const current = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
-  if (current === undefined) return;
+  if (current === undefined) return undefined;
   const rest = (current.spec?.finalizers ?? []).filter((text) => text !== finalizer);
   await found(client.update(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }));
+  return undefined;
 }
 
 async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {
@@ -159,7 +161,7 @@ async function report(
   findings: Findings,
 ): Promise<void> {
   const before = namespace.status?.conditions ?? [];
-  const now = `${new Date(environment.clock.now()).toISOString().slice(0, 19)}Z`;
+  const now = timestamp(environment.clock.now());
   const next = conditionsOf(findings).map((condition) => {
     const old = before.find(({ type }) => type === condition.type);
     const lastTransitionTime = old?.status === condition.status ? old.lastTransitionTime : now;
@@ -173,7 +175,8 @@ async function report(
       ),
     );
   if (isSame || (findings.left.size === 0 && findings.failures.length === 0)) return;
-  await found(environment.client.patch(`${path}/status`, { status: { conditions: next } }));
+  const status = { ...namespace.status, conditions: next };
+  await found(environment.client.update(`${path}/status`, { ...namespace, status }));
 }
 
 function conditionsOf(findings: Findings): Omit<Condition, "lastTransitionTime">[] {

@@ -29,7 +29,7 @@ const workers = 4;
 export const protectionController =
   (protection: Protection): Controller =>
   async (environment) => {
-    const { client, clock, signal, log, domain } = environment;
+    const { reader, clock, signal, log, domain } = environment;
     const { what, path } = protection;
     const finalizer = domain.rename(protection.finalizer);
     const queue = new WorkQueue({
@@ -48,7 +48,7 @@ export const protectionController =
       if (waits(object, finalizer)) queue.add(`${namespace}/${name}`);
     };
     await reflect({
-      client,
+      client: reader,
       clock,
       signal,
       path,

@@ -4,24 +4,24 @@
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
-import { keepInEveryNamespace } from "./in-every-namespace.ts";
+import { keepInEveryNamespace, type NamespacedObject } from "./in-every-namespace.ts";
 
 const name = "kube-root-ca.crt";
 const key = "ca.crt";
 
 /**
- * Nothing in a namespace needs the certificates before its first pod runs, and many namespaces are gone again before
- * that: they cost no write, and whoever looks into a new one finds only what is his.
+ * Nothing in a namespace needs the certificates before its first pod, for which they are published at once. Many
+ * namespaces are gone again without one: they cost no write, and whoever looks into a new one finds only what is his.
  */
-const delayMs = 3000;
+const delayMs = 1000;
 
 interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** `certificates` is PEM. */
+/** `certificates` is PEM; `onNeeded` tells of namespaces with pods that mount them. */
 export const rootCaController =
-  (certificates: string): Controller =>
+  (certificates: string, onNeeded: NonNullable<NamespacedObject["onNeeded"]>): Controller =>
   (environment) => {
     const { rename } = environment.domain;
     const annotation = rename("kubernetes.io/description");
@@ -40,6 +40,7 @@ export const rootCaController =
       resource: "configmaps",
       name,
       delayMs,
+      onNeeded,
       object: {
         apiVersion: "v1",
         kind: "ConfigMap",

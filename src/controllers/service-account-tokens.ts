@@ -50,17 +50,20 @@ const namesIn = ({ rename }: ApiDomain): Names => ({
 export const serviceAccountTokensController =
   (options: ServiceAccountTokensOptions): Controller =>
   async (environment) => {
-    const { client, clock, signal, log, domain } = environment;
+    const { reader, clock, signal, log, domain } = environment;
     const names = namesIn(domain);
-    /** Accounts by the Secrets that name them, both as `namespace/name`. */
-    const accounts = new Map<string, string>();
+    const known = new SecretsByAccount();
+    /** Secrets that are there; others that are known still have to be taken off their accounts. */
+    const present = new Set<string>();
     const queue = new WorkQueue({
       clock,
       workersMax: workers,
       work: async (key) => {
-        const account = accounts.get(key);
+        const account = known.accountOf(key);
         if (account === undefined) return;
-        if (!(await settle(environment, options, names, key, account))) accounts.delete(key);
+        const isThere = await settle(environment, options, names, key, account);
+        // One that was made again meanwhile is not forgotten.
+        if (!isThere && !present.has(key)) known.forget(key);
       },
       failed: (secret, err) => log.warn({ secret, err }, "could not fill the Secret of a token; trying again"),
     });
@@ -69,46 +72,85 @@ export const serviceAccountTokensController =
       const { namespace = "", name = "", annotations } = secret.metadata;
       const account = annotations?.[names.account] ?? "";
       if (account === "") return;
-      accounts.set(`${namespace}/${name}`, `${namespace}/${account}`);
-      queue.add(`${namespace}/${name}`);
+      const key = `${namespace}/${name}`;
+      known.set(key, `${namespace}/${account}`);
+      present.add(key);
+      queue.add(key);
     };
     const failed = (err: unknown): void => log.warn({ err }, "could not follow Secrets of tokens; starting over");
     const secrets = reflect({
-      client,
+      client: reader,
       clock,
       signal,
       failed,
       path: "/api/v1/secrets",
       fieldSelector: `type=${names.type}`,
       replaced(list) {
-        accounts.clear();
+        // Those that went while nobody looked are looked for, and then forgotten.
+        for (const secret of known.secrets()) queue.add(secret);
+        present.clear();
         list.forEach(seen);
       },
       changed(type, secret) {
         if (type !== "DELETED") return seen(secret);
+        const key = `${secret.metadata.namespace}/${secret.metadata.name}`;
+        present.delete(key);
         // What the account still says of it is taken back; then it is forgotten.
-        queue.add(`${secret.metadata.namespace}/${secret.metadata.name}`);
+        queue.add(key);
       },
     });
-    const changedAccount = ({ metadata: { namespace, name } }: ApiObject): void => {
-      const wanted = `${namespace}/${name}`;
-      for (const [secret, account] of accounts) if (account === wanted) queue.add(secret);
-    };
     const followed = reflect({
-      client,
+      client: reader,
       clock,
       signal,
       failed,
       path: "/api/v1/serviceaccounts",
       replaced() {
-        for (const secret of accounts.keys()) queue.add(secret);
+        for (const secret of known.secrets()) queue.add(secret);
       },
-      changed(type, account) {
-        if (type !== "MODIFIED") changedAccount(account);
+      changed(type, { metadata: { namespace, name } }) {
+        if (type === "MODIFIED") return;
+        for (const secret of known.secretsOf(`${namespace}/${name}`)) queue.add(secret);
       },
     });
     await Promise.all([secrets, followed]);
   };
+
+/** Which account each Secret names, both as `namespace/name`, and the other way round. */
+class SecretsByAccount {
+  readonly #accounts = new Map<string, string>();
+  readonly #secrets = new Map<string, Set<string>>();
+
+  set(secret: string, account: string): void {
+    if (this.#accounts.get(secret) === account) return;
+    this.forget(secret);
+    this.#accounts.set(secret, account);
+    const secrets = this.#secrets.get(account);
+    if (secrets === undefined) this.#secrets.set(account, new Set([secret]));
+    else secrets.add(secret);
+  }
+
+  forget(secret: string): void {
+    const account = this.#accounts.get(secret);
+    if (account === undefined) return;
+    this.#accounts.delete(secret);
+    const secrets = this.#secrets.get(account);
+    secrets?.delete(secret);
+    if (secrets?.size === 0) this.#secrets.delete(account);
+  }
+
+  accountOf(secret: string): string | undefined {
+    return this.#accounts.get(secret);
+  }
+
+  secretsOf(account: string): Iterable<string> {
+    return this.#secrets.get(account) ?? [];
+  }
+
+  secrets(): Iterable<string> {
+    return this.#accounts.keys();
+  }
+}
 
 /** False when there is no such Secret any more. */
 async function settle(
@@ -120,11 +162,14 @@ async function settle(
 ): Promise<boolean> {
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
-  const [, accountName = ""] = accountKey.split("/");
+  const accountName = accountKey.slice(namespace.length + 1);
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
   const secret = (await found(client.get(path))) as Secret | undefined; // the path names the kind
-  const account = (await found(client.get(accountPath))) as Account | undefined; // likewise
+  // The name is what somebody wrote: of several parts, it names no account.
+  const account = accountName.includes("/")
+    ? undefined
+    : ((await found(client.get(accountPath))) as Account | undefined); // the path names the kind
   if (secret === undefined || secret.type !== names.type) {
     if (account !== undefined) await forget(environment, accountPath, account, name);
     return false;

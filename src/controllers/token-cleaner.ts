@@ -8,7 +8,7 @@ import type { Controller } from "./controller.ts";
 
 const workers = 2;
 
-export const tokenCleanerController: Controller = async ({ client, clock, signal, log, domain }) => {
+export const tokenCleanerController: Controller = async ({ client, reader, clock, signal, log, domain }) => {
   const { path, fieldSelector } = tokenSecrets(domain);
   const queue = new WorkQueue({
     clock,
@@ -30,7 +30,7 @@ export const tokenCleanerController: Controller = async ({ client, clock, signal
     if (tokenEnd(secret) !== undefined) queue.add(secret.metadata.name ?? "");
   };
   await reflect({
-    client,
+    client: reader,
     clock,
     signal,
     path,

@@ -4,7 +4,6 @@
  */
 import type { LocalVersion } from "#controllers/api-services.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
-import { RestClient } from "#client/rest-client.ts";
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { requestChain } from "#http/chain.ts";
@@ -39,13 +38,14 @@ import { serverActions, withActions } from "./actions.ts";
 import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
+import { controllerClients } from "./controller-clients.ts";
 import { startControllers } from "./controllers.ts";
 import { debugAccess } from "./debug-access.ts";
 import { hiddenHeaders } from "./external-authenticators.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { externalUrl, issuerDocuments } from "./service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
-import { stoppableTransport } from "./stoppable-transport.ts";
+import { stoppableTransports } from "./stoppable-transport.ts";
 import { NodeFollower } from "./node-follower.ts";
 import { startBootstrapPolicy } from "./bootstrap-policy.ts";
 import { RbacFollower } from "./rbac.ts";
@@ -95,11 +95,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const access = await openAccess({
     ...config,
     lookups,
-    client: () => client,
+    client: () => clients.server,
     rbacIndex: rbac.index,
     nodeGraph: nodes.graph,
   });
   const { authenticator, authorizer } = access;
+  let certificatesNeeded = (_namespace: string): void => undefined;
   const admission = await serverAdmission({
     domain,
     lookups,
@@ -107,6 +108,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     rbacIndex: rbac.index,
     clock,
     random,
+    certificatesNeeded: (namespace) => certificatesNeeded(namespace),
     gate: gates.isOn,
     enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
@@ -191,14 +193,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     () => storedObjects(table().definitions, stores),
   );
 
-  const transport = stoppableTransport(
-    inProcessTransport({
-      handle,
-      userAgent: "binnacle-controllers",
-      now: () => clock.now(),
-    }),
-  );
-  const client = new RestClient(transport);
+  const transports = stoppableTransports();
+  const clients = controllerClients({
+    domain,
+    hasRoles: config.authorization.authorizers.some(({ type }) => type === "RBAC"),
+    transport: (user, userAgent) =>
+      transports.of(inProcessTransport({ handle, user, userAgent, now: () => clock.now() })),
+  });
+  const client = clients.server;
   await custom?.start();
   await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores), fairness?.start(builtIn)]);
   await ensureSystemNamespaces(client, domain);
@@ -208,13 +210,14 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   ]);
   const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
   const stopControllers = startControllers({
-    client,
+    clients,
     clock,
     domain,
     log,
     random,
     credentials: config.controllerCredentials,
     signingDurationMs: options.clusterSigningDurationMs,
+    legacyTokenPeriodMs: options.legacyTokenPeriodMs,
     url: externalUrl(options, config.url),
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
@@ -223,6 +226,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       onChange(changed) {
         tableChanged = changed;
       },
+    },
+    onCertificatesNeeded(needed) {
+      certificatesNeeded = needed;
     },
   });
   return {
@@ -233,7 +239,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       access.close();
       custom?.close();
       await stopControllers();
-      await transport.stop();
+      await transports.stop();
       rbac.close();
       fairness?.close();
       nodes.close();

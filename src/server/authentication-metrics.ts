@@ -66,6 +66,10 @@ export function tokenUseCounter(metrics: Metrics): (use: TokenUse) => void {
     legacy: counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used"),
     automatic: counter("serviceaccount_legacy_auto_token_uses_total", "Cumulative auto-generated legacy tokens used"),
     manual: counter("serviceaccount_legacy_manual_token_uses_total", "Cumulative manually created legacy tokens used"),
+    invalid: counter(
+      "serviceaccount_invalid_legacy_auto_token_uses_total",
+      "Cumulative invalid auto-generated legacy tokens used",
+    ),
     valid: counter("serviceaccount_valid_tokens_total", "Cumulative valid projected service account tokens used"),
     stale: counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used"),
   };

@@ -1,5 +1,6 @@
 /** Flags of the controllers; names, defaults and meaning are kube-controller-manager's. */
-import { duration, optional } from "./flags.ts";
+import { duration, type Flag, optional } from "./flags.ts";
+import { StartError } from "./start-error.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
 
@@ -11,6 +12,15 @@ const certificateFile = (name: string, whom: string) =>
   );
 const keyFile = (name: string, whom: string) =>
   optional(controllers(`cluster-signing-${name}key-file`), "file", `Key (PEM) that signs ${whom}.`);
+
+const moreThanNothing = (flag: Flag<number>): Flag<number> => ({
+  ...flag,
+  read(value, before) {
+    const number = flag.read(value, before);
+    if (number > 0) return number;
+    throw new StartError(`invalid value ${JSON.stringify(value)} for --${flag.name}: must be greater than 0`);
+  },
+});
 
 const clients = "certificates of the signer kube-apiserver-client";
 const kubeletClients = "certificates of the signer kube-apiserver-client-kubelet";
@@ -33,6 +43,14 @@ export const controllerFlags = {
   clusterSigningKubeletServingKeyFile: keyFile("kubelet-serving-", kubeletServing),
   clusterSigningLegacyUnknownCertFile: certificateFile("legacy-unknown-", legacy),
   clusterSigningLegacyUnknownKeyFile: keyFile("legacy-unknown-", legacy),
+  legacyTokenPeriodMs: moreThanNothing(
+    duration(
+      controllers("legacy-service-account-token-clean-up-period"),
+      8760 * 3_600_000,
+      "How long a token that was made with its account, in a Secret, may go unused until it is no longer taken, and " +
+        "then until it is deleted.",
+    ),
+  ),
   rootCaFile: optional(
     controllers("root-ca-file"),
     "file",

@@ -1,4 +1,5 @@
 /** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
+import { podReferences } from "#authz/pod-references.ts";
 import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";
@@ -10,6 +11,8 @@ import { clusterRoleAggregationController } from "#controllers/cluster-role-aggr
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
+import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
+import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
@@ -20,52 +23,89 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
+import type { ControllerClients } from "./controller-clients.ts";
 import type { ControllerCredentials } from "./controller-credentials.ts";
 import { controllerName, offByDefault } from "./controller-names.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
 
-type Named = readonly [name: string, controller: Controller];
+interface Named {
+  readonly name: string;
+  readonly client: RestClient;
+  readonly controller: Controller;
+}
 
-const controllers = ({
-  attributesClasses,
-  credentials,
-  domain,
-  random,
-  signingDurationMs,
-  url,
-}: ControllersOptions): readonly Named[] => [
-  ["bootstrap-signer-controller", bootstrapSignerController(publicKubeconfig(url, credentials.rootCertificates))],
-  ["certificatesigningrequest-approving-controller", csrApprovingController],
-  ["certificatesigningrequest-cleaner-controller", csrCleanerController],
-  [
-    "certificatesigningrequest-signing-controller",
-    csrSigningController({
-      authority: (signer) => credentials.authority(signer),
-      durationMs: signingDurationMs,
-      random,
-    }),
-  ],
-  ["clusterrole-aggregation-controller", clusterRoleAggregationController],
-  ["namespace-controller", namespaceController],
-  ["persistentvolume-protection-controller", volumeProtectionController],
-  ["persistentvolumeclaim-protection-controller", claimProtectionController],
-  ["root-ca-certificate-publisher-controller", rootCaController(credentials.rootCertificates)],
-  ["serviceaccount-controller", serviceAccountsController],
-  [
-    "serviceaccount-token-controller",
-    serviceAccountTokensController({
-      sign: (parties) => credentials.signToken(parties, domain),
-      rootCertificates: credentials.rootCertificates,
-    }),
-  ],
-  ["token-cleaner-controller", tokenCleanerController],
-  ...(attributesClasses === ""
-    ? []
-    : ([["volumeattributesclass-controller", claimAttributesClassController(attributesClasses)]] as const)),
+/** What `--controllers` selects from. Accounts are called as upstream calls them: there are roles of these names. */
+function selectable(options: ControllersOptions): readonly Named[] {
+  const { attributesClasses, clients, credentials, domain, random, url } = options;
+  const { rootCertificates } = credentials;
+  const kubeconfig = publicKubeconfig(url, rootCertificates);
+  const named = (name: string, account: string, controller: Controller): Named => ({
+    name,
+    client: clients.account(account),
+    controller,
+  });
+  return [
+    named("bootstrap-signer-controller", "bootstrap-signer", bootstrapSignerController(clients.server, kubeconfig)),
+    named("certificatesigningrequest-approving-controller", "certificate-controller", csrApprovingController),
+    named("certificatesigningrequest-cleaner-controller", "certificate-controller", csrCleanerController),
+    named(
+      "certificatesigningrequest-signing-controller",
+      "certificate-controller",
+      csrSigningController({
+        authority: (signer) => credentials.authority(signer),
+        durationMs: options.signingDurationMs,
+        random,
+      }),
+    ),
+    named("clusterrole-aggregation-controller", "clusterrole-aggregation-controller", clusterRoleAggregationController),
+    named(
+      "legacy-serviceaccount-token-cleaner-controller",
+      "legacy-service-account-token-cleaner",
+      legacyTokenCleanerController({
+        periodMs: options.legacyTokenPeriodMs,
+        secretsOf: (pod) => podReferences(pod).secrets,
+      }),
+    ),
+    named("namespace-controller", "namespace-controller", namespaceController),
+    named("persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController),
+    named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
+    named(
+      "root-ca-certificate-publisher-controller",
+      "root-ca-cert-publisher",
+      rootCaController(rootCertificates, options.onCertificatesNeeded),
+    ),
+    named("serviceaccount-controller", "service-account-controller", serviceAccountsController),
+    {
+      name: "serviceaccount-token-controller",
+      // Upstream: it has no account, since it makes what accounts act by.
+      client: clients.manager("tokens-controller"),
+      controller: serviceAccountTokensController({
+        sign: (parties) => credentials.signToken(parties, domain),
+        rootCertificates,
+      }),
+    },
+    named("token-cleaner-controller", "token-cleaner", tokenCleanerController),
+    // Ours, so there is no role of its name: that of the controller that looks after claims being changed.
+    ...(attributesClasses === ""
+      ? []
+      : [
+          named(
+            "volumeattributesclass-controller",
+            "expand-controller",
+            claimAttributesClassController(attributesClasses),
+          ),
+        ]),
+  ];
+}
+
+/** Upstream: part of the API server itself, so nobody can deselect them. */
+const ownControllers = ({ clients: { server }, localVersions }: ControllersOptions): readonly Named[] => [
+  { name: "autoregister-controller", client: server, controller: apiServicesController(localVersions) },
+  { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
 ];
 
 export interface ControllersOptions {
-  readonly client: RestClient;
+  readonly clients: ControllerClients;
   readonly clock: Clock;
   readonly domain: ApiDomain;
   readonly log: Log;
@@ -73,6 +113,8 @@ export interface ControllersOptions {
   readonly credentials: ControllerCredentials;
   /** Longest life of a certificate that is asked for. */
   readonly signingDurationMs: number;
+  /** How long a token in a Secret may go unused. */
+  readonly legacyTokenPeriodMs: number;
   /** Where clients reach the server. */
   readonly url: string;
   /** Values of `--controllers`: `*`, a name, or `-` and a name. Empty: all. */
@@ -80,22 +122,24 @@ export interface ControllersOptions {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
+  /** `needed` is called with the namespace of every pod that is made to mount the root certificates. */
+  onCertificatesNeeded(needed: (namespace: string) => void): void;
 }
 
 /** Starts the selected controllers. The returned function ends them. */
 export function startControllers(options: ControllersOptions): () => Promise<void> {
-  const { client, clock, domain, log, selected, localVersions } = options;
+  const { clients, clock, domain, log, selected } = options;
   const stop = new AbortController();
-  const chosen = controllers(options).filter(([name]) => isSelected(name, selected));
-  // Upstream: part of the API server itself, so nobody can deselect it.
-  const running = [...chosen, ["autoregister-controller", apiServicesController(localVersions)] as const].map(
-    ([name, controller]) => {
-      const controllerLog = {
-        warn: (fields: object, message: string) => log.warn({ controller: name, ...fields }, message),
-      };
-      return late(controller)({ client, clock, domain, log: controllerLog, signal: stop.signal });
-    },
-  );
+  const reader = clients.manager("shared-informers");
+  const chosen = selectable(options).filter(({ name }) => isSelected(name, selected));
+  const running = [...chosen, ...ownControllers(options)].map(async ({ name, client, controller }) => {
+    const named = log.with({ controller: name });
+    try {
+      await late(controller)({ client, reader, clock, domain, log: named, signal: stop.signal });
+    } catch (error) {
+      named.error({ error }, "a controller has ended");
+    }
+  });
   const unfollow = options.credentials.follow(clock, log);
   return async () => {
     unfollow();

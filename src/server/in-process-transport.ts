@@ -1,18 +1,22 @@
 /**
- * The transport of controllers in this process: builds requests and hands them to the same chain a socket would,
- * authentication and authorization included. They are known by the way they came: there is no token that somebody
- * outside could use.
+ * Transports of this process to itself, one for each user it acts as: they build requests and hand them to the same
+ * chain a socket would, authentication and authorization included. The user is known by the way a request came: there
+ * is no token that somebody outside could use.
  */
 import { randomUUID } from "node:crypto";
 import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";
 import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import type { Soon } from "#std/soon.ts";
 import { unknownUser } from "#http/incoming-request.ts";
 import { unknownInfo } from "#http/request-info.ts";
 
 export interface InProcessOptions {
   handle(request: ApiRequest): Soon<Reply>;
+  /** Who asks. */
+  readonly user: UserInfo;
+  /** Its first word is the field manager of what is written. */
   readonly userAgent: string;
   now(): number;
 }
@@ -20,33 +24,32 @@ export interface InProcessOptions {
 const newline = 0x0a;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
+  const identity: Authentication = { outcome: "user", user: options.user };
   return {
     async request(request) {
-      const own = new InProcessRequest(request, options);
+      const own = new InProcessRequest(request, options, identity);
       const reply = await options.handle(own);
       own.close();
       reply.done?.();
       return { code: reply.code, body: bodyOf(reply) };
     },
     async stream(request, onLine) {
-      const own = new InProcessRequest(request, options);
+      const own = new InProcessRequest(request, options, identity);
       const reply = await options.handle(own);
-      if (reply.stream !== undefined) await drain(reply, request.signal, onLine);
-      own.close();
-      reply.done?.();
+      try {
+        if (reply.stream !== undefined) await drain(reply, request.signal, onLine);
+      } finally {
+        own.close();
+        reply.done?.();
+      }
       return { code: reply.code, body: reply.stream === undefined ? bodyOf(reply) : Buffer.alloc(0) };
     },
   };
 }
 
-/** Requests of this transport are the server's own; nothing that a listener builds is. */
+/** Knows the users of these transports; nothing that a listener builds is theirs. */
 export const ownRequests: Authenticator = {
-  authenticate: (credentials) => (credentials instanceof InProcessRequest ? theServer : noCredentials),
-};
-
-const theServer: Authentication = {
-  outcome: "user",
-  user: { name: "system:apiserver", uid: "", groups: ["system:masters"] },
+  authenticate: (credentials) => (credentials instanceof InProcessRequest ? credentials.identity : noCredentials),
 };
 
 function bodyOf(reply: Reply): Buffer {
@@ -55,25 +58,36 @@ function bodyOf(reply: Reply): Buffer {
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);
 }
 
-/** Resolves when the stream is over. Lines are handed over as they come; a slow consumer is its own problem. */
+/**
+ * Resolves when the stream is over. Lines are handed over as they come; a slow consumer is its own problem. One that
+ * throws ends its stream, and the promise rejects with what it threw: whoever feeds the stream knows nothing of it.
+ */
 function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buffer) => void): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let rest: Buffer = Buffer.alloc(0);
     const finish = (): void => {
       signal?.removeEventListener("abort", abort);
       resolve();
+    };
+    const hand = (bytes: Buffer): void => {
+      let text = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+      for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
+        onLine(text.subarray(0, at));
+        text = text.subarray(at + 1);
+      }
+      rest = text;
     };
     const sink: StreamSink = {
       blocked: false,
       onDrain: undefined,
       onClose: undefined,
       write(bytes) {
-        let text = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
-        for (let at = text.indexOf(newline); at >= 0; at = text.indexOf(newline)) {
-          onLine(text.subarray(0, at));
-          text = text.subarray(at + 1);
+        try {
+          hand(bytes);
+        } catch (error) {
+          reject(error);
+          abort();
         }
-        rest = text;
         return true;
       },
       end: finish,
@@ -106,12 +120,14 @@ class InProcessRequest implements ApiRequest {
   user = unknownUser;
   deadlineMs: number;
   annotations: Map<string, string> | undefined = undefined;
+  readonly identity: Authentication;
   readonly #body: Buffer | undefined;
   readonly #outer: AbortSignal | undefined;
   readonly #controller = new AbortController();
   readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
 
-  constructor(request: ClientRequest, options: InProcessOptions) {
+  constructor(request: ClientRequest, options: InProcessOptions, identity: Authentication) {
+    this.identity = identity;
     const question = request.path.indexOf("?");
     this.method = request.method;
     this.url = request.path;

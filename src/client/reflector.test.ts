@@ -1,0 +1,71 @@
+/** What a follower hears, and how often it asks when something is wrong for long. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import { reflect } from "./reflector.ts";
+import { RestClient } from "./rest-client.ts";
+import type { ClientResponse, Transport } from "./transport.ts";
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const answer = (body: object, code = 200): ClientResponse => ({ code, body: Buffer.from(JSON.stringify(body)) });
+const refusal = answer({ kind: "Status", code: 403 }, 403);
+
+/** Follows for `ms`; how many lists and watches that took. */
+async function follow(ms: number, stream: Transport["stream"]) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const asked = { lists: 0, watches: 0, failures: 0 };
+  const client = new RestClient({
+    request() {
+      asked.lists++;
+      return Promise.resolve(answer({ metadata: { resourceVersion: "1" }, items: [] }));
+    },
+    stream(request, onLine) {
+      asked.watches++;
+      return stream(request, onLine);
+    },
+  });
+  const running = reflect({
+    client,
+    path: "/api/v1/secrets",
+    clock,
+    signal: stop.signal,
+    replaced: () => undefined,
+    changed: () => undefined,
+    failed: () => void asked.failures++,
+  });
+  await turns();
+  for (let passed = 0; passed < ms; passed += 100) {
+    clock.advance(100);
+    await turns();
+  }
+  stop.abort();
+  await running;
+  return asked;
+}
+
+void test("a watch that is refused, that ends at once or that fails is asked for less and less often", async () => {
+  const lost = Buffer.from(JSON.stringify({ type: "ERROR", object: { metadata: {} } }));
+  const streams: Readonly<Record<string, Transport["stream"]>> = {
+    refused: () => Promise.resolve(refusal),
+    ended: () => Promise.resolve(answer({})),
+    lost: (_request, onLine) => Promise.resolve(onLine(lost)).then(() => answer({})),
+    failed: () => Promise.reject(new Error("gone")),
+  };
+  for (const [name, stream] of Object.entries(streams)) {
+    const { lists, watches, failures } = await follow(60_000, stream);
+    assert.equal(watches, lists, name);
+    assert.ok(lists >= 10 && lists <= 13, `${name}: ${lists}`);
+    assert.equal(failures, name === "refused" || name === "failed" ? lists : 0, name);
+  }
+});
+
+void test("a watch that lasts is asked for once", async () => {
+  const asked = await follow(60_000, ({ signal }) => {
+    return new Promise((resolve) => signal!.addEventListener("abort", () => resolve(answer({}))));
+  });
+  assert.deepEqual(asked, { lists: 1, watches: 1, failures: 0 });
+});

@@ -1,0 +1,91 @@
+/** When keys are worked on, tried again, and told about. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { conflict, internalError } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A queue whose work gives one answer after the other, the last one from then on. */
+function queueOf(...answers: (() => "again" | void)[]) {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const worked: number[] = [];
+  const startMs = clock.now();
+  const queue = new WorkQueue({
+    clock,
+    workersMax: 1,
+    pauses: { minMs: 100, maxMs: 300 },
+    async work() {
+      worked.push(clock.now() - startMs);
+      await turn();
+      return (answers.length > 1 ? answers.shift()! : answers[0]!)();
+    },
+    failed: (key, error) => told.push(`${key}: ${(error as Error).message}`),
+  });
+  const advance = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      clock.advance(50);
+      await turn();
+      await turn();
+    }
+  };
+  return { queue, told, worked, advance };
+}
+
+const failing = (error: Error) => () => {
+  throw error;
+};
+
+void test("what fails is tried again after pauses that grow to a bound, and told about each time", async () => {
+  const { queue, told, worked, advance } = queueOf(failing(internalError("broken")));
+  queue.add("a");
+  await turn();
+  await advance(1400);
+  assert.deepEqual(
+    worked,
+    [0, 100, 300, 600, 900, 1200].map((ms, i) => (i === 0 ? 0 : ms)),
+  );
+  assert.equal(told.length, worked.length);
+  assert.match(told[0]!, /^a: .*broken/);
+});
+
+void test("what is not done yet is looked at again in the same way, without a word", async () => {
+  const { queue, told, worked, advance } = queueOf(() => "again");
+  queue.add("a");
+  await turn();
+  await advance(700);
+  assert.deepEqual(worked, [0, 100, 300, 600]);
+  assert.deepEqual(told, []);
+});
+
+void test("a conflict is tried again and nobody is told", async () => {
+  const { queue, told, worked, advance } = queueOf(
+    failing(conflict({ group: "", resource: "secrets" }, "a", "somebody wrote")),
+    () => undefined,
+  );
+  queue.add("a");
+  await turn();
+  await advance(1000);
+  assert.deepEqual(worked, [0, 100]);
+  assert.deepEqual(told, []);
+});
+
+void test("once it is done, pauses begin anew", async () => {
+  const fails = failing(internalError("broken"));
+  const { queue, worked, advance } = queueOf(
+    fails,
+    fails,
+    () => undefined,
+    fails,
+    () => undefined,
+  );
+  queue.add("a");
+  await turn();
+  await advance(1000);
+  queue.add("a");
+  await turn();
+  await advance(1000);
+  assert.deepEqual(worked, [0, 100, 300, 1000, 1100]);
+});

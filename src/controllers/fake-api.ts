@@ -1,0 +1,174 @@
+/**
+ * An API server in a few lines, for tests of controllers: it keeps objects by their paths, checks versions and
+ * preconditions, tells watchers, and fails when told to.
+ */
+import { RestClient } from "#client/rest-client.ts";
+import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { FakeClock } from "#std/fake-clock.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+
+interface Watcher {
+  readonly matches: (path: string) => boolean;
+  tell(type: string, object: ApiObject): void;
+}
+
+export class FakeApi {
+  /** What was asked for, watches included: `GET /api/v1/secrets`, without query. */
+  readonly requests: string[] = [];
+  readonly logged: string[] = [];
+  readonly #objects = new Map<string, ApiObject>();
+  readonly #watchers = new Set<Watcher>();
+  readonly #stop = new AbortController();
+  readonly #clock: FakeClock;
+  #version = 1;
+  /** Given each request, as in `requests`; a code other than 0 is the answer. */
+  fails: (request: string) => number = () => 0;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  get environment(): ControllerEnvironment {
+    const transport: Transport = {
+      request: (request) => Promise.resolve(this.#answer(request)),
+      stream: (request, onLine) => this.#watch(request, onLine),
+    };
+    const client = new RestClient(transport);
+    const log = (_fields: object, message: string): void => void this.logged.push(message);
+    const { signal } = this.#stop;
+    return {
+      client,
+      reader: client,
+      clock: this.#clock,
+      domain: kubernetesDomain,
+      signal,
+      log: { info: log, warn: log },
+    };
+  }
+
+  /** Makes or replaces an object, as somebody else would. `path` ends with its name. */
+  put(path: string, object: object = {}): ApiObject {
+    const existed = this.#objects.has(path);
+    const [namespace, name] = [/\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/.exec(path)?.[1], path.split("/").at(-1)!];
+    const { metadata } = object as Partial<ApiObject>;
+    const place = namespace === undefined ? { name } : { namespace, name };
+    const made = {
+      ...object,
+      metadata: { uid: `uid of ${name}`, ...metadata, ...place, resourceVersion: `${++this.#version}` },
+    };
+    this.#objects.set(path, made);
+    this.#tell(path, existed ? "MODIFIED" : "ADDED", made);
+    return made;
+  }
+
+  remove(path: string): void {
+    const object = this.#objects.get(path);
+    if (object === undefined) return;
+    this.#objects.delete(path);
+    this.#tell(path, "DELETED", object);
+  }
+
+  get(path: string): ApiObject | undefined {
+    return this.#objects.get(path);
+  }
+
+  /** Lets everything that can happen now happen. */
+  async settled(): Promise<void> {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.settled();
+    this.#clock.advance(ms);
+    await this.settled();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  #tell(path: string, type: string, object: ApiObject): void {
+    for (const watcher of this.#watchers) if (watcher.matches(path)) watcher.tell(type, object);
+  }
+
+  #answer({ method, path: whole, body }: ClientRequest): ClientResponse {
+    const [path = "", query = ""] = whole.split("?");
+    const asked = `${method} ${path}`;
+    this.requests.push(asked);
+    const code = this.fails(asked);
+    if (code !== 0) return failure(code);
+    const sent = body === undefined ? {} : (JSON.parse(body.toString()) as Partial<ApiObject>); // by controllers
+    const object = this.#objects.get(path);
+    if (method === "POST") {
+      const made = `${path}/${sent.metadata?.name ?? ""}`;
+      return this.#objects.has(made) ? failure(409) : success(this.put(made, sent), 201);
+    }
+    if (method === "GET" && object === undefined && isCollection(path)) {
+      const matches = selection(path, query);
+      const items = [...this.#objects].flatMap(([place, item]) => (matches(place, item) ? [item] : []));
+      return success({ metadata: { resourceVersion: `${this.#version}` }, items });
+    }
+    if (object === undefined) return failure(404);
+    if (method === "GET") return success(object);
+    const { uid, resourceVersion } =
+      method === "DELETE" ? ((sent as { preconditions?: ApiObject["metadata"] }).preconditions ?? {}) : sent.metadata!;
+    if ((uid ?? object.metadata.uid) !== object.metadata.uid) return failure(409);
+    if ((resourceVersion ?? object.metadata.resourceVersion) !== object.metadata.resourceVersion) return failure(409);
+    if (method === "DELETE") this.remove(path);
+    else this.put(path, method === "PUT" ? sent : merged(object, sent));
+    return success(this.#objects.get(path) ?? {});
+  }
+
+  async #watch({ path: whole, signal }: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse> {
+    const [path = "", query = ""] = whole.split("?");
+    this.requests.push(`WATCH ${path}`);
+    const code = this.fails(`WATCH ${path}`);
+    if (code !== 0) return failure(code);
+    const matches = selection(path, query);
+    const watcher: Watcher = {
+      matches: (place) => matches(place, this.#objects.get(place)),
+      tell: (type, object) => onLine(Buffer.from(JSON.stringify({ type, object }))),
+    };
+    this.#watchers.add(watcher);
+    await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true }));
+    this.#watchers.delete(watcher);
+    return success({});
+  }
+}
+
+const isCollection = (path: string): boolean => {
+  const parts = path.replace(/^\/apis?\/(?:[^/]+\/)?v\d[^/]*\//, "").split("/");
+  return parts.length === 1 || (parts[0] === "namespaces" && parts.length === 3);
+};
+
+/** Which objects a collection has; one of all namespaces has those of each. Selectors: `type` and `metadata.name`. */
+function selection(path: string, query: string): (place: string, object: ApiObject | undefined) => boolean {
+  const [field = "", value] = (new URLSearchParams(query).get("fieldSelector") ?? "").split("=");
+  const [, root = "", resource = ""] = /^(.*)\/([^/]+)$/.exec(path) ?? [];
+  const pattern = new RegExp(
+    `^${root.includes("/namespaces/") ? root : `${root}(?:/namespaces/[^/]+)?`}/${resource}/([^/]+)$`,
+  );
+  return (place, object) => {
+    const name = pattern.exec(place)?.[1];
+    if (name === undefined) return false;
+    return (
+      field === "" || (field === "metadata.name" ? name === value : object === undefined || object[field] === value)
+    );
+  };
+}
+
+function merged(object: ApiObject, patch: object): ApiObject {
+  const result: Record<string, unknown> = { ...object };
+  for (const [key, value] of Object.entries(patch)) {
+    const old = result[key];
+    const isDeep = typeof value === "object" && typeof old === "object" && !Array.isArray(value);
+    result[key] = isDeep ? merged(old as ApiObject, value as object) : value; // objects, as was just seen
+  }
+  return result as ApiObject; // of one object, as before
+}
+
+const success = (body: object, code = 200): ClientResponse => ({ code, body: Buffer.from(JSON.stringify(body)) });
+
+const failure = (code: number): ClientResponse => success({ kind: "Status", status: "Failure", code }, code);

@@ -1,0 +1,139 @@
+/**
+ * Ends tokens that were made with their accounts, lie in Secrets, and were not used for long: first they are marked and
+ * no longer taken, and after the same time again they are deleted. Tokens in Secrets that people made, or that pods use,
+ * stay. Source: upstream's `legacy_serviceaccount_token_cleaner`.
+ */
+import { pause } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timeToMs } from "#meta/time.ts";
+import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { inPages } from "./pages.ts";
+
+const dayMs = 86_400_000;
+
+interface Account extends ApiObject {
+  readonly secrets?: readonly { readonly name?: string }[];
+}
+
+export interface LegacyTokenCleanerOptions {
+  /** How long a token may go unused. */
+  readonly periodMs: number;
+  /** Names of the Secrets a pod uses. */
+  secretsOf(pod: ApiObject): Iterable<string>;
+}
+
+export const legacyTokenCleanerController =
+  (options: LegacyTokenCleanerOptions): Controller =>
+  async (environment) => {
+    const { clock, signal, log } = environment;
+    while (!signal.aborted) {
+      try {
+        await cleanUp(environment, options);
+      } catch (err) {
+        if (!signal.aborted) log.warn({ err }, "could not look for unused tokens; trying again tomorrow");
+      }
+      await pause(clock, dayMs, signal);
+    }
+  };
+
+async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenCleanerOptions): Promise<void> {
+  const { clock, domain, log, reader, signal } = environment;
+  const since = await trackedSince(environment);
+  // The first day is not noted whole.
+  if (since === undefined || clock.now() < since + dayMs + options.periodMs) return;
+  const oldestMs = clock.now() - options.periodMs;
+  const oldest = { ms: oldestMs, day: dayOf(oldestMs) };
+  const labels = legacyTokenLabels(domain);
+  const inUse = usedSecrets(environment, options);
+  const type = `type=${domain.rename("kubernetes.io/service-account-token")}`;
+  for await (const secret of inPages(reader, "/api/v1/secrets", type)) {
+    if (signal.aborted) return;
+    if (!isUnused(secret, labels.lastUsed, oldest)) continue;
+    const { namespace = "", name = "" } = secret.metadata;
+    try {
+      if (!(await isAutomatic(environment, secret)) || (await inUse(namespace)).has(name)) continue;
+      await end(environment, secret, labels.invalidSince, oldest.day);
+    } catch (err) {
+      log.warn({ secret: `${namespace}/${name}`, err }, "could not end an unused token; trying again tomorrow");
+    }
+  }
+}
+
+/** Marks a token, or deletes one that was marked before `oldestDay`. */
+async function end(
+  { client, clock, log }: ControllerEnvironment,
+  { metadata }: ApiObject,
+  label: string,
+  oldestDay: string,
+): Promise<void> {
+  const { namespace = "", name = "", uid, resourceVersion, labels = {} } = metadata;
+  const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+  const fields = { secret: `${namespace}/${name}` };
+  const invalidSince = labels[label] ?? "";
+  // The version protects what was used just now.
+  if (dayToMs(invalidSince) === undefined) {
+    const marks = { [label]: dayOf(clock.now()) };
+    await found(client.patch(path, { metadata: { uid, resourceVersion, labels: marks } }));
+    log.info(fields, "a token that was not used for long is no longer taken");
+  } else if (invalidSince < oldestDay) {
+    await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
+    log.info(fields, "a token that was not taken for long was deleted");
+  }
+}
+
+/** Since when uses are noted, in milliseconds; `undefined` when nobody has said so. */
+async function trackedSince({ client, domain }: ControllerEnvironment): Promise<number | undefined> {
+  const map = await found(client.get(`${trackingMaps(domain)}/${trackingName}`));
+  const data = map?.["data"] as Readonly<Record<string, string>> | undefined; // by the kind the path names
+  return dayToMs(data?.[trackingKey]);
+}
+
+/** Whether a Secret is old, and was used long ago or never. A day nobody can read says nothing. */
+function isUnused(
+  { metadata }: ApiObject,
+  label: string,
+  oldest: { readonly ms: number; readonly day: string },
+): boolean {
+  const { creationTimestamp, deletionTimestamp, labels = {} } = metadata;
+  const createdMs = timeToMs(creationTimestamp ?? "");
+  if (deletionTimestamp !== undefined || createdMs === undefined || createdMs >= oldest.ms) return false;
+  const lastUsed = labels[label];
+  return lastUsed === undefined || (dayToMs(lastUsed) !== undefined && lastUsed < oldest.day);
+}
+
+/** Whether the account lists the Secret as its own, as those that were made for it do. */
+async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: ApiObject): Promise<boolean> {
+  const { namespace = "", name, annotations = {} } = metadata;
+  const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
+  if (accountName === "" || accountName.includes("/")) return false;
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
+  const account = (await found(reader.get(path))) as Account | undefined; // the path names the kind
+  const uid = annotations[domain.rename("kubernetes.io/service-account.uid")] ?? "";
+  if (account === undefined || (uid !== "" && uid !== account.metadata.uid)) return false;
+  return account.secrets?.some((secret) => secret.name === name) === true;
+}
+
+/** Names of the Secrets that pods of a namespace use, looked up once for each. */
+function usedSecrets(
+  { reader }: ControllerEnvironment,
+  { secretsOf }: LegacyTokenCleanerOptions,
+): (namespace: string) => Promise<ReadonlySet<string>> {
+  const known = new Map<string, Promise<ReadonlySet<string>>>();
+  const find = async (namespace: string): Promise<ReadonlySet<string>> => {
+    const names = new Set<string>();
+    for await (const pod of inPages(reader, `/api/v1/namespaces/${namespace}/pods`)) {
+      for (const name of secretsOf(pod)) names.add(name);
+    }
+    return names;
+  };
+  return (namespace) => {
+    let names = known.get(namespace);
+    if (names === undefined) {
+      names = find(namespace);
+      known.set(namespace, names);
+    }
+    return names;
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * Says since when uses of tokens kept in Secrets are noted, for whoever cleans up unused ones. The day is written once;
+ * if somebody takes it away, it begins anew, half an hour later at most. Source: upstream's `legacytokentracking`.
+ */
+import { pause } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import { StatusError } from "#meta/status-error.ts";
+import { dayOf, dayToMs, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+const periodMs = 30 * 60_000;
+const retryMs = 10_000;
+
+export const legacyTokenTrackingController: Controller = async (environment) => {
+  const { clock, signal, log } = environment;
+  while (!signal.aborted) {
+    let nextMs = periodMs;
+    try {
+      await keepDay(environment);
+    } catch (err) {
+      if (signal.aborted) return;
+      nextMs = retryMs;
+      log.warn({ err }, "could not say since when uses of tokens are noted; trying again");
+    }
+    await pause(clock, nextMs, signal);
+  }
+};
+
+async function keepDay({ client, clock, domain }: ControllerEnvironment): Promise<void> {
+  const maps = trackingMaps(domain);
+  const path = `${maps}/${trackingName}`;
+  const map = await found(client.get(path));
+  const before = (map?.["data"] ?? {}) as Readonly<Record<string, string>>; // by the kind the path names
+  if (map !== undefined && dayToMs(before[trackingKey]) !== undefined) return;
+  const data = { ...before, [trackingKey]: dayOf(clock.now()) };
+  try {
+    if (map !== undefined) await client.update(path, { ...map, data });
+    else await client.create(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: trackingName }, data });
+  } catch (error) {
+    // Another server was first, or somebody wrote or removed it just now.
+    if (!(error instanceof StatusError) || ![404, 409].includes(error.status.code)) throw error;
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * What is noted about the use of tokens kept in Secrets: since when uses are noted at all, the last day of use of each,
+ * and since when one is no longer taken. Days are in UTC, `2026-11-21`. Source: upstream's `legacytokentracking`.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { timestamp, timeToMs } from "#meta/time.ts";
+
+/** The config map that says since when, in the namespace of the system. */
+export const trackingName = "kube-apiserver-legacy-service-account-token-tracking";
+export const trackingKey = "since";
+
+export const trackingMaps = ({ rename }: ApiDomain): string => `/api/v1/namespaces/${rename("kube-system")}/configmaps`;
+
+/** Names of the labels of a Secret. */
+export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
+  /** Of the last day of use; missing when there was none since uses are noted. */
+  lastUsed: rename("kubernetes.io/legacy-token-last-used"),
+  /** Of the day from which the token is no longer taken. */
+  invalidSince: rename("kubernetes.io/legacy-token-invalid-since"),
+});
+
+/** The day a time in milliseconds since the epoch falls on. */
+export const dayOf = (ms: number): string => timestamp(ms).slice(0, 10);
+
+/** When a day begins; `undefined` for what is no day. */
+export const dayToMs = (day: string | undefined): number | undefined =>
+  day === undefined || day.length !== 10 ? undefined : timeToMs(`${day}T00:00:00Z`);

@@ -1,0 +1,358 @@
+/**
+ * As whom the server's controllers act, what lets them, and what becomes of unused tokens in Secrets: seen in the audit
+ * log and in what they leave behind.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { ServerSettings } from "#server/options.ts";
+import { newRequest, requests, signingRequest } from "../certificate-requests.ts";
+import { Api, type Domain, domains, eventually, gated, openServer, renamer, temporaryFolder } from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
+import { claim, namespaces } from "../objects.ts";
+import { absent, present } from "../view.ts";
+
+interface Event {
+  readonly verb: string;
+  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
+  readonly userAgent?: string;
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string };
+  readonly responseStatus?: { readonly code?: number };
+}
+
+interface Running {
+  readonly api: Api;
+  readonly clock: MovingClock;
+  /** Of the server's controllers, with Kubernetes' names. */
+  events(): Event[];
+}
+
+const everything = ["*", "bootstrapsigner", "tokencleaner"];
+const accountPrefix = "system:serviceaccount:kube-system:";
+const manager = "system:kube-controller-manager";
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+/** One test per domain, on a server that records who asks for what. */
+function withServer(name: string, settings: ServerSettings, run: (on: Running) => Promise<void>): void {
+  for (const domain of domains) {
+    test(`${domain}: ${name}`, async () => {
+      const folder = temporaryFolder();
+      const log = join(folder, "audit.log");
+      const policy = {
+        apiVersion: "audit.k8s.io/v1",
+        kind: "Policy",
+        omitStages: ["RequestReceived"],
+        rules: [{ level: "Metadata" }],
+      };
+      writeFileSync(join(folder, "policy.json"), renamer(domain)(JSON.stringify(policy)));
+      const clock = new MovingClock();
+      const audit = { auditPolicyFile: join(folder, "policy.json"), auditLogPath: log };
+      const server = await openServer(domain, { ...gated, controllers: everything, ...audit, ...settings }, { clock });
+      const api = new Api(server);
+      try {
+        await run({ api, clock, events: () => eventsOf(log, domain) });
+      } finally {
+        api.close();
+        await server.close();
+      }
+    });
+  }
+}
+
+function eventsOf(log: string, domain: Domain): Event[] {
+  if (!existsSync(log)) return [];
+  const kubernetesName = (text: string): string => text.replaceAll(renamer(domain)("kube-system"), "kube-system");
+  return readFileSync(log, "utf8")
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : [JSON.parse(kubernetesName(line)) as Event]))
+    .filter(({ user: { username = "" } }) => username === manager || username.startsWith(accountPrefix));
+}
+
+const account = (name: string, more: object = {}) => ({
+  apiVersion: "v1",
+  kind: "ServiceAccount",
+  metadata: { name },
+  ...more,
+});
+const pod = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name },
+  spec: { containers: [{ name: "c", image: "i" }] },
+});
+const tokenSecret = (name: string, ofAccount: string) => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  type: "kubernetes.io/service-account-token",
+  metadata: { name, annotations: { "kubernetes.io/service-account.name": ofAccount } },
+});
+const gone = (api: Api, path: string): Promise<unknown> => eventually(async () => (await api.get(path)).expect(404));
+
+/** Something for every controller to do; resolves when all have done it. */
+async function occupy(api: Api): Promise<string> {
+  const { ns, secrets, serviceAccounts, configMaps, claims } = await api.place();
+  (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"))).expect(201);
+  await api.post(serviceAccounts, account("robot", { secrets: [{ name: "old" }] }));
+  await api.post(secrets, tokenSecret("old", "robot"));
+  await eventually(async () => (await api.get(`${secrets}/old`)).expect(200, { "data.token": present }));
+  (await api.delete(`${secrets}/old`)).expect(200);
+  await eventually(async () => (await api.get(`${serviceAccounts}/robot`)).expect(200, { secrets: absent }));
+  await api.post(secrets, tokenSecret("lost", "nobody"));
+  await gone(api, `${secrets}/lost`);
+  await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200));
+  (await api.patch(`${configMaps}/kube-root-ca.crt`, { data: { more: "x" } })).expect(200);
+  await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200, { "data.more": absent }));
+
+  const role = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: api.unique("role"), labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } },
+    rules: [{ verbs: ["get"], apiGroups: ["example.com"], resources: [api.unique("things")] }],
+  };
+  (await api.post(`${rbac}/clusterroles`, role)).expect(201);
+  await eventually(async () => {
+    assert.ok((await api.get(`${rbac}/clusterroles/view`)).text.includes(role.rules[0]!.resources[0]!));
+  });
+
+  const { request } = await newRequest([{ O: ["system:nodes"] }, { CN: ["system:node:n"] }]);
+  const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+  const usages = ["digital signature", "client auth"];
+  (await api.post(requests, signingRequest("node", { request, signerName, usages }))).expect(201);
+  await eventually(async () => (await api.get(`${requests}/node`)).expect(200, { "status.certificate": present }));
+
+  await api.post(claims, claim("c", { volumeAttributesClassName: "missing" }));
+  await eventually(async () =>
+    (await api.get(`${claims}/c`)).expect(200, { "status.modifyVolumeStatus.status": "Pending" }),
+  );
+  await api.delete(`${claims}/c`);
+  await gone(api, `${claims}/c`);
+  const volume = {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: "v" },
+    spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } },
+  };
+  (await api.post("/api/v1/persistentvolumes", volume)).expect(201);
+  await api.delete("/api/v1/persistentvolumes/v");
+  await gone(api, "/api/v1/persistentvolumes/v");
+
+  const bootstrap = {
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "bootstrap.kubernetes.io/token",
+    metadata: { name: "bootstrap-token-abcdef" },
+    stringData: { "token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true" },
+  };
+  const systemSecrets = "/api/v1/namespaces/kube-system/secrets";
+  await api.post(systemSecrets, bootstrap);
+  await eventually(async () =>
+    (await api.get("/api/v1/namespaces/kube-public/configmaps/cluster-info")).expect(200, {
+      "data.jws-kubeconfig-abcdef": present,
+    }),
+  );
+  await api.patch(`${systemSecrets}/bootstrap-token-abcdef`, { stringData: { expiration: "2020-01-01T00:00:00Z" } });
+  await gone(api, `${systemSecrets}/bootstrap-token-abcdef`);
+
+  (await api.patch(`${configMaps}/kube-root-ca.crt`, { metadata: { finalizers: ["example.com/hold"] } })).expect(200);
+  (await api.delete(`${namespaces}/${ns}`)).expect(200);
+  await eventually(async () =>
+    (await api.get(`${namespaces}/${ns}`)).expect(200, {
+      "status.conditions[type=NamespaceContentRemaining].status": "True",
+    }),
+  );
+  (await api.patch(`${configMaps}/kube-root-ca.crt`, { metadata: { finalizers: null } })).expect(200);
+  await gone(api, `${namespaces}/${ns}`);
+  return ns;
+}
+
+/** Every account with what it wrote in `occupy`. */
+const writes: Readonly<Record<string, readonly string[]>> = {
+  "bootstrap-signer": ["update configmaps"],
+  "certificate-controller": [
+    "create subjectaccessreviews",
+    "update certificatesigningrequests/approval",
+    "update certificatesigningrequests/status",
+  ],
+  "clusterrole-aggregation-controller": ["patch clusterroles"],
+  "expand-controller": ["patch persistentvolumeclaims/status"],
+  "namespace-controller": ["deletecollection", "update namespaces/finalize", "update namespaces/status"],
+  "pv-protection-controller": ["update persistentvolumes"],
+  "pvc-protection-controller": ["update persistentvolumeclaims"],
+  "root-ca-cert-publisher": ["create configmaps", "update configmaps"],
+  "service-account-controller": ["create serviceaccounts"],
+  "token-cleaner": ["delete secrets"],
+};
+
+const readVerbs = ["get", "list", "watch"];
+
+function writesOf(events: readonly Event[]): Record<string, string[]> {
+  const found: Record<string, Set<string>> = {};
+  for (const { user, verb, objectRef } of events) {
+    const { username = "" } = user;
+    if (readVerbs.includes(verb)) continue;
+    const { resource = "", subresource } = objectRef ?? {};
+    const what =
+      verb === "deletecollection" ? verb : `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}`;
+    (found[username] ??= new Set()).add(what);
+  }
+  return Object.fromEntries(Object.entries(found).map(([name, set]) => [name, [...set].toSorted()]));
+}
+
+withServer("every controller acts as an account of its own, and its role lets it", {}, async ({ api, events }) => {
+  await occupy(api);
+  await eventually(() => {
+    assert.deepEqual(writesOf(events()), {
+      ...Object.fromEntries(Object.entries(writes).map(([name, list]) => [accountPrefix + name, list])),
+      [manager]: ["delete secrets", "update secrets", "update serviceaccounts"],
+    });
+    return Promise.resolve();
+  });
+  const all = events();
+  assert.deepEqual(
+    all.filter(({ responseStatus }) => responseStatus?.code === 403),
+    [],
+  );
+  for (const { user, userAgent, verb } of all) {
+    assert.ok(!user.groups?.includes("system:masters"), user.username ?? "");
+    if (user.username !== manager) assert.equal(user.username, `${accountPrefix}${userAgent}`);
+    if (verb === "watch") assert.equal(user.username, manager);
+  }
+  // What was written names who wrote it.
+  const map = await api.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt");
+  map.expect(200, { "metadata.managedFields.0.manager": "root-ca-cert-publisher" });
+});
+
+withServer("a controller that lost its role does nothing until it has it back", {}, async ({ api, clock }) => {
+  const path = `${rbac}/clusterrolebindings/system:controller:service-account-controller`;
+  const { text } = (await api.get(path)).expect(200);
+  const binding = JSON.parse(text) as { metadata: { resourceVersion?: string; uid?: string } };
+  (await api.delete(path)).expect(200);
+  const { serviceAccounts } = await api.place();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  (await api.get(serviceAccounts)).expect(200, { items: [] });
+  const { resourceVersion: _version, uid: _uid, ...metadata } = binding.metadata;
+  (await api.post(`${rbac}/clusterrolebindings`, { ...binding, metadata })).expect(201);
+  await eventually(async () => {
+    clock.advance(30_000);
+    (await api.get(`${serviceAccounts}/default`)).expect(200);
+  });
+});
+
+const nothingFor = (user: string): string => {
+  const file = join(temporaryFolder(), "policy.jsonl");
+  const spec = { user, namespace: "*", resource: "*", apiGroup: "*" };
+  writeFileSync(file, JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec }));
+  return file;
+};
+
+for (const [modes, more] of [
+  [["ABAC"], (): ServerSettings => ({ authorizationPolicyFile: nothingFor("alice") })],
+  [["AlwaysDeny"], (): ServerSettings => ({})],
+  [["AlwaysAllow"], (): ServerSettings => ({})],
+] as const) {
+  for (const domain of domains) {
+    test(`${domain}: with ${modes[0]} alone, controllers keep their names and may do everything`, async () => {
+      const rename = renamer(domain);
+      const settings = more();
+      const { authorizationPolicyFile: file } = settings;
+      if (file !== undefined) writeFileSync(file, rename(readFileSync(file, "utf8")));
+      const server = await openServer(domain, {
+        ...gated,
+        controllers: everything,
+        authorizationMode: modes,
+        ...settings,
+      });
+      const api = new Api(server);
+      await occupy(api);
+      const map = await api.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt");
+      map.expect(200, { "metadata.managedFields.0.manager": "root-ca-cert-publisher" });
+      api.close();
+      await server.close();
+    });
+  }
+}
+
+const dayMs = 86_400_000;
+const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const subject = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+const invalidSince = "metadata.labels[kubernetes.io/legacy-token-invalid-since]";
+
+withServer(
+  "a token made with its account that nobody uses is no longer taken, later it is gone",
+  { legacyTokenPeriodMs: 10 * dayMs },
+  async ({ api, clock, events }) => {
+    const tracking = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking";
+    const today = new Date().toISOString().slice(0, 10);
+    await eventually(async () => (await api.get(tracking)).expect(200, { data: { since: today } }));
+    const { ns, secrets, serviceAccounts } = await api.place();
+    await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }, { name: "used" }] }));
+    for (const name of ["unused", "used", "by-hand"]) await api.post(secrets, tokenSecret(name, "robot"));
+    const tokenOf = (name: string): Promise<string> =>
+      eventually(async () => {
+        const data = (await api.get(`${secrets}/${name}`)).expect(200).string("data.token");
+        return Buffer.from(data, "base64").toString();
+      });
+    const [unused, used] = [await tokenOf("unused"), await tokenOf("used")];
+    await tokenOf("by-hand");
+    const use = async (token: string, code: number): Promise<void> => {
+      (await api.post(whoAmI, subject, { as: token })).expect(code);
+    };
+    const day = async (): Promise<void> => {
+      clock.advance(dayMs);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    };
+    for (let passed = 0; passed < 12; passed++) {
+      await use(used, 201);
+      await day();
+    }
+    await eventually(async () => {
+      (await api.get(`${secrets}/unused`)).expect(200, { [invalidSince]: present });
+    });
+    await use(unused, 401);
+    for (const name of ["used", "by-hand"])
+      (await api.get(`${secrets}/${name}`)).expect(200, { [invalidSince]: absent });
+    const metrics = (await api.get("/metrics")).text;
+    assert.match(metrics, /^serviceaccount_invalid_legacy_auto_token_uses_total 1$/m);
+    assert.match(metrics, /^serviceaccount_legacy_auto_token_uses_total 12$/m);
+    // The attempt was a use: the time until it goes begins anew.
+    for (let passed = 0; passed < 9; passed++) {
+      await use(used, 201);
+      await day();
+    }
+    (await api.get(`${secrets}/unused`)).expect(200);
+    for (let passed = 0; passed < 4; passed++) {
+      await use(used, 201);
+      await day();
+    }
+    await eventually(async () => (await api.get(`${secrets}/unused`)).expect(404));
+    for (const name of ["used", "by-hand"])
+      (await api.get(`${secrets}/${name}`)).expect(200, { [invalidSince]: absent });
+    const cleaner = `${accountPrefix}legacy-service-account-token-cleaner`;
+    assert.deepEqual(writesOf(events())[cleaner], ["delete secrets", "patch secrets"]);
+    (await api.delete(`${namespaces}/${ns}`)).expect(200);
+  },
+);
+
+withServer(
+  "the cleaner of unused tokens can be deselected",
+  { legacyTokenPeriodMs: dayMs, controllers: ["*", "-legacy-service-account-token-cleaner"] },
+  async ({ api, clock }) => {
+    const { secrets, serviceAccounts } = await api.place();
+    await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }] }));
+    await api.post(secrets, tokenSecret("unused", "robot"));
+    for (let passed = 0; passed < 5; passed++) {
+      clock.advance(dayMs);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    (await api.get(`${secrets}/unused`)).expect(200, { [invalidSince]: absent });
+  },
+);
+
+withServer("a pod's files are there as soon as the pod is", {}, async ({ api }) => {
+  const { ns, configMaps } = await api.place();
+  const startMs = Date.now();
+  (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"))).expect(201);
+  await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200));
+  assert.ok(Date.now() - startMs < 700, "sooner than it would have come without a pod");
+});
