@@ -178,4 +178,12 @@ test("errors on the way are told when the rights do not suffice", async () => {
   const own = rbacEscalation({ authorizer: rbac(index), index });
   const text = await outcome(own, write("roles", role([readSecrets])));
   assert.ok(text.endsWith(`Verbs:["get"]}; resolution errors: [role.${group} "gone" not found]`), text);
+  index.setBinding("", "c", {
+    roleRef: { kind: "ClusterRole", name: "lost" },
+    subjects: [{ kind: "User", name: "author" }],
+  });
+  const two = await outcome(own, write("roles", role([readSecrets])));
+  // Upstream: a list of one error, which is a list itself.
+  const both = `[[clusterrole.${group} "lost" not found, role.${group} "gone" not found]]`;
+  assert.ok(two.endsWith(`Verbs:["get"]}; resolution errors: ${both}`), two);
 });

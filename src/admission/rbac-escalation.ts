@@ -6,7 +6,7 @@
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
-import type { Attributes, Authorizer } from "#authz/authorizer.ts";
+import { aggregate, type Attributes, type Authorizer } from "#authz/authorizer.ts";
 import { rulesFor } from "#authz/rbac.ts";
 import type { RbacIndex, RoleReference } from "#authz/rbac-index.ts";
 import { covers, quotedList } from "#authz/rules-cover.ts";
@@ -44,7 +44,7 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
     const held = rulesFor(index, user, attributes.namespace);
     const coverage = covers([...held.resourceRules, ...held.nonResourceRules], rules);
     if (coverage.covered) return;
-    const errors = held.errors.length === 0 ? "" : `; resolution errors: [${held.errors.join(", ")}]`;
+    const errors = held.errors.length === 0 ? "" : `; resolution errors: [${aggregate(held.errors)}]`;
     const reason =
       `user ${goQuote(user.name)} (groups=${quotedList(user.groups)}) is attempting to grant RBAC permissions ` +
       `not currently held:\n${coverage.missing}${errors}`;

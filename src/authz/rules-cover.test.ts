@@ -94,12 +94,49 @@ test("a small role that names a great many rights costs little, and is refused u
   assert.match(coverage.missing, /^more than 50000 combinations of group, resource, verb and name/);
 });
 
+test("many rights beside many rules that name the same resource are looked at for a moment only", () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `n${i}`);
+  const held = names.map((name) => rule("core", "pods", "get", name));
+  const wanted = rule("core", "pods", "get", names.join(" "));
+  const start = performance.now();
+  check(held, [wanted], true);
+  const coverage = covers(
+    held,
+    Array.from({ length: 20 }, () => wanted),
+  );
+  assert.ok(performance.now() - start < 1000);
+  assert.ok(!coverage.covered);
+  assert.match(coverage.missing, /^more combinations of group, resource, verb and name than can be compared/);
+});
+
+test("a role that is bound many times is compared once", () => {
+  const role = rule("core", "pods", "get", "a");
+  const held = Array.from({ length: 100_000 }, () => role);
+  const wanted = rule("core", "pods", "get", Array.from({ length: 1000 }, (_, i) => `n${i}`).join(" "));
+  const coverage = covers(held, [wanted]);
+  assert.ok(!coverage.covered);
+  assert.match(
+    coverage.missing,
+    /^\{APIGroups:\[""\], Resources:\["pods"\], ResourceNames:\["n0"\], Verbs:\["get"\]\}/,
+  );
+});
+
+test("a rule that says null for a list covers nothing, and wants nothing", () => {
+  const { verbs: _verbs, ...rest } = pods;
+  const broken = { ...rest, verbs: null } as unknown as PolicyRule; // as a body may have it
+  check([pods], [broken], true);
+  check([broken], [pods], ['{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}']);
+});
+
 test("a message about a great many missing rights is cut", () => {
   const resources = Array.from({ length: 600 }, (_, i) => `r${i}`).join(" ");
   const coverage = covers([], [rule("core", resources, "get")]);
   assert.ok(!coverage.covered);
   const lines = coverage.missing.split("\n");
   assert.deepEqual([lines.length, lines.at(-1)], [501, "and 100 more"]);
+  const names = Array.from({ length: 6000 }, (_, i) => `n${i}`).join(" ");
+  const long = covers([], [rule("core", "pods", "get", names)]);
+  assert.equal(!long.covered && long.missing.split("\n").at(-1), "and at least 4501 more");
 });
 
 test("what a role lost is told right by right", () => {
@@ -110,4 +147,8 @@ test("what a role lost is told right by right", () => {
 
 test("texts are quoted as Go quotes them", () => {
   assert.equal(ruleText(rule("core", 'a"b', "get")), '{APIGroups:[""], Resources:["a\\"b"], Verbs:["get"]}');
+  // Whoever reads a message on a terminal sees what is there.
+  const odd = rule("core", "\x00\x1b[2J\u202e\u200b\u00a0\u{e0001}é字", "get");
+  const shown = String.raw`\x00\x1b[2J\u202e\u200b\u00a0\U000e0001é字`;
+  assert.equal(ruleText(odd), `{APIGroups:[""], Resources:["${shown}"], Verbs:["get"]}`);
 });

@@ -8,11 +8,14 @@
  */
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { matchesUrl, type Words, words } from "./rules.ts";
+import { type CompiledRule, compileRule, listsOf, matchesUrl, type Words } from "./rules.ts";
 
 /** Most single rights that are compared one by one; a role with all of a large cluster's rights has some thousands. */
 const rightsMax = 50_000;
-/** Most lines of missing rights in a message. */
+/** Most pairs of a right and a rule that are looked at for one answer: a tenth of a second. */
+const comparisonsMax = 5_000_000;
+/** Most missing rights that are gathered, and most lines of them in a message. */
+const missingMax = 5000;
 const linesMax = 500;
 
 export type Coverage =
@@ -26,16 +29,27 @@ export function covers(held: readonly PolicyRule[], wanted: readonly PolicyRule[
   const missing: PolicyRule[] = [];
   let left = rightsMax;
   for (const rule of wanted) {
+    if (index.comparisons > comparisonsMax) return tooDear;
     if (index.coversWhole(rule)) continue;
     left -= countRights(rule);
-    if (left < 0) {
-      const text = `more than ${rightsMax} combinations of group, resource, verb and name, which no single rule covers`;
-      return { covered: false, missing: text };
+    if (left < 0) return tooMany;
+    for (const right of rightsOf(rule)) {
+      if (!index.coversRight(right)) missing.push(right);
+      if (missing.length > missingMax) return { covered: false, missing: describe(compact(missing), "at least ") };
+      if (index.comparisons > comparisonsMax) return tooDear;
     }
-    for (const right of rightsOf(rule)) if (!index.coversRight(right)) missing.push(right);
   }
   return missing.length === 0 ? { covered: true } : { covered: false, missing: describe(compact(missing)) };
 }
+
+const tooMany: Coverage = {
+  covered: false,
+  missing: `more than ${rightsMax} combinations of group, resource, verb and name, which no single rule covers`,
+};
+const tooDear: Coverage = {
+  covered: false,
+  missing: "more combinations of group, resource, verb and name than can be compared with all rules that are held",
+};
 
 /** Rights of a reconciliation: those of `wanted` that `held` lacks, one a rule. Not bounded: for rules of our own. */
 export function missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
@@ -45,13 +59,8 @@ export function missingRights(held: readonly PolicyRule[], wanted: readonly Poli
   );
 }
 
-function countRights({
-  apiGroups = [],
-  resources = [],
-  verbs = [],
-  resourceNames = [],
-  nonResourceURLs = [],
-}: PolicyRule): number {
+function countRights(rule: PolicyRule): number {
+  const { apiGroups, resources, verbs, resourceNames, nonResourceURLs } = listsOf(rule);
   return (
     (apiGroups.length * resources.length * Math.max(1, resourceNames.length) + nonResourceURLs.length) * verbs.length
   );
@@ -59,7 +68,7 @@ function countRights({
 
 /** A rule as rules of one group, resource, verb and name, or of one path and verb. */
 function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
-  const { apiGroups = [], resources = [], verbs = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const { apiGroups, resources, verbs, resourceNames, nonResourceURLs } = listsOf(rule);
   for (const group of apiGroups) {
     for (const resource of resources) {
       for (const verb of verbs) {
@@ -72,51 +81,38 @@ function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
   for (const url of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [url], verbs: [verb] };
 }
 
-interface HeldRule {
-  readonly verbs: Words;
-  readonly groups: Words;
-  readonly resources: Words;
-  /** `undefined` for any name. */
-  readonly names: Words | undefined;
-  readonly urls: readonly string[];
-}
-
 /** Rules somebody holds, found by the resources they name. */
 class HeldRules {
-  readonly #all: readonly HeldRule[];
-  readonly #byResource = new Map<string, HeldRule[]>();
-  readonly #urls: readonly HeldRule[];
+  readonly #byResource = new Map<string, CompiledRule[]>();
+  readonly #ofUrls: readonly CompiledRule[];
+  /** How often a rule was looked at. */
+  comparisons = 0;
 
   constructor(rules: readonly PolicyRule[]) {
-    this.#all = rules.map((rule) => ({
-      verbs: words(rule.verbs),
-      groups: words(rule.apiGroups),
-      resources: words(rule.resources),
-      names: (rule.resourceNames ?? []).length === 0 ? undefined : words(rule.resourceNames),
-      urls: rule.nonResourceURLs ?? [],
-    }));
-    for (const [i, rule] of rules.entries()) {
-      for (const resource of new Set(rule.resources)) {
+    // A role may be bound many times.
+    const all = [...new Set(rules)].map(compileRule);
+    for (const compiled of all) {
+      for (const resource of new Set(compiled.rule.resources)) {
         const list = this.#byResource.get(resource);
-        if (list === undefined) this.#byResource.set(resource, [this.#all[i]!]);
-        else list.push(this.#all[i]!);
+        if (list === undefined) this.#byResource.set(resource, [compiled]);
+        else list.push(compiled);
       }
     }
-    this.#urls = this.#all.filter(({ urls }) => urls.length > 0);
+    this.#ofUrls = all.filter(({ urls }) => urls.length > 0);
   }
 
   /** Whether one rule alone covers all rights of another. */
   coversWhole(wanted: PolicyRule): boolean {
-    const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = wanted;
-    return this.#all.some(
-      (held) =>
-        hasAll(held.verbs, verbs) &&
-        hasAll(held.groups, apiGroups) &&
-        resources.every((resource) => hasResource(held.resources, resource)) &&
-        (held.names === undefined ||
-          (resourceNames.length > 0 && resourceNames.every((name) => held.names!.has(name)))) &&
-        nonResourceURLs.every((url) => matchesUrl(held.urls, url)),
-    );
+    const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(wanted);
+    const covering = (held: CompiledRule): boolean =>
+      hasAll(held.verbs, verbs) &&
+      hasAll(held.groups, apiGroups) &&
+      resources.every((resource) => hasResource(held.resources, resource)) &&
+      (held.names === undefined ||
+        (resourceNames.length > 0 && resourceNames.every((name) => held.names!.has(name)))) &&
+      nonResourceURLs.every((url) => matchesUrl(held.urls, url));
+    const [resource] = resources;
+    return resource === undefined ? this.#some(this.#ofUrls, covering) : this.#someOf(resource, covering);
   }
 
   /** Whether one rule covers a rule of one group, resource, verb and name, or of one path. */
@@ -124,21 +120,32 @@ class HeldRules {
     const verb = right.verbs![0]!;
     const url = right.nonResourceURLs?.[0];
     if (url !== undefined) {
-      return this.#urls.some(
+      return this.#some(
+        this.#ofUrls,
         (held) => held.names === undefined && hasWord(held.verbs, verb) && matchesUrl(held.urls, url),
       );
     }
     const group = right.apiGroups![0]!;
-    const resource = right.resources![0]!;
     const name = right.resourceNames?.[0];
-    const covering = (held: HeldRule): boolean =>
-      hasWord(held.verbs, verb) &&
-      hasWord(held.groups, group) &&
-      (held.names === undefined || (name !== undefined && held.names.has(name)));
-    if (this.#byResource.get(resource)?.some(covering) === true) return true;
-    if (this.#byResource.get("*")?.some(covering) === true) return true;
+    return this.#someOf(
+      right.resources![0]!,
+      (held) =>
+        hasWord(held.verbs, verb) &&
+        hasWord(held.groups, group) &&
+        (held.names === undefined || (name !== undefined && held.names.has(name))),
+    );
+  }
+
+  /** Whether a rule that names the resource, or all, or all of its subresource, fits. */
+  #someOf(resource: string, fits: (held: CompiledRule) => boolean): boolean {
+    if (this.#some(this.#byResource.get(resource), fits) || this.#some(this.#byResource.get("*"), fits)) return true;
     const slash = resource.indexOf("/");
-    return slash >= 0 && this.#byResource.get(`*${resource.slice(slash)}`)?.some(covering) === true;
+    return slash >= 0 && this.#some(this.#byResource.get(`*${resource.slice(slash)}`), fits);
+  }
+
+  #some(rules: readonly CompiledRule[] = [], fits: (held: CompiledRule) => boolean): boolean {
+    this.comparisons += rules.length;
+    return rules.some(fits);
   }
 }
 
@@ -160,7 +167,8 @@ function compact(rules: readonly PolicyRule[]): PolicyRule[] {
       other.push(rule);
       continue;
     }
-    const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames]);
+    const { apiGroups = [], resources = [], resourceNames = [] } = rule; // at most one of each
+    const key = [...apiGroups, ...resources, ...resourceNames].join("\0");
     const found = simple.get(key);
     if (found === undefined) simple.set(key, { rule, verbs: new Set(rule.verbs) });
     else for (const verb of rule.verbs ?? []) found.verbs.add(verb);
@@ -168,10 +176,11 @@ function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   return [...other, ...[...simple.values()].map(({ rule, verbs }) => ({ ...rule, verbs: [...verbs] }))];
 }
 
-function describe(rules: readonly PolicyRule[]): string {
+/** `atLeast` stands before the number of lines that are left out. */
+function describe(rules: readonly PolicyRule[], atLeast = ""): string {
   const lines = [...new Set(rules.map(ruleText))].sort((a, b) => (a < b ? -1 : 1));
   if (lines.length <= linesMax) return lines.join("\n");
-  return [...lines.slice(0, linesMax), `and ${lines.length - linesMax} more`].join("\n");
+  return [...lines.slice(0, linesMax), `and ${atLeast}${lines.length - linesMax} more`].join("\n");
 }
 
 /** A rule in one line: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`. */

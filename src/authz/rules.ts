@@ -26,7 +26,7 @@ export interface Words {
 /** Longer lists are looked up by hash. */
 const listLengthMax = 8;
 
-export function words(list: readonly string[] = []): Words {
+export function words(list: readonly string[]): Words {
   const all = list.includes("*");
   if (list.length > listLengthMax) {
     const set = new Set(list);
@@ -35,17 +35,29 @@ export function words(list: readonly string[] = []): Words {
   return { all, has: (word) => list.includes(word) };
 }
 
-const noUrls: readonly string[] = [];
+const none: readonly string[] = [];
+
+/** All lists of a rule: what was decoded may lack them, and may say null where a list must be. */
+export function listsOf(rule: PolicyRule): Readonly<Record<keyof PolicyRule, readonly string[]>> {
+  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = rule;
+  return {
+    verbs: verbs ?? none,
+    apiGroups: apiGroups ?? none,
+    resources: resources ?? none,
+    resourceNames: resourceNames ?? none,
+    nonResourceURLs: nonResourceURLs ?? none,
+  };
+}
 
 export function compileRule(rule: PolicyRule): CompiledRule {
-  const { resourceNames = [] } = rule;
+  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
   return {
     rule,
-    verbs: words(rule.verbs),
-    groups: words(rule.apiGroups),
-    resources: words(rule.resources),
+    verbs: words(verbs),
+    groups: words(apiGroups),
+    resources: words(resources),
     names: resourceNames.length === 0 ? undefined : words(resourceNames),
-    urls: rule.nonResourceURLs ?? noUrls,
+    urls: nonResourceURLs,
   };
 }
 
