@@ -44,25 +44,34 @@ export function printValue(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value as number | boolean | bigint); // scalars are left
 }
 
-/** A Go double-quoted string literal. */
+/** A Go double-quoted string literal: what cannot be printed is escaped, direction marks among it. */
 export function goQuote(text: string): string {
+  if (plain.test(text)) return `"${text}"`;
   let out = '"';
-  for (const char of text) {
-    const code = char.codePointAt(0)!;
-    if (char === '"' || char === "\\") out += `\\${char}`;
-    else if (code === 0x07) out += "\\a";
-    else if (code === 0x08) out += "\\b";
-    else if (code === 0x0c) out += "\\f";
-    else if (code === 0x0a) out += "\\n";
-    else if (code === 0x0d) out += "\\r";
-    else if (code === 0x09) out += "\\t";
-    else if (code === 0x0b) out += "\\v";
-    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, "0")}`;
-    else if (code === 0xfeff || (code >= 0xd800 && code <= 0xdfff)) out += `\\u${code.toString(16).padStart(4, "0")}`;
-    else if (code >= 0x80 && code < 0xa1) out += `\\u${code.toString(16).padStart(4, "0")}`;
-    else out += char;
-  }
+  for (const char of text) out += escapes[char] ?? (printable.test(char) ? char : escaped(char.codePointAt(0)!));
   return `${out}"`;
+}
+
+const plain = /^[ !#-[\]-~]*$/;
+/** As Go sees it: letters, marks, numbers, punctuation, symbols, and of spaces the common one. */
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+const escapes: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  '"': '\\"',
+  "\\": "\\\\",
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+});
+
+function escaped(code: number): string {
+  if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code > 0xffff) return `\\U${code.toString(16).padStart(8, "0")}`;
+  return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
 const withDetail = (head: string, detail: string): string => (detail === "" ? head : `${head}: ${detail}`);

@@ -2,7 +2,7 @@
  * The one error that reaches clients: a `metav1.Status`. One constructor per reason, with upstream's wording, since
  * clients match on it. Source: upstream's `api/errors`.
  */
-import { type FieldError, printFieldError } from "./field-error.ts";
+import { type FieldError, goQuote, printFieldError } from "./field-error.ts";
 import { qualifiedResource } from "./group-version.ts";
 
 export interface StatusCause {
@@ -83,20 +83,21 @@ export const unauthorized = (message = "Unauthorized"): StatusError => failure(4
 
 /** `reason` is the authorizer's or plugin's sentence. */
 export function forbidden(of: ResourceName, name: string, reason: string): StatusError {
-  const subject = of.resource === "" ? "" : name === "" ? qualifiedResource(of) : `${qualifiedResource(of)} "${name}"`;
+  const resource = qualifiedResource(of);
+  const subject = of.resource === "" ? "" : name === "" ? resource : `${resource} ${goQuote(name)}`;
   const message = subject === "" ? `forbidden: ${reason}` : `${subject} is forbidden: ${reason}`;
   return failure(403, "Forbidden", message, named(of, name));
 }
 
 export const notFound = (of: ResourceName, name: string): StatusError =>
-  failure(404, "NotFound", `${qualifiedResource(of)} "${name}" not found`, named(of, name));
+  failure(404, "NotFound", `${qualifiedResource(of)} ${goQuote(name)} not found`, named(of, name));
 
 /** A path nobody serves. Upstream's answer of a client-facing handler, with empty details. */
 export const resourceNotFound = (): StatusError =>
   failure(404, "NotFound", "the server could not find the requested resource", {});
 
 export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
-  failure(405, "MethodNotAllowed", `${verb} is not supported on resources of kind "${qualifiedResource(of)}"`, {
+  failure(405, "MethodNotAllowed", `${verb} is not supported on resources of kind ${goQuote(qualifiedResource(of))}`, {
     group: of.group,
     kind: of.resource,
   });
@@ -132,7 +133,7 @@ export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 
 export const alreadyExists = (of: ResourceName, name: string): StatusError =>
-  failure(409, "AlreadyExists", `${qualifiedResource(of)} "${name}" already exists`, named(of, name));
+  failure(409, "AlreadyExists", `${qualifiedResource(of)} ${goQuote(name)} already exists`, named(of, name));
 
 export const conflict = (
   of: ResourceName,
@@ -140,7 +141,7 @@ export const conflict = (
   reason: string,
   causes?: readonly StatusCause[],
 ): StatusError =>
-  failure(409, "Conflict", `Operation cannot be fulfilled on ${qualifiedResource(of)} "${name}": ${reason}`, {
+  failure(409, "Conflict", `Operation cannot be fulfilled on ${qualifiedResource(of)} ${goQuote(name)}: ${reason}`, {
     ...named(of, name),
     ...(causes === undefined ? {} : { causes }),
   });
@@ -163,7 +164,7 @@ export function invalid(of: KindName, name: string, errors: readonly FieldError[
   const lines = [...new Set(errors.map(printFieldError))];
   const list = lines.length === 1 ? lines[0]! : `[${lines.join(", ")}]`;
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
-  return failure(422, "Invalid", `${kind} "${name}" is invalid: ${list}`, {
+  return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${list}`, {
     name,
     group: of.group,
     kind: of.kind,
