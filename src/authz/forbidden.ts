@@ -22,6 +22,6 @@ function describe(of: Attributes): string {
 }
 
 /** Upstream: the text must not look like a page to a browser. */
-function escapeMarkup(text: string): string {
+export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -32,7 +32,7 @@ export interface ApiRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
-  /** Every value of a header that may repeat, in order; `name` in lower case. */
+  /** Every value of a header that may repeat, in order, read as UTF-8; `name` in lower case. */
   headerValues(name: string): readonly string[];
   /** From now on, headers that match are not there. `matches` is given names in lower case. */
   forgetHeaders(matches: (name: string) => boolean): void;
@@ -123,4 +123,8 @@ export interface StreamSink {
 
 export interface ReplyStream {
   open(sink: StreamSink): void;
+  /** Whether much comes before what is still to happen: the state there is. Then `onBegun` is called once. */
+  readonly hasBeginning?: boolean;
+  /** The beginning is written, or the stream is over. */
+  onBegun?: (() => void) | undefined;
 }

@@ -94,7 +94,7 @@ export class IncomingRequest implements ApiRequest {
     // One that was forgotten is still among the raw ones.
     if (this.headers[name] === undefined) return values;
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) values.push(raw[i + 1]!);
+      if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) values.push(utf8Text(raw[i + 1]!));
     }
     return values;
   }
@@ -199,6 +199,10 @@ export class IncomingRequest implements ApiRequest {
     });
   }
 }
+
+/** The parser hands bytes over as Latin-1; clients mean UTF-8. Bytes that are none become U+FFFD. */
+const utf8Text = (value: string): string =>
+  /[\x80-\xff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;
 
 const noBytes = Buffer.alloc(0);
 const auditIdLengthMax = 256;

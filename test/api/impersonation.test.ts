@@ -75,6 +75,30 @@ inBothDomains(
   },
 );
 
+inBothDomains("names in headers are UTF-8, and checked as what they say [IMP-04] [IMP-05] [IMP-11]", async (api) => {
+  // Node writes headers as Latin-1: these are the bytes of UTF-8.
+  const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
+  const headers = {
+    "impersonate-user": utf8("jürgen"),
+    "impersonate-group": [utf8("größe"), "plain"],
+    "impersonate-uid": utf8("字"),
+    "impersonate-extra-k%C3%BC": utf8("é"),
+  };
+  const userInfo = {
+    username: "jürgen",
+    uid: "字",
+    groups: ["größe", "plain", "system:authenticated"],
+    extra: { kü: ["é"] },
+  };
+  (await ask(api, headers)).expect(201, { "status.userInfo": userInfo });
+  await granted(api, "carol", [may("users", "", ["jürgen"])], async () => {
+    (await ask(api, { "impersonate-user": utf8("jürgen") }, "carol")).expect(201);
+    (await ask(api, { "impersonate-user": utf8("jörgen") }, "carol")).refused(403, "Forbidden", /User "carol" cannot/);
+  });
+  // Bytes that are no text are nobody's name.
+  (await ask(api, { "impersonate-user": "j\xfcrgen" })).expect(201, { "status.userInfo.username": "j\ufffdrgen" });
+});
+
 inBothDomains("the caller is known first, and may impersonate what he names [IMP-01] [IMP-02]", async (api) => {
   (await ask(api, dave, "wrong-token")).refused(401, "Unauthorized");
   (await ask(api, dave, "nobody")).refused(
@@ -133,11 +157,22 @@ inBothDomains("permission in a namespace is none, but for its service accounts [
   (await ask(api, { "impersonate-user": "system:serviceaccount:default:robot" }, "bob")).expect(403);
 });
 
+const own = `${authentication}/v1`;
+
 inBothDomains("groups, uid and extra need a user to impersonate [IMP-06] [IMP-10] [IMP-12]", async (api) => {
   for (const name of ["impersonate-group", "impersonate-uid", "impersonate-extra-k"]) {
     const answer = await ask(api, { [name]: "system:masters" }, "bob");
     assert.ok(answer.status === 500 || answer.status === 403, answer.title);
     assert.ok(!answer.text.includes("userInfo"));
+  }
+  for (const [headers, asked] of [
+    [{ "impersonate-group": ["g", "<b>"] }, "[{Group  g    } {Group  &lt;b&gt;    }]"],
+    [{ "impersonate-group": "" }, "[{Group      }]"],
+    [{ "impersonate-extra-Key": "x", "impersonate-uid": "u" }, `[{UserExtra  x  ${own}  key} {UID  u  ${own}  }]`],
+  ] as const) {
+    const { status, text } = await ask(api, headers);
+    const problem = `requested ${asked} without impersonating a user`;
+    assert.deepEqual([status, text], [500, `Internal Server Error: "${api.name(whoAmI)}": ${api.name(problem)}\n`]);
   }
   (await ask(api, { "impersonate-user": "" }, "bob")).expect(201, { "status.userInfo.username": "bob" });
 });

@@ -4,7 +4,7 @@
  * Source: upstream's `endpoints/filters/impersonation.go`.
  */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
-import { forbiddenError } from "#authz/forbidden.ts";
+import { escapeMarkup, forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
@@ -25,7 +25,7 @@ export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptio
 
   async function impersonated(request: ApiRequest, next: Handler): Promise<Reply> {
     const wanted = wantedIdentity(request);
-    if (wanted.user === "") return wanted.needsUser ? withoutUser(request) : next(request);
+    if (wanted.user === "") return wanted.needsUser ? withoutUser(request, wanted, authenticationGroup) : next(request);
 
     for (const permission of permissions(wanted, authenticationGroup)) {
       const attributes: Attributes = {
@@ -144,14 +144,19 @@ function serviceAccount(user: string): { readonly namespace: string; readonly na
 
 const accountPrefix = "system:serviceaccount:";
 
-/** Upstream: a text and a 500, as for a broken server. */
-function withoutUser(request: ApiRequest): Reply {
+/** Upstream: a text and a 500, as for a broken server; references are shown as Go prints them. */
+function withoutUser(request: ApiRequest, { groups, uid, extra }: Wanted, authenticationGroup: string): Reply {
+  const own = `${authenticationGroup}/v1`;
+  const asked = [
+    ...groups.map((group) => `{Group  ${group}    }`),
+    ...[...extra].flatMap(([key, values]) => values.map((value) => `{UserExtra  ${value}  ${own}  ${key}}`)),
+    ...(uid === "" ? [] : [`{UID  ${uid}  ${own}  }`]),
+  ];
+  const text = `${goQuote(request.url)}: requested [${asked.join(" ")}] without impersonating a user`;
   return {
     code: 500,
     contentType: "text/plain; charset=utf-8",
     headers: { "x-content-type-options": "nosniff" },
-    bytes: Buffer.from(
-      `Internal Server Error: ${goQuote(request.url)}: requested groups, uid or extra without impersonating a user\n`,
-    ),
+    bytes: Buffer.from(`Internal Server Error: ${escapeMarkup(text)}\n`),
   };
 }
