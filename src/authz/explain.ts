@@ -3,21 +3,23 @@
  * that came nearest and what it lacks. Looks at a bounded number of rules.
  */
 import { goQuote } from "#meta/field-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import type { Attributes } from "./authorizer.ts";
 import { type Binding, describeBinding, type RbacIndex } from "./rbac-index.ts";
 import { type CompiledRule, allows, matchesUrl, ruleResource } from "./rules.ts";
 import { quotedList, ruleText } from "./rules-cover.ts";
 
-/** Rules looked at for one explanation. */
-const rulesMax = 5000;
-/** Characters of a rule that are shown. */
+/** Rules and bindings looked at for one explanation. */
+const looksMax = 5000;
+/** Characters of a rule that are shown, and groups of a user. */
 const ruleTextMax = 400;
+const groupsMax = 20;
 
 interface Near {
   readonly binding: Binding;
   readonly at: number;
   readonly rule: CompiledRule;
-  readonly lacks: readonly string[];
+  readonly lacks: number;
 }
 
 export function explainRbac(index: RbacIndex, attributes: Attributes): string {
@@ -25,60 +27,87 @@ export function explainRbac(index: RbacIndex, attributes: Attributes): string {
   const resource = ruleResource(attributes);
   const bindings = index.bindingsOf(user, attributes.namespace);
   const missing: string[] = [];
-  let looked = 0;
+  let looks = 0;
   let nearest: Near | undefined;
   for (const binding of bindings) {
+    if (++looks > looksMax) break;
     const rules = index.rulesOf(binding);
     if (rules === undefined) missing.push(`${describeBinding(binding, user)}: ${index.missing(binding.roleRef)}`);
     for (const [at, rule] of (rules ?? []).entries()) {
       if (allows(rule, attributes, resource)) {
         return `RBAC: allowed by ${describeBinding(binding, user)}, rule ${at} ${short(rule)}`;
       }
-      if (++looked > rulesMax) break;
+      if (++looks > looksMax) break;
       const lacks = lacking(rule, attributes, resource);
-      if (nearest === undefined || lacks.length < nearest.lacks.length) nearest = { binding, at, rule, lacks };
+      if (lacks !== otherKind && (nearest === undefined || count(lacks) < count(nearest.lacks))) {
+        nearest = { binding, at, rule, lacks };
+      }
     }
   }
-  const who = `user ${goQuote(user.name)} (groups=${quotedList(user.groups)})`;
+  const who = `user ${goQuote(user.name)} (groups=${groupsOf(user)})`;
   const where =
     attributes.namespace === "" ? "in the cluster" : `in the cluster or namespace ${goQuote(attributes.namespace)}`;
   const parts = [
     bindings.size === 0
       ? `RBAC: no binding ${where} names ${who}`
-      : `RBAC: ${count(bindings.size, "binding")} ${where} for ${who}, no rule allows it`,
+      : `RBAC: ${bindings.size} ${bindings.size === 1 ? "binding" : "bindings"} ${where} for ${who}, no rule allows it`,
   ];
   if (nearest !== undefined) {
     const { binding, at, rule, lacks } = nearest;
-    parts.push(
-      `nearest is rule ${at} ${short(rule)} of ${describeBinding(binding, user)}, which lacks ${lacks.join(", ")}`,
-    );
+    const which = `nearest is rule ${at} ${short(rule)} of ${describeBinding(binding, user)}`;
+    parts.push(`${which}, which lacks ${inWords(lacks, attributes, resource).join(", ")}`);
   }
+  if (looks > looksMax) parts.push(`the first ${looksMax} bindings and rules were looked at`);
   return [...parts, ...missing.slice(0, 10)].join("; ");
 }
 
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
+function groupsOf({ groups }: UserInfo): string {
+  const shown = quotedList(groups.slice(0, groupsMax));
+  return groups.length <= groupsMax ? shown : `${shown} and ${groups.length - groupsMax} more`;
+}
 
 function short({ rule }: CompiledRule): string {
   const text = ruleText(rule);
   return text.length <= ruleTextMax ? text : `${text.slice(0, ruleTextMax)}…`;
 }
 
-/** What keeps a rule from allowing the action, in words. */
-function lacking(rule: CompiledRule, attributes: Attributes, resource: string): string[] {
-  const { verb, group, name } = attributes;
-  const lacks: string[] = [];
-  if (!rule.verbs.all && !rule.verbs.has(verb)) lacks.push(`verb ${goQuote(verb)}`);
+// What keeps a rule from allowing an action, as bits: most rules of a refusal are looked at and never told.
+const verbBit = 1;
+const groupBit = 2;
+const resourceBit = 4;
+const nameBit = 8;
+const pathBit = 16;
+/** It is for resources, and the action for a path, or the other way round. */
+const otherKind = -1;
+
+function lacking(rule: CompiledRule, attributes: Attributes, resource: string): number {
+  const verb = rule.verbs.all || rule.verbs.has(attributes.verb) ? 0 : verbBit;
   if (!attributes.isResourceRequest) {
-    if (!matchesUrl(rule.urls, attributes.path)) lacks.push(`path ${goQuote(attributes.path)}`);
-    return lacks;
+    if (rule.urls.length === 0) return otherKind;
+    return verb | (matchesUrl(rule.urls, attributes.path) ? 0 : pathBit);
   }
-  if (!rule.groups.all && !rule.groups.has(group)) lacks.push(`API group ${goQuote(group)}`);
-  const part = attributes.subresource === "" ? undefined : `*/${attributes.subresource}`;
-  const isNamed =
-    rule.resources.all || rule.resources.has(resource) || (part !== undefined && rule.resources.has(part));
-  if (!isNamed) lacks.push(`resource ${goQuote(resource)}`);
-  if (rule.names !== undefined && !rule.names.has(name)) {
-    lacks.push(name === "" ? "a request by name (it is for some names only)" : `name ${goQuote(name)}`);
-  }
-  return lacks;
+  const { groups, resources, names, urls } = rule;
+  if (urls.length > 0) return otherKind;
+  const { subresource } = attributes;
+  const isNamed = resources.all || resources.has(resource) || (subresource !== "" && resources.has(`*/${subresource}`));
+  return (
+    verb |
+    (groups.all || groups.has(attributes.group) ? 0 : groupBit) |
+    (isNamed ? 0 : resourceBit) |
+    (names === undefined || names.has(attributes.name) ? 0 : nameBit)
+  );
+}
+
+const count = (bits: number): number =>
+  (bits & 1) + ((bits >> 1) & 1) + ((bits >> 2) & 1) + ((bits >> 3) & 1) + ((bits >> 4) & 1);
+
+function inWords(lacks: number, { verb, path, group, name }: Attributes, resource: string): string[] {
+  const words = new Map([
+    [verbBit, `verb ${goQuote(verb)}`],
+    [pathBit, `path ${goQuote(path)}`],
+    [groupBit, `API group ${goQuote(group)}`],
+    [resourceBit, `resource ${goQuote(resource)}`],
+    [nameBit, name === "" ? "a request by name (it is for some names only)" : `name ${goQuote(name)}`],
+  ]);
+  return [...words].flatMap(([bit, text]) => ((lacks & bit) === 0 ? [] : text));
 }

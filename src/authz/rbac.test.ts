@@ -266,3 +266,31 @@ test("an explanation names the rule that allows, or the nearest and what it lack
     /; RoleBinding "c\/shop" of Role "gone" to User "eve": role\.\S+ "gone" not found$/,
   );
 });
+
+test("a rule for paths is never the nearest to a resource, nor the other way round", () => {
+  const { index, explain } = fixture();
+  index.setRole("", "viewer", { rules: [{ verbs: ["list"], nonResourceURLs: ["/healthz"] }] });
+  index.setBinding("", "v", { roleRef: { kind: "ClusterRole", name: "viewer" }, subjects: [user("eve")] });
+  assert.match(explain({ verb: "list" }), /, no rule allows it$/);
+  index.setRole("", "reader", { rules: [{ verbs: ["watch"], apiGroups: ["apps"], resources: ["x"] }] });
+  index.setBinding("", "r", { roleRef: { kind: "ClusterRole", name: "reader" }, subjects: [user("eve")] });
+  assert.match(
+    explain({ verb: "list" }),
+    /ClusterRole "reader" .*, which lacks verb "list", API group "", resource "configmaps"$/,
+  );
+  assert.match(
+    explain({ isResourceRequest: false, path: "/metrics", verb: "watch" }),
+    /ClusterRole "viewer" .*, which lacks verb "watch", path "\/metrics"$/,
+  );
+});
+
+test("an explanation looks at so many bindings and rules, and shows so many groups", () => {
+  const { index, explain } = fixture();
+  for (let i = 0; i < 6000; i++) {
+    index.setBinding("shop", `b${i}`, { roleRef: { kind: "Role", name: "gone" }, subjects: [user("eve")] });
+  }
+  const groups = Array.from({ length: 1000 }, (_, i) => `g${i}`);
+  const text = explain({ user: { name: "eve", groups } });
+  assert.match(text, /"g19"\] and 980 more\), no rule allows it; the first 5000 bindings and rules were looked at; /);
+  assert.ok(text.length < 3000);
+});

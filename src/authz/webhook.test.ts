@@ -282,6 +282,24 @@ test("it is skipped if a condition is false, whatever becomes of the others [AUT
   assert.deepEqual(observed, ["condition failed"]);
 });
 
+test("an explanation tells what it last said, while that counts, and asks nobody", async () => {
+  const { authorizer, decide, clock, calls } = asked(
+    ({ resourceAttributes: of }) =>
+      reviewed({ denied: of?.["verb"] === "delete", ...(of?.["verb"] === "list" ? {} : { reason: "after hours" }) }),
+    { conditions: [({ user }) => user !== "eve"] },
+  );
+  const explain = (over: Partial<Attributes>): string => authorizer.explain!(attributes(over));
+  assert.equal(explain({ verb: "delete" }), "Webhook hook: decides by itself");
+  assert.equal(explain({ user: { name: "eve", groups: [] } }), "Webhook hook: is not asked");
+  for (const verb of ["delete", "get", "list"]) await decide(attributes({ verb }));
+  assert.equal(explain({ verb: "delete" }), "Webhook hook: denies it: after hours");
+  assert.equal(explain({ verb: "get" }), "Webhook hook: has no opinion: after hours");
+  assert.equal(explain({ verb: "list" }), "Webhook hook: has no opinion");
+  clock.advance(31_000);
+  assert.equal(explain({ verb: "delete" }), "Webhook hook: decides by itself");
+  assert.equal(calls.length, 3);
+});
+
 test("it lists no rules, and says so", () => {
   const { authorizer } = asked(allowing);
   const rules = authorizer.rulesFor!(attributes().user, "n");

@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { Clock } from "#std/clock.ts";
-import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
+import { type Attributes, type Authorizer, type Decision, noOpinion, type Verdict } from "./authorizer.ts";
 import { VerdictCache } from "./verdict-cache.ts";
 
 /** What the webhook is asked; also what match conditions look at. In the form of version v1. */
@@ -113,6 +113,11 @@ export function webhook(options: WebhookOptions): Webhook {
     }
   }
 
+  const answered = (key: string): Verdict | undefined => {
+    const nowMs = clock.monotonic();
+    return allowed.get(key, nowMs) ?? others.get(key, nowMs);
+  };
+
   return {
     authorize(attributes) {
       const spec = specOf(attributes, options.selectors);
@@ -125,9 +130,8 @@ export function webhook(options: WebhookOptions): Webhook {
         observe.conditionFailed();
         return withoutAnswer("a match condition could not be evaluated");
       }
-      const key = hash("sha256", JSON.stringify(spec), "latin1");
-      const nowMs = clock.monotonic();
-      const kept = allowed.get(key, nowMs) ?? others.get(key, nowMs) ?? waiting.get(key);
+      const key = keyOf(spec);
+      const kept = answered(key) ?? waiting.get(key);
       if (kept !== undefined) return kept;
       if (waiting.size >= waitingMax) return withoutAnswer("too many questions wait for it");
       const asked = ask(key, spec).finally(() => waiting.delete(key));
@@ -140,10 +144,24 @@ export function webhook(options: WebhookOptions): Webhook {
       incomplete: true,
       errors: ["webhook authorizer does not support user rule resolution"],
     }),
-    explain: () => `Webhook ${options.name}: decides by itself`,
+    explain(attributes) {
+      const spec = specOf(attributes, options.selectors);
+      if (conditions.length > 0 && matching(conditions, spec) === "not") return `Webhook ${options.name}: is not asked`;
+      const { decision, reason } = answered(keyOf(spec)) ?? { decision: undefined, reason: "" };
+      const said = decision === undefined ? "decides by itself" : answers[decision];
+      return `Webhook ${options.name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
+    },
     close: () => gone.abort(),
   };
 }
+
+const keyOf = (spec: ReviewSpec): string => hash("sha256", JSON.stringify(spec), "latin1");
+
+const answers: Readonly<Record<Decision, string>> = {
+  allow: "allows it",
+  deny: "denies it",
+  noOpinion: "has no opinion",
+};
 
 /** One that is false decides, whatever becomes of the others. */
 function matching(conditions: readonly MatchCondition[], spec: ReviewSpec): "all" | "not" | "unknown" {

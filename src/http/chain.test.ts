@@ -494,10 +494,10 @@ test("observers see every request, refused ones included, and the user before im
 test("the audit event hears of the decision, and of a refusal more than the client", async () => {
   const heard: unknown[] = [];
   const explaining: Authorizer = {
-    authorize: ({ user }) =>
+    authorize: ({ user, path }) =>
       user.name === "bob"
         ? { decision: "allow", reason: "by a rule" }
-        : { decision: "noOpinion", reason: "for the client" },
+        : { decision: path === "/apis" ? "noOpinion" : "deny", reason: path === "/version" ? "" : "for the client" },
     explain: () => "for the log",
   };
   const { send } = chain({
@@ -511,8 +511,13 @@ test("the audit event hears of the decision, and of a refusal more than the clie
   });
   await send("GET /apis as bob");
   assert.match(failure(await send("GET /apis as admin")), /cannot get path "\/apis": for the client$/);
+  // Whoever denies has said why; what others would have said is beside the point.
+  await send("GET /api as admin");
+  await send("GET /version as admin");
   assert.deepEqual(heard, [
     { "authorization.platform.io/decision": "allow", "authorization.platform.io/reason": "by a rule" },
+    { "authorization.platform.io/decision": "forbid", "authorization.platform.io/reason": "for the log" },
+    { "authorization.platform.io/decision": "forbid", "authorization.platform.io/reason": "for the client" },
     { "authorization.platform.io/decision": "forbid", "authorization.platform.io/reason": "for the log" },
   ]);
 });

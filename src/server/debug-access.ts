@@ -46,7 +46,10 @@ export function debugAccess(authorizer: Required<Authorizer>): (request: ApiRequ
 }
 
 function attributesOf({ query, user }: ApiRequest): Attributes {
-  for (const name of query.keys()) if (!known.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
+  for (const name of query.keys()) {
+    if (!known.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
+    if (name !== "group" && query.getAll(name).length > 1) throw badRequest(`${name} is given more than once`);
+  }
   const text = (name: string): string => query.get(name) ?? "";
   if (text("verb") === "") throw badRequest("verb is required");
   if ((text("resource") === "") === (text("path") === "")) {

@@ -250,6 +250,20 @@ for (const [how, verbs, send] of changers) {
   });
 }
 
+inBothDomains("a rule that lacks its lists is refused as such, not as a broken server [AUTHRES-41]", async (api) => {
+  const { ns } = await api.place();
+  const who = api.unique("author");
+  await grant(api, ns, who, rule("create", "roles", group), rule("get", "configmaps"));
+  for (const rules of [[{}], [null], [{ apiGroups: [""], resources: ["secrets"], verbs: null }]]) {
+    const body = { ...role("r"), rules };
+    (await api.post(`${rbac}/namespaces/${ns}/roles`, body, acting(who))).refused(
+      422,
+      "Invalid",
+      /rules\[0\]\.verbs: Required value: verbs must contain at least one value/,
+    );
+  }
+});
+
 inBothDomains("subjects of a binding are given its role only by those who hold its rights [AUTHZ-25]", async (api) => {
   const { ns } = await api.place();
   const who = api.unique("binder");
@@ -430,6 +444,7 @@ inBothDomains("decisions are explained to those who may know", async (api) => {
     ["verb=get", "exactly one of resource and path is required"],
     ["verb=get&resource=x&path=/y", "exactly one of resource and path is required"],
     ["verb=get&resource=x&color=red", 'unknown parameter "color"'],
+    ["verb=get&resource=x&user=a&user=b", "user is given more than once"],
   ] as const) {
     (await ask(query)).refused(400, "BadRequest", message);
   }

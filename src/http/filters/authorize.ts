@@ -33,8 +33,9 @@ export function authorize({ authorizer, errorReply, annotations }: AuthorizeOpti
     return andThen(authorizer.authorize(attributes), (verdict) => {
       const isAllowed = verdict.decision === "allow";
       if (annotations !== undefined) {
-        // Who reads the audit log may know more than the client is told.
-        const reason = isAllowed ? verdict.reason : (authorizer.explain?.(attributes) ?? verdict.reason);
+        // Who reads the audit log may know more than the client is told. Who denies says himself why.
+        const isToldWhy = isAllowed || (verdict.decision === "deny" && verdict.reason !== "");
+        const reason = isToldWhy ? verdict.reason : (authorizer.explain?.(attributes) ?? verdict.reason);
         request.annotations ??= new Map();
         request.annotations.set(annotations.decision, isAllowed ? "allow" : "forbid");
         request.annotations.set(annotations.reason, reason);
