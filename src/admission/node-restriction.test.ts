@@ -307,6 +307,27 @@ test("tokens are for pods that are on the node, and for audiences these name [AU
   assert.equal(token(ref, limited, ["api"]), 'audience "api" not found in pod spec volume');
   assert.equal(token(ref, limited), 'audience "" not found in pod spec volume');
   assert.equal(token(ref, limited, ["vault", "disks"]), "node may only request 0 or 1 audiences");
+  const without = (...gone: readonly string[]) => ({
+    ...limited,
+    find: (of: string, _namespace: string, name: string) =>
+      gone.includes(name)
+        ? undefined
+        : stored.find(([kind, object]) => kind === of && object.metadata.name === name)?.[1],
+  });
+  const problem = 'error validating audience "api": ';
+  for (const [gone, missing] of [
+    ["inline", 'csidriver.storage.k8s.io "inline" not found'],
+    ["claim", 'persistentvolumeclaim "claim" not found'],
+    ["v", 'persistentvolume "v" not found'],
+    ["of-claim", 'csidriver.storage.k8s.io "of-claim" not found'],
+  ] as const) {
+    assert.equal(token(ref, without(gone), ["api"]), problem + missing);
+    assert.equal(token(ref, without(gone), ["vault"]), "");
+  }
+  assert.equal(
+    token(ref, without("inline", "v"), ["api"]),
+    `${problem}[csidriver.storage.k8s.io "inline" not found, persistentvolume "v" not found]`,
+  );
   assert.equal(check({ ...resource("serviceaccounts"), object: object("ServiceAccount", "robot") }), "");
 });
 

@@ -4,13 +4,14 @@
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import { nodeNameOf } from "#authz/node-identity.ts";
-import { type Pod, type PodVolume, podReferences } from "#authz/pod-references.ts";
+import { type Pod, podReferences } from "#authz/pod-references.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Labels } from "#meta/selector.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
+import { audienceProblem } from "./node-audiences.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 import type { CertificateSigningRequest } from "./signers.ts";
 
@@ -330,47 +331,11 @@ function checkToken(options: NodeRestrictionOptions): Check {
     if (pod.spec?.nodeName !== node) {
       refuse(attributes, "node requested token bound to a pod scheduled on a different node");
     }
-    if (options.limitsAudiences) checkAudiences(options, spec?.audiences ?? [], pod, attributes);
+    if (options.limitsAudiences) {
+      const problem = audienceProblem(options, spec?.audiences ?? [], pod);
+      if (problem !== undefined) refuse(attributes, problem);
+    }
   };
-}
-
-function checkAudiences(
-  { find }: NodeRestrictionOptions,
-  audiences: readonly string[],
-  pod: Pod,
-  attributes: AdmissionAttributes,
-): void {
-  if (audiences.length > 1) refuse(attributes, "node may only request 0 or 1 audiences");
-  const [audience = ""] = audiences;
-  const namespace = pod.metadata.namespace ?? "";
-  const hasDriver = (driver: string | undefined): boolean => {
-    if (driver === undefined || driver === "") return false;
-    const { spec } = (find("csidrivers.storage.k8s.io", "", driver) ?? {}) as {
-      readonly spec?: { readonly tokenRequests?: readonly { readonly audience?: string }[] | null };
-    }; // by its schema
-    return (spec?.tokenRequests ?? []).some((request) => (request.audience ?? "") === audience);
-  };
-  const driverOfClaim = (claim: string): string | undefined => {
-    const { spec } = (find("persistentvolumeclaims", namespace, claim) ?? {}) as {
-      readonly spec?: { readonly volumeName?: string };
-    }; // by its schema
-    const volume = (find("persistentvolumes", "", spec?.volumeName ?? "") ?? {}) as {
-      readonly spec?: { readonly csi?: { readonly driver?: string } };
-    }; // likewise
-    return volume.spec?.csi?.driver;
-  };
-  const names = ({ projected, csi, persistentVolumeClaim, ephemeral, name = "" }: PodVolume): boolean => {
-    const claim = ephemeral === undefined ? persistentVolumeClaim?.claimName : `${pod.metadata.name ?? ""}-${name}`;
-    return (
-      (projected?.sources ?? []).some(
-        ({ serviceAccountToken: token }) => token !== undefined && (token.audience ?? "") === audience,
-      ) ||
-      hasDriver(csi?.driver) ||
-      (claim !== undefined && hasDriver(driverOfClaim(claim)))
-    );
-  };
-  if ((pod.spec?.volumes ?? []).some(names)) return;
-  refuse(attributes, `audience ${goQuote(audience)} not found in pod spec volume`);
 }
 
 /** The name of the object: that of the path, which a create does not have. */

@@ -201,9 +201,9 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
       dryRun: false,
       admitted: () => undefined,
     });
-  const { spec, status } = await review({ namespace: "n" });
+  const { metadata, spec, status } = await review({ namespace: "n" });
   assert.deepEqual(asked, [[asking, "n"]]);
-  assert.deepEqual(spec, {});
+  assert.deepEqual([metadata, spec], [{ creationTimestamp: null }, {}]);
   assert.deepEqual(status, {
     resourceRules: [rules.resourceRules[0], { verbs: [], resources: ["x"] }],
     nonResourceRules: rules.nonResourceRules,

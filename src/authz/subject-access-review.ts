@@ -90,7 +90,9 @@ export function rulesReview(authorizer: () => Required<Authorizer>): Action {
         ...(errors.length === 0 ? {} : { evaluationError: aggregate(errors) }),
       };
       // Upstream answers with a new object, without what was asked.
-      return { kind: object.kind, apiVersion: object.apiVersion, metadata: {}, spec: {}, status } as ApiObject; // as decoded
+      const { kind, apiVersion } = object;
+      const answer: unknown = { kind, apiVersion, metadata: { creationTimestamp: null }, spec: {}, status };
+      return answer as ApiObject; // one that was never stored: its time is null
     });
   };
 }
@@ -129,8 +131,19 @@ function attributesOf(
     isResourceRequest: resourceAttributes !== undefined,
   };
   if (resourceAttributes === undefined) return about;
-  const { fieldSelector: _fields, labelSelector: _labels, version = "", ...asked } = resourceAttributes;
-  return { ...about, ...asked, ...selectors, version: version === "" ? "*" : version };
+  const { verb: asked = "", version = "", ...of } = resourceAttributes;
+  const { group = "", resource = "", subresource = "", namespace = "", name = "" } = of;
+  return {
+    ...about,
+    ...selectors,
+    verb: asked,
+    group,
+    version: version === "" ? "*" : version,
+    resource,
+    subresource,
+    namespace,
+    name,
+  };
 }
 
 function subjectOf({ user = "", groups, uid = "", extra }: Spec): UserInfo {

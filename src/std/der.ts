@@ -129,7 +129,8 @@ export function readObjectIdentifier({ content }: DerElement): string {
 }
 
 const decoders: Readonly<Record<number, (content: Buffer) => string>> = {
-  0x0c: (content) => new TextDecoder("utf-8", { fatal: true }).decode(content),
+  // A mark at the beginning is part of the name.
+  0x0c: (content) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content),
   0x12: (content) => content.toString("latin1"),
   0x13: (content) => content.toString("latin1"),
   0x14: (content) => content.toString("latin1"),
