@@ -134,21 +134,53 @@ test("audiences are one text or a list, times are numbers with a minute of leewa
   assert.equal(timeProblem(timeClaims({})!, 0), undefined);
 });
 
-test("beyond a bound of waiting signatures clients are asked to come again", async () => {
-  const key = ec("P-256");
-  const jwt = parseJwt(await signJwt({}, key, ""))!;
-  const verifier = new SignatureVerifier(3);
-  const results = await Promise.allSettled(
-    Array.from({ length: 10 }, () => verifier.verify(jwt, createPublicKey(key))),
-  );
-  const outcomes = results.map((result) => (result.status === "fulfilled" ? result.value : String(result.reason)));
-  assert.deepEqual(outcomes.slice(0, 5), [true, true, true, true, true]);
-  for (const outcome of outcomes.slice(5)) assert.match(String(outcome), /too many new tokens wait/);
-  assert.equal(await verifier.verify(jwt, createPublicKey(key)), true);
+test("quick signatures are verified at once, but only a few before others have a turn", async () => {
+  for (const key of [ec("P-256"), rsa]) {
+    const jwt = parseJwt(await signJwt({}, key, ""))!;
+    const verifier = new SignatureVerifier();
+    const results = Array.from({ length: 100 }, () => verifier.verify(jwt, createPublicKey(key)));
+    assert.equal(
+      results.findIndex((result) => result instanceof Promise),
+      16,
+    );
+    assert.ok(
+      results.slice(16).every((result) => result instanceof Promise),
+      "nobody overtakes those who wait",
+    );
+    let rounds = 0;
+    const round = (): void => {
+      rounds += 1;
+      if (rounds < 1000) again = setImmediate(round);
+    };
+    let again = setImmediate(round);
+    assert.deepEqual(new Set(await Promise.all(results)), new Set([true]));
+    clearImmediate(again);
+    assert.ok(rounds >= 5, `${rounds} rounds`);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(verifier.verify(jwt, createPublicKey(key)), true);
+  }
 });
 
-test("many signatures at once are verified a few at a time, and all of them", async () => {
-  const key = ec("P-256");
+test("beyond a bound of waiting signatures clients are asked to come again", async () => {
+  for (const [curve, atOnce] of [
+    ["P-256", 16 + 3],
+    ["P-384", 2 + 3],
+  ] as const) {
+    const key = ec(curve);
+    const jwt = parseJwt(await signJwt({}, key, ""))!;
+    const verifier = new SignatureVerifier(3);
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, async () => verifier.verify(jwt, createPublicKey(key))),
+    );
+    const outcomes = results.map((result) => (result.status === "fulfilled" ? result.value : String(result.reason)));
+    assert.deepEqual(outcomes.slice(0, atOnce), Array(atOnce).fill(true));
+    for (const outcome of outcomes.slice(atOnce)) assert.match(String(outcome), /too many new tokens wait/);
+    assert.equal(await verifier.verify(jwt, createPublicKey(key)), true);
+  }
+});
+
+test("many dear signatures at once are verified a few at a time, and all of them", async () => {
+  const key = ec("P-384");
   const verifier = new SignatureVerifier();
   const tokens = await Promise.all(Array.from({ length: 50 }, (_, i) => signJwt({ i }, key, "")));
   const results = tokens.map((token) => verifier.verify(parseJwt(token)!, createPublicKey(key)));
