@@ -36,7 +36,7 @@ async function measure(run: Run): Promise<void> {
   const control = new FlowControl({ clock: systemClock, metrics, seats: 600, bootstrap, work });
   for (const object of bootstrap.levels) control.setLevel(object.metadata.name ?? "", object);
   for (const object of bootstrap.schemas) control.setSchema(object.metadata.name ?? "", object);
-  watches.began({ ...target("watch"), name: "" });
+  watches.began({ ...target("watch"), name: "" }, "/");
   const row = (name: string, verb: string, groups: readonly string[]): Promise<void> => {
     const request = {
       user: { name: groups[0]!, groups },

@@ -2,8 +2,11 @@
  * What levels, queues and requests are doing now, as text in columns. Source: upstream's
  * `/debug/api_priority_and_fairness/` endpoints, whose columns these are.
  */
+import { printGoDuration } from "#std/go-duration.ts";
 import type { FlowControl } from "./flow-control.ts";
-import type { PriorityLevel, QueueDump, Ticket } from "./priority-level.ts";
+import type { QueueDump } from "./level-queue.ts";
+import type { PriorityLevel } from "./priority-level.ts";
+import type { Ticket } from "./ticket.ts";
 
 const root = "/debug/api_priority_and_fairness/";
 
@@ -125,7 +128,10 @@ const never = "0001-01-01T00:00:00Z";
 
 function requestRow(ticket: Ticket, index: number, details: boolean, clock: DumpClock): readonly unknown[] {
   const { level, flow, work, queue, request } = ticket;
-  const time = (ms: number): string => new Date(clock.now() - (clock.monotonic() - ms)).toISOString();
+  const time = (ms: number): string => {
+    const text = new Date(clock.now() - (clock.monotonic() - ms)).toISOString();
+    return text.replace(/\.?0+Z$/, "Z"); // Upstream: no zeros behind
+  };
   const row = [
     level.config.name,
     flow.schema,
@@ -135,7 +141,7 @@ function requestRow(ticket: Ticket, index: number, details: boolean, clock: Dump
     time(ticket.arrivedMs),
     work.initialSeats,
     work.finalSeats,
-    work.lingerMs === 0 ? "0s" : `${Number(work.lingerMs.toFixed(6))}ms`,
+    printGoDuration(Number(work.lingerMs.toFixed(6))),
     ticket.state === "waiting" ? never : time(ticket.startedMs),
   ];
   if (!details) return row;

@@ -231,7 +231,7 @@ test("a flow that asks for a little is served between the many requests of anoth
 });
 
 test("lists take seats by the objects they go through, writes by the watches they wake", () => {
-  const { control, watches, clock } = setting(600);
+  const { control, watches, clock, metrics } = setting(600);
   const work = (fields: Partial<FlowTarget>, url = "/x") => {
     const { ticket } = control.claim({ ...asking("bob", fields), url });
     ticket.end();
@@ -250,21 +250,29 @@ test("lists take seats by the objects they go through, writes by the watches the
   assert.equal(seats({ verb: "deletecollection" }), 1);
   assert.equal(work({ verb: "update" }).lingerMs, 0);
   const ends = [
-    ...Array.from({ length: 12 }, () => watches.began(target({ namespace: "", name: "" }))),
-    ...Array.from({ length: 8 }, () => watches.began(target({ name: "" }))),
-    watches.began(target()),
-    watches.began(target({ namespace: "other", name: "" })),
+    ...Array.from({ length: 12 }, () => watches.began(target({ namespace: "", name: "" }), "/x")),
+    ...Array.from({ length: 8 }, () => watches.began(target({ name: "" }), "/x")),
+    watches.began(target(), "/x"),
+    watches.began(target({ namespace: "other", name: "" }), "/x"),
+    // Those of one node do not count.
+    watches.began(target({ namespace: "", name: "" }), "/x?watch=1&fieldSelector=spec.nodeName%3Dn1"),
   ];
   assert.deepEqual(work({ verb: "update" }), { initialSeats: 1, finalSeats: 3, lingerMs: 5 });
   assert.deepEqual(work({ verb: "create", name: "" }), { initialSeats: 1, finalSeats: 2, lingerMs: 5 });
   assert.equal(work({ verb: "create", resource: "serviceaccounts", subresource: "token" }).finalSeats, 0);
+  clock.advance(5);
   const { ticket } = control.claim(asking("bob", { verb: "update" }));
   const { level: used } = ticket;
-  const before = used.executing;
+  const shown = (name: string): string | undefined =>
+    new RegExp(`^apiserver_flowcontrol_${name}\\{.*"global-default"\\} (\\d+)$`, "m").exec(metrics.print())?.[1];
+  const before = [shown("current_executing_requests"), shown("current_executing_seats")];
+  assert.deepEqual(before, ["1", "3"]);
   ticket.end();
-  assert.equal(used.executing, before);
+  assert.equal(used.executing, 0);
+  assert.deepEqual([shown("current_executing_requests"), shown("current_executing_seats")], ["0", "3"]);
   clock.advance(5);
   assert.equal(used.isIdle, true);
+  assert.equal(shown("current_executing_seats"), "0");
   for (const end of ends) end();
   assert.equal(watches.seeing(target()), 0);
 });
@@ -323,9 +331,6 @@ test("a dump keeps a request on one line", () => {
   const text = dump(control, "/debug/api_priority_and_fairness/dump_requests", true, clock)!;
   const [head, row] = text.split("\n");
   assert.match(head!, /^PriorityLevelName, +FlowSchemaName, +QueueIndex, .* SubResource$/);
-  assert.match(
-    row!,
-    /^global-default, +global-default, +\d+, +-1, +a\?b, c, +2026-01-01T00:00:00\.000Z, +1, +0, +0s, /,
-  );
+  assert.match(row!, /^global-default, +global-default, +\d+, +-1, +a\?b, c, +2026-01-01T00:00:00Z, +1, +0, +0s, /);
   assert.equal(dump(control, "/debug/other", true, clock), undefined);
 });

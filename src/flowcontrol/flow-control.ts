@@ -6,13 +6,14 @@ import { type BootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-c
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { Classifier } from "./classifier.ts";
-import type { FlowMetrics, LevelGauges } from "./flow-metrics.ts";
+import type { FlowMetrics, KindTimes, LevelGauges } from "./flow-metrics.ts";
 import type { FlowRequest } from "./flow-request.ts";
 import { compileFlowSchema, type FlowSchema } from "./flow-schema.ts";
 import { compileLevel } from "./level-config.ts";
-import { type FlowIdentity, type LevelConfig, PriorityLevel, type Ticket } from "./priority-level.ts";
+import { type LevelConfig, PriorityLevel } from "./priority-level.ts";
 import { divideSeats, seatLimits } from "./seat-limits.ts";
 import { dealHand } from "./shuffle-shard.ts";
+import type { FlowIdentity, Ticket } from "./ticket.ts";
 import { estimateWork, type WorkSources } from "./work-estimate.ts";
 
 export interface FlowControlOptions {
@@ -54,6 +55,8 @@ export class FlowControl {
   readonly #storedLevels = new Map<string, LevelConfig>();
   readonly #storedSchemas = new Map<string, FlowSchema>();
   readonly #gauges = new Map<string, LevelGauges>();
+  readonly #reads: KindTimes;
+  readonly #writes: KindTimes;
   #levels = new Map<string, PriorityLevel>();
   #classifier = new Classifier<Flow>([]);
   #catchAll: Flow | undefined;
@@ -62,7 +65,10 @@ export class FlowControl {
 
   constructor(options: FlowControlOptions) {
     this.#options = options;
-    const { levels, schemas } = options.bootstrap;
+    const { bootstrap, clock, metrics } = options;
+    const { levels, schemas } = bootstrap;
+    [this.#reads, this.#writes] = metrics.kinds(clock.monotonic());
+    metrics.beforePrint(() => this.#showNow());
     const mandatory = ({ metadata }: ApiObject): boolean => mandatoryNames.includes(metadata.name ?? "");
     this.#mandatory = {
       levels: levels.filter(mandatory).flatMap((object) => compileLevel(object) ?? []),
@@ -145,11 +151,10 @@ export class FlowControl {
   }
 
   #digestLevels(): void {
-    const { clock } = this.#options;
     const before = this.#levels;
     const levels = new Map<string, PriorityLevel>();
     for (const config of withMandatory(this.#storedLevels, this.#mandatory.levels)) {
-      const level = before.get(config.name) ?? new PriorityLevel(config, clock);
+      const level = before.get(config.name) ?? this.#open(config);
       level.config = config;
       level.isQuiescing = false;
       levels.set(config.name, level);
@@ -160,6 +165,12 @@ export class FlowControl {
       levels.set(name, level);
     }
     this.#levels = levels;
+  }
+
+  #open(config: LevelConfig): PriorityLevel {
+    const { clock, metrics } = this.#options;
+    const histograms = metrics.levelHistograms(config.name);
+    return new PriorityLevel({ config, clock, histograms, reads: this.#reads, writes: this.#writes });
   }
 
   #digestSchemas(): void {
@@ -201,10 +212,10 @@ export class FlowControl {
   #divide(isPeriodOver: boolean): void {
     const levels = [...this.#levels.values()];
     const sum = levels.reduce((all, { config }) => all + config.shares, 0);
-    const now = this.#options.clock.monotonic();
+    const total = this.#options.seats;
     for (const level of levels) {
-      level.limits = seatLimits(level.config, sum, this.#options.seats);
-      if (isPeriodOver) level.demand.endPeriod(now);
+      level.limits = seatLimits(level.config, sum, total);
+      if (isPeriodOver) level.endPeriod();
     }
     const { seats, targets, fairFraction } = divideSeats(
       levels.map(({ config, limits, demand }) => ({
@@ -215,21 +226,28 @@ export class FlowControl {
       })),
     );
     for (const [index, level] of levels.entries()) {
-      level.limit = seats[index]!;
+      // A level without seats: a tenth of all stands for a whole.
+      level.setLimit(seats[index]!, seats[index]! || Math.max(1, Math.round(total / 10)));
       this.#show(level, targets[index]!);
     }
     this.#options.metrics.fairFraction.set(fairFraction);
+    this.#settleKinds(levels);
+  }
+
+  /** Requests that run are shown as a part of all seats, those that wait as a part of all places in queues. */
+  #settleKinds(levels: readonly PriorityLevel[]): void {
+    const now = this.#options.clock.monotonic();
+    const seats = levels.reduce((all, { limits }) => all + limits.nominal, 0);
+    const places = levels.reduce((all, { config }) => all + config.queues * config.queueLengthMax, 0);
+    for (const { executing, waiting } of [this.#reads, this.#writes]) {
+      executing.settle(now, Math.max(1, seats));
+      waiting.settle(now, Math.max(1, places));
+    }
   }
 
   #show(level: PriorityLevel, target: number): void {
-    const { name } = level.config;
-    let gauges = this.#gauges.get(name);
-    if (gauges === undefined) {
-      gauges = this.#options.metrics.level(name);
-      this.#gauges.set(name, gauges);
-    }
+    const gauges = this.#gaugesOf(level.config.name);
     const { limits, demand } = level;
-    gauges.concurrency.set(limits.nominal);
     gauges.nominal.set(limits.nominal);
     gauges.lower.set(limits.lower);
     gauges.upper.set(limits.upper);
@@ -239,6 +257,26 @@ export class FlowControl {
     gauges.demandAverage.set(demand.figures.average);
     gauges.demandDeviation.set(demand.figures.deviation);
     gauges.demandSmoothed.set(demand.smoothed);
+  }
+
+  /** What changes with every request and is shown when somebody asks. */
+  #showNow(): void {
+    for (const level of this.levels()) {
+      level.settle();
+      this.#gaugesOf(level.config.name).at.set(level.at);
+      const { lastDispatch } = level;
+      if (lastDispatch !== undefined) this.#options.metrics.showDispatch(level.config.name, lastDispatch);
+    }
+    this.#settleKinds([...this.#levels.values()]);
+  }
+
+  #gaugesOf(name: string): LevelGauges {
+    let gauges = this.#gauges.get(name);
+    if (gauges === undefined) {
+      gauges = this.#options.metrics.level(name);
+      this.#gauges.set(name, gauges);
+    }
+    return gauges;
   }
 }
 

@@ -1,8 +1,21 @@
-/** What is counted about flows, under kube-apiserver's metric names, types, buckets and labels. */
+/** What is counted about flows. */
 import type { Counter, Family, Gauge, Histogram, Metrics, Sample } from "#std/metrics.ts";
+import { type LevelHistograms, TimedCount } from "./busy-times.ts";
+import {
+  counterRows,
+  dispatchRows,
+  type HistogramRow,
+  histogramRows,
+  levelRows,
+  presentRows,
+  type Row,
+} from "./flow-metric-tables.ts";
+
+/** What there is of a schema's requests at present. */
+type Present = Record<keyof typeof presentRows, number>;
 
 /** Counters of one schema's requests in one level, looked up once. */
-export interface Tally {
+export interface Tally extends Present {
   readonly level: string;
   readonly schema: string;
   readonly dispatched: Counter;
@@ -15,164 +28,126 @@ export interface Tally {
   readonly waitedInVain: Histogram;
   readonly queueLength: Histogram;
   refused(reason: string): void;
-  /** At present. */
-  executing: number;
-  executingSeats: number;
-  waiting: number;
-  waitingSeats: number;
 }
 
-export interface LevelGauges {
-  readonly concurrency: Gauge;
-  readonly nominal: Gauge;
-  readonly lower: Gauge;
-  readonly upper: Gauge;
-  readonly current: Gauge;
-  readonly target: Gauge;
-  readonly demandHigh: Gauge;
-  readonly demandAverage: Gauge;
-  readonly demandDeviation: Gauge;
-  readonly demandSmoothed: Gauge;
+export type LevelGauges = Readonly<Record<keyof typeof levelRows, Gauge>>;
+
+/** When requests begin in the imagined service of a level: in seconds of a seat. */
+export interface DispatchFigures extends Bounds {
+  readonly at: number;
+  readonly latest: number;
 }
 
-const durationBuckets = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
-const name = (rest: string): string => `apiserver_flowcontrol_${rest}`;
-const both = ["priority_level", "flow_schema"];
+/** Over all queues where somebody waits. */
+export interface Bounds {
+  readonly nextMin: number;
+  readonly nextMax: number;
+  readonly discountedMin: number;
+  readonly discountedMax: number;
+}
+
+/** Requests of one kind, reads or writes, in all levels. */
+export interface KindTimes {
+  readonly executing: TimedCount;
+  readonly waiting: TimedCount;
+}
+
+const prefix = "apiserver_flowcontrol_";
+const kinds = ["readOnly", "mutating"] as const;
 
 export class FlowMetrics {
   readonly #metrics: Metrics;
   readonly #tallies = new Map<string, Tally>();
-  readonly #rejected: Family<Counter>;
-  readonly #dispatched: Family<Counter>;
-  readonly #noRoom: Family<Counter>;
-  readonly #seats: Family<Histogram>;
-  readonly #watchers: Family<Histogram>;
-  readonly #ran: Family<Histogram>;
-  readonly #waited: Family<Histogram>;
-  readonly #queueLength: Family<Histogram>;
-  readonly #gauges: Readonly<Record<keyof LevelGauges, Family<Gauge>>>;
+  readonly #counters: Readonly<Record<keyof typeof counterRows, Family<Counter>>>;
+  readonly #histograms: Readonly<Record<keyof typeof histogramRows, Family<Histogram>>>;
+  readonly #levelGauges: Readonly<Record<keyof typeof levelRows, Family<Gauge>>>;
+  readonly #dispatchGauges: Readonly<Record<keyof typeof dispatchRows, Family<Gauge>>>;
   readonly fairFraction: Gauge;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
-    const counter = (rest: string, help: string, labels: readonly string[]) =>
-      metrics.counter({ name: name(rest), help, labels });
-    const histogram = (rest: string, help: string, labels: readonly string[], buckets: readonly number[]) =>
-      metrics.histogram({ name: name(rest), help, labels, buckets });
-    const gauge = (rest: string, help: string) => metrics.gauge({ name: name(rest), help, labels: ["priority_level"] });
-    this.#rejected = counter(
-      "rejected_requests_total",
-      "Number of requests rejected by API Priority and Fairness subsystem",
-      [...both, "reason"],
-    );
-    this.#dispatched = counter(
-      "dispatched_requests_total",
-      "Number of requests executed by API Priority and Fairness subsystem",
-      both,
-    );
-    this.#noRoom = counter(
-      "request_dispatch_no_accommodation_total",
-      "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
-      both,
-    );
-    this.#seats = histogram(
-      "work_estimated_seats",
-      "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
-      both,
-      [1, 2, 4, 10],
-    );
-    this.#watchers = histogram(
-      "watch_count_samples",
-      "count of watchers for mutating requests in API Priority and Fairness",
-      both,
-      [0, 1, 10, 100, 1000, 10_000],
-    );
-    this.#ran = histogram(
-      "request_execution_seconds",
-      "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
-      [...both, "type"],
-      durationBuckets,
-    );
-    this.#waited = histogram(
-      "request_wait_duration_seconds",
-      "Length of time a request spent waiting in its queue",
-      [...both, "execute"],
-      durationBuckets,
-    );
-    this.#queueLength = histogram(
-      "request_queue_length_after_enqueue",
-      "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
-      both,
-      [0, 10, 25, 50, 100, 250, 500, 1000],
-    );
-    this.#gauges = {
-      // Upstream: an older name of the next.
-      concurrency: gauge(
-        "request_concurrency_limit",
-        "Nominal number of execution seats configured for each priority level",
-      ),
-      nominal: gauge("nominal_limit_seats", "Nominal number of execution seats configured for each priority level"),
-      lower: gauge(
-        "lower_limit_seats",
-        "Configured lower bound on number of execution seats available to each priority level",
-      ),
-      upper: gauge(
-        "upper_limit_seats",
-        "Configured upper bound on number of execution seats available to each priority level",
-      ),
-      current: gauge(
-        "current_limit_seats",
-        "current derived number of execution seats available to each priority level",
-      ),
-      target: gauge("target_seats", "Seat allocation targets"),
-      demandHigh: gauge("demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats"),
-      demandAverage: gauge(
-        "demand_seats_average",
-        "Time-weighted average, over last adjustment period, of demand_seats",
-      ),
-      demandDeviation: gauge(
-        "demand_seats_stdev",
-        "Time-weighted standard deviation, over last adjustment period, of demand_seats",
-      ),
-      demandSmoothed: gauge("demand_seats_smoothed", "Smoothed seat demands"),
-    };
-    this.fairFraction = metrics
-      .gauge({
-        name: name("seat_fair_frac"),
-        help: "Fair fraction of server's concurrency to allocate to each priority level that can use it",
-      })
-      .with();
-    this.#present("current_executing_requests", "executing", "requests in execution");
-    this.#present("current_executing_seats", "executingSeats", "seats that requests in execution take");
-    // Upstream: an older name of the same.
-    this.#present("request_concurrency_in_use", "executingSeats", "seats that requests in execution take");
-    this.#present("current_inqueue_requests", "waiting", "requests that wait in queues");
-    this.#present("current_inqueue_seats", "waitingSeats", "seats that requests in queues wait for");
+    const gauge = (row: Row): Family<Gauge> => metrics.gauge(named(row));
+    this.#counters = families(counterRows, (row) => metrics.counter(named(row)));
+    this.#histograms = families(histogramRows, (row: HistogramRow) => metrics.histogram(named(row)));
+    this.#levelGauges = families(levelRows, gauge);
+    this.#dispatchGauges = families(dispatchRows, gauge);
+    this.fairFraction = gauge({
+      name: "seat_fair_frac",
+      help: "Fair fraction of server's concurrency to allocate to each priority level that can use it",
+      labels: [],
+    }).with();
+    for (const [figure, row] of Object.entries(presentRows)) this.#present(row, figure as keyof Present); // its keys
+  }
+
+  /** Brings figures up to date before they are shown. */
+  beforePrint(callback: () => void): void {
+    this.#metrics.beforePrint(callback);
   }
 
   level(level: string): LevelGauges {
-    return Object.fromEntries(
-      Object.entries(this.#gauges).map(([key, family]) => [key, family.with(level)]),
-    ) as unknown as LevelGauges; // the same keys
+    return families(levelRows, (_row, key) => this.#levelGauges[key].with(level));
+  }
+
+  /** Shows how a level with queues lets requests in. */
+  showDispatch(level: string, figures: DispatchFigures): void {
+    const { at, latest, next, discounted } = this.#dispatchGauges;
+    at.with(level).set(figures.at);
+    latest.with(level).set(figures.latest);
+    next.with(level, "min").set(figures.nextMin);
+    next.with(level, "max").set(figures.nextMax);
+    discounted.with(level, "min").set(figures.discountedMin);
+    discounted.with(level, "max").set(figures.discountedMax);
+  }
+
+  levelHistograms(level: string): LevelHistograms {
+    const { seatUse, requestUse, demand } = this.#histograms;
+    return {
+      seats: seatUse.with("executing", level),
+      running: requestUse.with("executing", level),
+      waiting: requestUse.with("waiting", level),
+      demand: demand.with(level),
+    };
+  }
+
+  /** Of reads, and of writes. */
+  kinds(now: number): readonly [reads: KindTimes, writes: KindTimes] {
+    const { kindUse } = this.#histograms;
+    const of = (kind: string): KindTimes => ({
+      executing: new TimedCount(kindUse.with("executing", kind), now),
+      waiting: new TimedCount(kindUse.with("waiting", kind), now),
+    });
+    const both = [of(kinds[0]), of(kinds[1])] as const;
+    this.#metrics.observed(
+      {
+        name: "apiserver_current_inqueue_requests",
+        help: "Number of queued requests in this apiserver per request kind.",
+        labels: ["request_kind"],
+        type: "gauge",
+      },
+      () => both.map(({ waiting }, index): Sample => ({ labels: [kinds[index]!], value: waiting.value })),
+    );
+    return both;
   }
 
   tally(level: string, schema: string): Tally {
     const key = `${level}/${schema}`;
     const known = this.#tallies.get(key);
     if (known !== undefined) return known;
+    const { rejected, dispatched, noRoom } = this.#counters;
+    const { seats, watchers, ran, waited, queueLength } = this.#histograms;
     const tally: Tally = {
       level,
       schema,
-      dispatched: this.#dispatched.with(level, schema),
-      noRoom: this.#noRoom.with(level, schema),
-      seats: this.#seats.with(level, schema),
-      watchers: this.#watchers.with(level, schema),
-      ran: this.#ran.with(level, schema, "regular"),
-      ranWatch: this.#ran.with(level, schema, "watch"),
-      waited: this.#waited.with(level, schema, "true"),
-      waitedInVain: this.#waited.with(level, schema, "false"),
-      queueLength: this.#queueLength.with(level, schema),
-      refused: (reason) => this.#rejected.with(level, schema, reason).add(),
+      dispatched: dispatched.with(level, schema),
+      noRoom: noRoom.with(level, schema),
+      seats: seats.with(level, schema),
+      watchers: watchers.with(level, schema),
+      ran: ran.with(level, schema, "regular"),
+      ranWatch: ran.with(level, schema, "watch"),
+      waited: waited.with(level, schema, "true"),
+      waitedInVain: waited.with(level, schema, "false"),
+      queueLength: queueLength.with(level, schema),
+      refused: (reason) => rejected.with(level, schema, reason).add(),
       executing: 0,
       executingSeats: 0,
       waiting: 0,
@@ -185,20 +160,29 @@ export class FlowMetrics {
 
   /** Schemas come and go: what nobody uses is not shown any more. */
   #forgetIdle(): void {
-    for (const [key, { executing, waiting }] of this.#tallies) {
-      if (executing === 0 && waiting === 0) this.#tallies.delete(key);
+    for (const [key, { executingSeats, waiting }] of this.#tallies) {
+      if (executingSeats === 0 && waiting === 0) this.#tallies.delete(key);
     }
   }
 
-  #present(rest: string, figure: "executing" | "executingSeats" | "waiting" | "waitingSeats", what: string): void {
-    this.#metrics.observed(
-      { name: name(rest), help: `Number of ${what} in API Priority and Fairness`, type: "gauge", labels: both },
-      () =>
-        [...this.#tallies.values()].map(
-          (tally): Sample => ({ labels: [tally.level, tally.schema], value: tally[figure] }),
-        ),
+  #present(row: Row, figure: keyof Present): void {
+    this.#metrics.observed({ ...named(row), type: "gauge" }, () =>
+      [...this.#tallies.values()].map(
+        (tally): Sample => ({ labels: [tally.level, tally.schema], value: tally[figure] }),
+      ),
     );
   }
 }
 
 const talliesMax = 1000;
+
+const named = <T extends Row>(row: T): T => ({ ...row, name: prefix + row.name });
+
+/** Something for each row of a table, under the same keys. */
+function families<Table extends Readonly<Record<string, Row>>, T>(
+  table: Table,
+  make: (row: Table[keyof Table], key: keyof Table) => T,
+): Readonly<Record<keyof Table, T>> {
+  const all = Object.entries(table) as [keyof Table, Table[keyof Table]][];
+  return Object.fromEntries(all.map(([key, row]) => [key, make(row, key)])) as Record<keyof Table, T>; // one each
+}

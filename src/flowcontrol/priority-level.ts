@@ -6,12 +6,15 @@
  *
  * Hot path: a request that need not wait takes and leaves its seats without a promise, about half a microsecond.
  */
-import { Roster, type Seat } from "#std/roster.ts";
+import { Roster } from "#std/roster.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Tally } from "./flow-metrics.ts";
+import { type LevelHistograms, LevelTimes } from "./busy-times.ts";
+import type { Bounds, DispatchFigures, KindTimes } from "./flow-metrics.ts";
 import type { FlowRequest, Work } from "./flow-request.ts";
+import { Queue, type QueueDump } from "./level-queue.ts";
 import { RetryAfter } from "./retry-after.ts";
-import { Demand, type SeatLimits, type Shares } from "./seat-limits.ts";
+import type { Demand, SeatLimits, Shares } from "./seat-limits.ts";
+import { estimatedSeconds, type FlowIdentity, narrowed, type Refusal, seatSeconds, Ticket } from "./ticket.ts";
 
 /** What a priority level configuration says. */
 export interface LevelConfig extends Shares {
@@ -24,89 +27,21 @@ export interface LevelConfig extends Shares {
   readonly queueLengthMax: number;
 }
 
-/** Whose request it is: a schema, and what tells its flows apart. */
-export interface FlowIdentity {
-  readonly schema: string;
-  readonly distinguisher: string;
-  readonly hand: readonly number[];
-  readonly tally: Tally;
+export interface LevelOptions {
+  readonly config: LevelConfig;
+  readonly clock: Clock;
+  readonly histograms: LevelHistograms;
+  /** Shared by all levels. */
+  readonly reads: KindTimes;
+  readonly writes: KindTimes;
 }
 
-export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
-
-/** What a request is thought to take before it has run. */
-const estimatedSeconds = 0.003;
-
-/** One request and its seats. */
-export class Ticket {
-  readonly level: PriorityLevel;
-  readonly flow: FlowIdentity;
-  readonly request: FlowRequest;
-  readonly work: Work;
-  readonly arrivedMs: number;
-  startedMs = 0;
-  state: "waiting" | "executing" | "refused" | "ended" = "waiting";
-  refusal: Refusal | undefined;
-  queue: Queue | undefined;
-  /** The imagined time at which it came to its queue. */
-  arrivedAt = 0;
-  seat: Seat<Ticket> | undefined;
-  decided: (() => void) | undefined;
-
-  constructor(level: PriorityLevel, flow: FlowIdentity, request: FlowRequest, work: Work, arrivedMs: number) {
-    this.level = level;
-    this.flow = flow;
-    this.request = request;
-    this.work = work;
-    this.arrivedMs = arrivedMs;
-  }
-
-  get width(): number {
-    const { initialSeats, finalSeats } = this.work;
-    return initialSeats > finalSeats ? initialSeats : finalSeats;
-  }
-
-  /** Gives the seats back: at once, or when what follows from the request is over. */
-  end(): void {
-    this.level.end(this);
-  }
-
-  /** No longer waits. */
-  giveUp(why: Refusal): void {
-    this.level.giveUp(this, why);
-  }
-}
-
-const seatSeconds = ({ work }: Ticket, seconds: number): number =>
-  work.initialSeats * seconds + (work.finalSeats * work.lingerMs) / 1000;
-
-class Queue {
-  readonly index: number;
-  readonly waiting = new Set<Ticket>();
-  waitingWork = 0;
-  executing = 0;
-  seatsInUse = 0;
-  /** The imagined time at which its next request begins. */
-  nextAt = 0;
-
-  constructor(index: number) {
-    this.index = index;
-  }
-}
-
-export interface QueueDump {
-  readonly index: number;
-  readonly waiting: readonly Ticket[];
-  readonly executing: number;
-  readonly seatsInUse: number;
-  readonly nextAt: number;
-  readonly waitingWork: number;
-}
+/** Idle queues are forgotten once there are more than this many. */
+const queuesKept = 1000;
 
 export class PriorityLevel {
   config: LevelConfig;
   readonly retryAfter = new RetryAfter();
-  readonly demand: Demand;
   limits: SeatLimits = { nominal: 0, lower: 0, upper: 0 };
   /** It is configured no more and ends with its last request. */
   isQuiescing = false;
@@ -115,38 +50,66 @@ export class PriorityLevel {
   timedOut = 0;
   cancelled = 0;
   readonly #clock: Clock;
+  readonly #reads: KindTimes;
+  readonly #writes: KindTimes;
+  readonly #times: LevelTimes;
   /** Made when first used. */
   readonly #queues = new Map<number, Queue>();
   /** Queues where somebody waits, the one served last at the end. */
   readonly #backlog = new Set<Queue>();
   readonly #executing = new Roster<Ticket>();
-  #seats = 0;
+  #dispatchedAt = Number.NaN;
+  #latest = 0;
+  #discounted = 0;
+  #bounds: Bounds | undefined;
+  readonly #load = { seats: 0, running: 0, waiting: 0, waitingSeats: 0 };
   #limit = 0;
-  #waiting = 0;
-  #waitingSeats = 0;
   /** Queues with a request that waits or runs. */
   #active = 0;
+  /** Requests that came to queues. */
+  #arrivals = 0;
   /** The imagined time, and when it was that late. */
   #at = 0;
   #atMs: number;
 
-  constructor(config: LevelConfig, clock: Clock) {
+  constructor({ config, clock, histograms, reads, writes }: LevelOptions) {
     this.config = config;
     this.#clock = clock;
+    this.#reads = reads;
+    this.#writes = writes;
     this.#atMs = clock.monotonic();
-    this.demand = new Demand(this.#atMs);
+    this.#times = new LevelTimes(histograms, this.#atMs);
   }
 
+  /** Requests that run; what they make others do afterwards does not count. */
   get executing(): number {
-    return this.#executing.size;
+    return this.#load.running;
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return this.#load.waiting;
   }
 
   get isIdle(): boolean {
-    return this.#waiting === 0 && this.#executing.size === 0;
+    return this.#load.waiting === 0 && this.#load.running === 0;
+  }
+
+  get demand(): Demand {
+    return this.#times.demand;
+  }
+
+  /** The imagined time. */
+  get at(): number {
+    this.#advance(this.#clock.monotonic());
+    return this.#at;
+  }
+
+  /** As of the last request that came through a queue. */
+  get lastDispatch(): DispatchFigures | undefined {
+    if (Number.isNaN(this.#dispatchedAt)) return undefined;
+    const [latest, discounted] = [this.#latest, this.#discounted];
+    const alone = { nextMin: latest, nextMax: latest, discountedMin: discounted, discountedMax: discounted };
+    return { at: this.#dispatchedAt, latest, ...(this.#bounds ?? alone) };
   }
 
   /** Seats it may use at present. */
@@ -154,10 +117,28 @@ export class PriorityLevel {
     return this.#limit;
   }
 
-  set limit(seats: number) {
-    this.#advance(this.#clock.monotonic());
+  /** `whole` is what use of seats is shown as a part of. */
+  setLimit(seats: number, whole: number): void {
+    const now = this.#clock.monotonic();
+    this.#advance(now);
     this.#limit = seats;
-    this.#dispatch(this.#atMs);
+    const { queues, queueLengthMax } = this.config;
+    this.#times.setWholes(now, this.#load, whole, Math.max(1, queueLengthMax) * Math.max(1, queues));
+    this.#dispatch(now);
+  }
+
+  /** Ends a period of borrowing. */
+  endPeriod(): void {
+    this.settle();
+    this.demand.endPeriod(this.#load.seats + this.#load.waitingSeats);
+    if (this.#queues.size > queuesKept) {
+      for (const [index, queue] of this.#queues) if (queue.isIdle) this.#queues.delete(index);
+    }
+  }
+
+  /** Makes observations of the time that passed. */
+  settle(): void {
+    this.#times.settle(this.#clock.monotonic(), this.#load);
   }
 
   /** Most seats one request is thought to need; 0 for no limit of the level's own. */
@@ -171,13 +152,15 @@ export class PriorityLevel {
   /** Takes a request in: it runs, waits, or is refused. */
   enter(flow: FlowIdentity, request: FlowRequest, work: Work): Ticket {
     const now = this.#clock.monotonic();
-    const ticket = new Ticket(this, flow, request, work, now);
+    const { verb } = request.info;
+    const isRead = verb === "get" || verb === "list" || verb === "watch";
+    const ticket = new Ticket(this, flow, request, isRead, isRead ? this.#reads : this.#writes, work, now);
     const { config } = this;
     flow.tally.seats.observe(ticket.width);
     if (config.isExempt) this.#begin(ticket, now);
     else if (config.queues === 0) {
       if (this.#fits(ticket.width)) this.#begin(ticket, now);
-      else this.#refuse(ticket, "concurrency-limit");
+      else this.#refuse(ticket, "concurrency-limit", now);
     } else this.#enqueue(ticket, flow, now);
     return ticket;
   }
@@ -186,15 +169,24 @@ export class PriorityLevel {
     if (ticket.state !== "executing") return;
     ticket.state = "ended";
     const now = this.#clock.monotonic();
+    const { queue, work, seat } = ticket;
     const { tally } = ticket.flow;
     const seconds = (now - ticket.startedMs) / 1000;
     (ticket.request.info.verb === "watch" ? tally.ranWatch : tally.ran).observe(seconds);
-    const { queue, work } = ticket;
+    const load = this.#load;
+    this.#times.pass(now, load);
+    load.running--;
+    this.#executing.leave(seat!);
+    ticket.kind.executing.change(-1, now);
+    tally.executing--;
     if (queue !== undefined) {
       this.#advance(now);
       queue.nextAt -= (estimatedSeconds - seconds) * work.initialSeats;
+      queue.executing--;
+      if (queue.waiting.size > 0) queue.bound();
+      else this.#retire(queue);
     }
-    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leave(ticket, this.#clock.monotonic()));
+    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leaveLate(ticket));
     else this.#leave(ticket, now);
   }
 
@@ -202,11 +194,11 @@ export class PriorityLevel {
     if (ticket.state !== "waiting") return;
     const now = this.#clock.monotonic();
     this.#advance(now);
-    this.#takeOut(ticket);
-    ticket.flow.tally.waitedInVain.observe((now - ticket.arrivedMs) / 1000);
-    this.#refuse(ticket, why);
-    this.#settle(ticket.queue!);
-    this.#demanded(now);
+    this.#takeOut(ticket, now);
+    this.#refuse(ticket, why, now);
+    const queue = ticket.queue!; // who waits does so in a queue
+    queue.bound();
+    this.#retire(queue);
     this.#dispatch(now);
     ticket.decided?.();
   }
@@ -229,36 +221,44 @@ export class PriorityLevel {
     const queue = this.#choose(flow.hand);
     ticket.queue = queue;
     ticket.arrivedAt = this.#at;
-    if (queue.executing === 0 && queue.waiting.size === 0) {
+    if (queue.isIdle) {
       queue.nextAt = this.#at;
       this.#active++;
     }
-    if (this.#waiting === 0 && this.#fits(ticket.width)) {
+    const load = this.#load;
+    if (load.waiting === 0 && this.#fits(ticket.width)) {
       flow.tally.queueLength.observe(1);
+      if (queue.nextAt < this.#at) queue.nextAt = this.#at; // nothing begins before it came
+      this.#noteDispatch(queue, undefined);
       this.#begin(ticket, now);
       return;
     }
     if (queue.waiting.size >= this.config.queueLengthMax) {
-      this.#refuse(ticket, "queue-full");
-      this.#settle(queue);
+      this.#refuse(ticket, "queue-full", now);
+      this.#retire(queue);
       return;
     }
+    this.#times.pass(now, load);
     queue.waiting.add(ticket);
-    queue.waitingWork += seatSeconds(ticket, estimatedSeconds);
+    queue.waitingWork += seatSeconds(ticket.work, estimatedSeconds);
+    queue.bound();
     this.#backlog.add(queue);
-    this.#waiting++;
-    this.#waitingSeats += ticket.width;
+    load.waiting++;
+    load.waitingSeats += ticket.width;
+    ticket.kind.waiting.change(1, now);
     flow.tally.waiting++;
     flow.tally.waitingSeats += ticket.width;
     flow.tally.queueLength.observe(queue.waiting.size);
-    this.#demanded(now);
     this.#dispatch(now);
   }
 
-  /** The queue of the hand with the least work waiting. */
+  /** The queue of the hand with the least work waiting; of several, one after the other. */
   #choose(hand: readonly number[]): Queue {
     let best: Queue | undefined;
-    for (const index of hand) {
+    let place = this.#arrivals++ % hand.length;
+    for (let left = hand.length; left > 0; left--) {
+      const index = hand[place]!;
+      if (++place === hand.length) place = 0;
       let queue = this.#queues.get(index);
       if (queue === undefined) {
         queue = new Queue(index);
@@ -272,103 +272,136 @@ export class PriorityLevel {
 
   /** A request wider than the limit may run alone; with no seats at all, nobody does. */
   #fits(width: number): boolean {
-    if (width > this.#limit) return this.#limit > 0 && this.#seats === 0;
-    return this.#seats + width <= this.#limit;
+    const { seats } = this.#load;
+    if (width > this.#limit) return this.#limit > 0 && seats === 0;
+    return seats + width <= this.#limit;
   }
 
   #begin(ticket: Ticket, now: number): void {
     const { width, queue } = ticket;
     const { tally } = ticket.flow;
+    const load = this.#load;
+    this.#times.pass(now, load);
+    load.running++;
+    load.seats += width;
     ticket.state = "executing";
     ticket.startedMs = now;
     ticket.seat = this.#executing.join(ticket);
-    this.#seats += width;
+    ticket.kind.executing.change(1, now);
     this.dispatched++;
     tally.executing++;
     tally.executingSeats += width;
     tally.dispatched.add();
-    tally.waited.observe((now - ticket.arrivedMs) / 1000);
-    if (queue !== undefined) {
-      queue.executing++;
-      queue.seatsInUse += width;
-      queue.nextAt = Math.max(queue.nextAt, ticket.arrivedAt) + seatSeconds(ticket, estimatedSeconds);
-    }
-    this.#demanded(now);
+    if (!this.config.isExempt) tally.waited.observe((now - ticket.arrivedMs) / 1000);
+    if (queue === undefined) return;
+    queue.executing++;
+    queue.seatsInUse += width;
+    queue.nextAt += seatSeconds(ticket.work, estimatedSeconds);
   }
 
+  /** Its seats are free again. */
   #leave(ticket: Ticket, now: number): void {
-    const { width, queue, seat } = ticket;
-    const { tally } = ticket.flow;
-    if (queue !== undefined) this.#advance(now);
-    this.#executing.leave(seat!);
-    this.#seats -= width;
-    tally.executing--;
-    tally.executingSeats -= width;
-    if (queue !== undefined) {
-      queue.executing--;
-      queue.seatsInUse -= width;
-      this.#settle(queue);
-    }
-    this.#demanded(now);
-    this.#dispatch(now);
+    const { width, queue } = ticket;
+    const load = this.#load;
+    if (queue !== undefined) queue.seatsInUse -= width;
+    load.seats -= width;
+    ticket.flow.tally.executingSeats -= width;
+    if (load.waiting > 0) this.#dispatch(now);
+  }
+
+  #leaveLate(ticket: Ticket): void {
+    const now = this.#clock.monotonic();
+    this.#advance(now);
+    this.#times.pass(now, this.#load);
+    this.#leave(ticket, now);
   }
 
   /** Lets in as many of those that wait as there is room for. */
   #dispatch(now: number): void {
-    while (this.#waiting > 0 && this.#seats < this.#limit) {
-      const queue = this.#next();
-      const ticket: Ticket = queue.waiting.values().next().value!; // the backlog has queues with somebody in them
+    const load = this.#load;
+    while (load.waiting > 0 && load.seats < this.#limit) {
+      const queue = this.#nextQueue();
+      const ticket = queue.first!; // the backlog has queues with somebody in them
       if (!this.#fits(ticket.width)) {
         ticket.flow.tally.noRoom.add();
         return;
       }
-      this.#takeOut(ticket);
+      this.#noteDispatch(queue, this.#backlogBounds());
+      this.#takeOut(ticket, now);
+      ticket.work = narrowed(ticket.work, this.#limit);
       // Ties go to the queue that has waited longest.
       if (this.#backlog.delete(queue)) this.#backlog.add(queue);
       this.#begin(ticket, now);
+      queue.bound();
       ticket.decided?.();
     }
   }
 
   /** The queue whose first request would be done first. */
-  #next(): Queue {
+  #nextQueue(): Queue {
     let best: Queue | undefined;
     let soonest = Number.POSITIVE_INFINITY;
     for (const queue of this.#backlog) {
-      const first: Ticket = queue.waiting.values().next().value!; // as above
-      const done = Math.max(queue.nextAt, first.arrivedAt) + seatSeconds(first, estimatedSeconds);
-      if (best === undefined || done < soonest) {
-        best = queue;
-        soonest = done;
-      }
+      const done = queue.nextAt + seatSeconds(queue.first!.work, estimatedSeconds); // as above
+      if (best !== undefined && done >= soonest) continue;
+      best = queue;
+      soonest = done;
     }
     return best!; // asked only when somebody waits
   }
 
-  #takeOut(ticket: Ticket): void {
+  /** `bounds` when others wait. */
+  #noteDispatch(queue: Queue, bounds: Bounds | undefined): void {
+    this.#dispatchedAt = this.#at;
+    this.#latest = queue.nextAt;
+    this.#discounted = queue.discountedAt;
+    this.#bounds = bounds;
+  }
+
+  #backlogBounds(): Bounds {
+    const bounds = {
+      nextMin: Number.POSITIVE_INFINITY,
+      nextMax: Number.NEGATIVE_INFINITY,
+      discountedMin: Number.POSITIVE_INFINITY,
+      discountedMax: Number.NEGATIVE_INFINITY,
+    };
+    for (const { nextAt, discountedAt } of this.#backlog) {
+      bounds.nextMin = Math.min(bounds.nextMin, nextAt);
+      bounds.nextMax = Math.max(bounds.nextMax, nextAt);
+      bounds.discountedMin = Math.min(bounds.discountedMin, discountedAt);
+      bounds.discountedMax = Math.max(bounds.discountedMax, discountedAt);
+    }
+    return bounds;
+  }
+
+  #takeOut(ticket: Ticket, now: number): void {
     const queue = ticket.queue!; // who waits does so in a queue
+    const load = this.#load;
+    this.#times.pass(now, load);
     queue.waiting.delete(ticket);
-    queue.waitingWork = queue.waiting.size === 0 ? 0 : queue.waitingWork - seatSeconds(ticket, estimatedSeconds);
+    queue.waitingWork = queue.waiting.size === 0 ? 0 : queue.waitingWork - seatSeconds(ticket.work, estimatedSeconds);
     if (queue.waiting.size === 0) this.#backlog.delete(queue);
-    this.#waiting--;
-    this.#waitingSeats -= ticket.width;
+    load.waiting--;
+    load.waitingSeats -= ticket.width;
+    ticket.kind.waiting.change(-1, now);
     ticket.flow.tally.waiting--;
     ticket.flow.tally.waitingSeats -= ticket.width;
   }
 
-  #refuse(ticket: Ticket, why: Refusal): void {
+  #refuse(ticket: Ticket, why: Refusal, now: number): void {
     ticket.state = "refused";
     ticket.refusal = why;
     this.rejected++;
     if (why === "time-out") this.timedOut++;
     if (why === "cancelled") this.cancelled++;
+    ticket.flow.tally.waitedInVain.observe((now - ticket.arrivedMs) / 1000);
     ticket.flow.tally.refused(why);
     this.retryAfter.refused(Math.floor(this.#clock.now() / 1000));
   }
 
   /** A queue nobody uses any more no longer shares in the service. */
-  #settle(queue: Queue): void {
-    if (queue.executing > 0 || queue.waiting.size > 0) return;
+  #retire(queue: Queue): void {
+    if (!queue.isIdle) return;
     this.#active--;
     if (queue.index >= this.config.queues) this.#queues.delete(queue.index);
   }
@@ -376,13 +409,10 @@ export class PriorityLevel {
   /** Lets the imagined time pass: fast when few queues share what there is. */
   #advance(now: number): void {
     if (this.#active > 0) {
-      const used = Math.min(this.#seats + this.#waitingSeats, this.#limit);
+      const { seats, waitingSeats } = this.#load;
+      const used = Math.min(seats + waitingSeats, this.#limit);
       this.#at += ((now - this.#atMs) / 1000) * (used / this.#active);
     }
     this.#atMs = now;
-  }
-
-  #demanded(now: number): void {
-    this.demand.set(this.#seats + this.#waitingSeats, now);
   }
 }

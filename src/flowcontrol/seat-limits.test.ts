@@ -116,11 +116,12 @@ test("exempt levels take what they use before the others divide the rest", () =>
 });
 
 test("demand is averaged over time and falls slowly", () => {
-  const demand = new Demand(0);
-  demand.set(10, 0);
-  demand.set(0, 5000);
-  assert.deepEqual(demand.endPeriod(10_000), { average: 5, deviation: 5, high: 10 });
+  const demand = new Demand();
+  demand.add(10, 5000);
+  demand.add(0, 5000);
+  assert.deepEqual(demand.endPeriod(0), { average: 5, deviation: 5, high: 10 });
   assert.equal(demand.smoothed, 10);
-  assert.equal(demand.endPeriod(20_000).high, 0);
+  demand.add(0, 10_000);
+  assert.equal(demand.endPeriod(0).high, 0);
   assert.ok(demand.smoothed > 9.7 && demand.smoothed < 10);
 });

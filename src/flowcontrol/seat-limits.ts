@@ -68,43 +68,35 @@ export interface DemandFigures {
 
 /** Seats a level would use at a time: watched all the time, reported once a period. Times are in milliseconds. */
 export class Demand {
-  #now = 0;
-  #since: number;
-  #last: number;
+  #ms = 0;
   #sum = 0;
   #squares = 0;
-  #high = 0;
+  /** Most seats of this period. */
+  high = 0;
   figures: DemandFigures = { average: 0, deviation: 0, high: 0 };
   /** Falls slowly after a time of high demand: to half in five minutes. */
   smoothed = 0;
 
-  constructor(now: number) {
-    this.#since = now;
-    this.#last = now;
+  /** So many seats for so long. */
+  add(seats: number, ms: number): void {
+    this.#ms += ms;
+    this.#sum += seats * ms;
+    this.#squares += seats * seats * ms;
+    if (seats > this.high) this.high = seats;
   }
 
-  set(seats: number, now: number): void {
-    const ms = now - this.#last;
-    this.#sum += this.#now * ms;
-    this.#squares += this.#now * this.#now * ms;
-    this.#last = now;
-    this.#now = seats;
-    if (seats > this.#high) this.#high = seats;
-  }
-
-  /** Ends a period and begins the next. */
-  endPeriod(now: number): DemandFigures {
-    this.set(this.#now, now);
-    const ms = now - this.#since;
-    const average = ms > 0 ? this.#sum / ms : this.#now;
+  /** Ends a period and begins the next, with a demand of `present`. */
+  endPeriod(present: number): DemandFigures {
+    const ms = this.#ms;
+    const average = ms > 0 ? this.#sum / ms : present;
     const variance = ms > 0 ? this.#squares / ms - average * average : 0;
-    this.figures = { average, deviation: Math.sqrt(Math.max(0, variance)), high: this.#high };
+    this.figures = { average, deviation: Math.sqrt(Math.max(0, variance)), high: this.high };
     const envelope = average + this.figures.deviation;
     this.smoothed = Math.max(envelope, smoothing * this.smoothed + (1 - smoothing) * envelope);
-    this.#since = now;
+    this.#ms = 0;
     this.#sum = 0;
     this.#squares = 0;
-    this.#high = this.#now;
+    this.high = present;
     return this.figures;
   }
 }

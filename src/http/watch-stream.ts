@@ -59,9 +59,14 @@ export class WatchStream implements ReplyStream {
   #cancels: (() => void)[] = [];
   #initialNext = 0;
   #over = false;
+  onBegun: (() => void) | undefined;
 
   constructor(options: WatchStreamOptions) {
     this.#options = options;
+  }
+
+  get hasBeginning(): boolean {
+    return this.#options.initial.length > 0;
   }
 
   open(sink: StreamSink): void {
@@ -109,6 +114,7 @@ export class WatchStream implements ReplyStream {
 
   async #follow(): Promise<void> {
     const { backend, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
+    this.#begun();
     if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
     const watch = await backend.watch({
       prefix,
@@ -173,6 +179,12 @@ export class WatchStream implements ReplyStream {
     this.#options.observe?.(count, bytes.length);
   }
 
+  #begun(): void {
+    const { onBegun } = this;
+    this.onBegun = undefined;
+    onBegun?.();
+  }
+
   /** Ends the stream from our side. */
   #end(): void {
     const sink = this.#sink;
@@ -184,6 +196,7 @@ export class WatchStream implements ReplyStream {
     if (this.#over) return;
     this.#over = true;
     this.#sink = undefined;
+    this.#begun();
     for (const cancel of this.#cancels) cancel?.();
     this.#watch?.close();
     this.#options.closed?.();

@@ -30,7 +30,8 @@ export interface Gauge {
 }
 
 export interface Histogram {
-  observe(value: number): void;
+  /** `times` need not be a whole number. */
+  observe(value: number, times?: number): void;
 }
 
 /** A metric whose children are told apart by label values. */
@@ -76,12 +77,12 @@ class HistogramChild implements Histogram {
     this.counts = new Float64Array(bounds.length + 1);
   }
 
-  observe(value: number): void {
+  observe(value: number, times = 1): void {
     const bounds = this.#bounds;
     let index = 0;
     while (index < bounds.length && value > bounds[index]!) index++;
-    this.counts[index]! += 1;
-    this.sum += value;
+    this.counts[index]! += times;
+    this.sum += value * times;
   }
 }
 
@@ -114,6 +115,7 @@ class Children<Child> implements Family<Child> {
 
 export class Metrics {
   readonly #metrics = new Map<string, Metric>();
+  readonly #ahead: (() => void)[] = [];
 
   counter(options: MetricOptions): Family<Counter> {
     const children = new Children(options, () => new CounterChild());
@@ -142,8 +144,14 @@ export class Metrics {
     });
   }
 
+  /** Called whenever somebody asks, before anything is printed: the time to bring figures up to date. */
+  beforePrint(callback: () => void): void {
+    this.#ahead.push(callback);
+  }
+
   /** Everything, in order of names. */
   print(): string {
+    for (const callback of this.#ahead) callback();
     const lines: string[] = [];
     const byName = [...this.#metrics.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     for (const metric of byName) metric.print(lines);

@@ -7,6 +7,7 @@ import { type Answer, patchTypes } from "../client.ts";
 import { type Api, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
 import { Api as Client } from "../harness.ts";
 import { configMap } from "../objects.ts";
+import { connectRaw } from "../raw.ts";
 
 const inBothDomains = suite();
 
@@ -207,11 +208,11 @@ inBothDomains("schemas and levels that cannot work are refused with every reason
     "spec.rules[0].subjects[0].user: Required value: user is required when subject kind is 'User'",
     "spec.rules[0].subjects[0].group: Forbidden: group is forbidden when subject kind is not 'Group'",
     'spec.rules[0].subjects[1].kind: Unsupported value: "Robot": supported values: "Group", "ServiceAccount", "User"',
-    'spec.rules[0].resourceRules[0].verbs: Unsupported value: ["fly"]: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
-    'spec.rules[0].resourceRules[0].apiGroups: Invalid value: ["*","x"]: if \'*\' is present, must not specify other api groups',
+    'spec.rules[0].resourceRules[0].verbs: Unsupported value: []string{"fly"}: supported values: "create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"',
+    'spec.rules[0].resourceRules[0].apiGroups: Invalid value: []string{"*", "x"}: if \'*\' is present, must not specify other api groups',
     "spec.rules[0].resourceRules[0].resources: Required value: resource rules must supply at least one resource",
     "spec.rules[0].resourceRules[0].namespaces[0]: Invalid value: \"A\": each member of this list must be '*' or a DNS-1123 label; a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-    'spec.rules[0].nonResourceRules[0].verbs: Invalid value: ["*","get"]: if \'*\' is present, must not specify other verbs',
+    'spec.rules[0].nonResourceRules[0].verbs: Invalid value: []string{"*", "get"}: if \'*\' is present, must not specify other verbs',
     'spec.rules[0].nonResourceRules[0].nonResourceURLs[0]: Invalid value: "healthz": must start with slash',
     'spec.rules[0].nonResourceRules[0].nonResourceURLs[1]: Invalid value: "/a*": wildcard can only do suffix matching',
     'spec.rules[0].nonResourceRules[0].nonResourceURLs[2]: Invalid value: "/b//c": must not contain double slash',
@@ -222,11 +223,11 @@ inBothDomains("schemas and levels that cannot work are refused with every reason
   assert.deepEqual(
     causes(await api.post(levels, level("wrong", -1, hand, { lendablePercent: 101, borrowingLimitPercent: -1 }))),
     [
+      "spec.limited.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer",
       "spec.limited.limitResponse.queuing.queueLengthLimit: Invalid value: -1: must be positive",
       "spec.limited.limitResponse.queuing.handSize: Invalid value: 5: should not be greater than queues (4)",
-      "spec.limited.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer",
       "spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive",
-      "spec.limited.borrowingLimitPercent: Invalid value: -1: must be a non-negative integer",
+      "spec.limited.borrowingLimitPercent: Invalid value: -1: if specified, must be a non-negative integer",
     ],
   );
   const wide = { queues: 10_000, handSize: 10, queueLengthLimit: 1 };
@@ -262,6 +263,30 @@ inBothDomains("what has to be in force cannot be changed, but for the shares of 
     api.patch(`${levels}/exempt`, { spec: { exempt: { nominalConcurrencyShares: count } } });
   (await shares(7)).expect(200);
   (await shares(0)).expect(200);
+});
+
+inBothDomains("schemas and levels are replaced without a version, and their status by itself", async (api) => {
+  const name = api.unique("flow");
+  (await api.post(levels, level(name, 10, queuing))).expect(201);
+  (await api.put(`${levels}/${name}`, level(name, 11, queuing))).expect(200, { "metadata.generation": 2 });
+  const conditions = (...types: readonly string[]) => ({
+    ...(level(name, 12, queuing) as { readonly metadata: object }),
+    metadata: { name, labels: { a: "b" } },
+    status: { conditions: types.map((type) => ({ type, status: "True" })) },
+  });
+  const written = (await api.put(`${levels}/${name}/status`, conditions("Mine"))).expect(200, {
+    "metadata.generation": 2,
+    "metadata.labels": undefined,
+    "spec.limited.nominalConcurrencyShares": 11,
+    "status.conditions[0].type": "Mine",
+  });
+  assert.equal(written.headers["content-type"], "application/json");
+  (await api.put(`${levels}/${name}/status`, conditions("Mine", "Mine"))).refused(
+    422,
+    "Invalid",
+    /status\.conditions\[1\]\.type: Duplicate value: "Mine"/,
+  );
+  (await api.delete(`${levels}/${name}`)).expect(200);
 });
 
 /** Four seats; bob's level has one of them, and one place to wait. */
@@ -344,6 +369,83 @@ withOwnServer("a level without shares is a jail, and one that does not queue ref
   assert.ok(Date.now() - started < 1000);
   (await api.delete(`${schemas}/jail`)).expect(200);
   (await api.get("/api/v1/nodes", { as: "bob" })).expect(403);
+});
+
+withOwnServer(
+  "a watch that begins with a large state has its seat until the client has read it",
+  gated,
+  async (api) => {
+    const { configMaps } = await api.place();
+    for (let i = 0; i < 20; i++)
+      (await api.post(configMaps, configMap(`m${i}`, { k: "x".repeat(500_000) }))).expect(201);
+    const raw = await connectRaw(api.endpoint, api.server.ca);
+    const query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    raw.socket.pause();
+    raw.write(
+      `GET ${api.name(configMaps)}?${query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin-token\r\n\r\n`,
+    );
+    const watching = async (): Promise<boolean> =>
+      / watch, /.test(await dumped(api, "requests?includeRequestDetails=1"));
+    await eventually(async () => assert.ok(await watching()));
+    raw.socket.resume();
+    await raw.until("k8s.io/initial-events-end".replace("k8s.io", api.domain));
+    await eventually(async () => assert.ok(!(await watching())));
+    raw.socket.destroy();
+  },
+);
+
+withOwnServer("every figure that 1.32 shows of its flows is shown here", small, async (api) => {
+  (await api.get("/api/v1/nodes", { as: "bob" })).expect(403);
+  (await api.post("/api/v1/namespaces", { metadata: { name: api.unique("place") } })).expect(201);
+  const metrics = (await api.get("/metrics")).expect(200).text;
+  const shown = [...metrics.matchAll(/^# TYPE (apiserver_(?:flowcontrol_|current_in)\w+) (\w+)$/gm)].map(
+    ([, name, type]) => `${name} ${type}`,
+  );
+  const flowcontrol = [
+    "current_executing_requests gauge",
+    "current_executing_seats gauge",
+    "current_inqueue_requests gauge",
+    "current_inqueue_seats gauge",
+    "current_limit_seats gauge",
+    "current_r gauge",
+    "demand_seats histogram",
+    "demand_seats_average gauge",
+    "demand_seats_high_watermark gauge",
+    "demand_seats_smoothed gauge",
+    "demand_seats_stdev gauge",
+    "dispatch_r gauge",
+    "dispatched_requests_total counter",
+    "latest_s gauge",
+    "lower_limit_seats gauge",
+    "next_discounted_s_bounds gauge",
+    "next_s_bounds gauge",
+    "nominal_limit_seats gauge",
+    "priority_level_request_utilization histogram",
+    "priority_level_seat_utilization histogram",
+    "read_vs_write_current_requests histogram",
+    "request_dispatch_no_accommodation_total counter",
+    "request_execution_seconds histogram",
+    "request_queue_length_after_enqueue histogram",
+    "request_wait_duration_seconds histogram",
+    "seat_fair_frac gauge",
+    "target_seats gauge",
+    "upper_limit_seats gauge",
+    "watch_count_samples histogram",
+    "work_estimated_seats histogram",
+  ].map((rest) => `apiserver_flowcontrol_${rest}`);
+  const inflight = ["apiserver_current_inflight_requests gauge", "apiserver_current_inqueue_requests gauge"];
+  assert.deepEqual(shown, [...inflight, ...flowcontrol]);
+  const count = (name: string, labels: string): number =>
+    Number(new RegExp(`^apiserver_flowcontrol_${name}_count\\{${labels}\\} (.*)$`, "m").exec(metrics)?.[1]);
+  // Weighed with time: all histograms of a level have seen as many nanoseconds.
+  const ns = count("demand_seats", 'priority_level="exempt"');
+  assert.ok(ns > 1e6);
+  for (const phase of ["executing", "waiting"]) {
+    assert.ok(
+      Math.abs(count("priority_level_request_utilization", `phase="${phase}",priority_level="exempt"`) - ns) < 1,
+    );
+    assert.ok(count("read_vs_write_current_requests", `phase="${phase}",request_kind="readOnly"`) > 1e6);
+  }
 });
 
 withOwnServer(

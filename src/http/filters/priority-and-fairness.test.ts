@@ -9,7 +9,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { notFound, StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
-import type { ApiRequest, Reply } from "../api-request.ts";
+import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
 import { priorityAndFairness } from "./priority-and-fairness.ts";
 
 const clock = new FakeClock();
@@ -34,6 +34,7 @@ function asking(fields: Partial<ApiRequest> = {}): { request: ApiRequest; abort:
     user: { name: "bob", groups: ["system:authenticated"] },
     info,
     url: "/api/v1/pods",
+    receivedMs: clock.now(),
     deadlineMs: clock.now() + 60_000,
     signal: abort.signal,
     ...fields,
@@ -160,6 +161,45 @@ test("a watch has a seat until it begins and counts until it ends; other long re
     { code: 200 },
   );
   assert.deepEqual(seen, []);
+});
+
+test("a request waits a quarter of the time it has, and never more than a minute [LIMIT-07]", async () => {
+  const { filter, level } = oneSeat();
+  let answer: (reply: Reply) => void = () => undefined;
+  const first = filter(asking().request, () => new Promise((resolve) => (answer = resolve)));
+  const waits = async (fields: Partial<ApiRequest>, ms: number): Promise<void> => {
+    const waiting = filter(asking(fields).request, () => ({ code: 200 }));
+    clock.advance(ms - 1);
+    assert.equal(level().waiting, 1);
+    clock.advance(1);
+    assert.equal(level().waiting, 0);
+    assert.equal((await waiting).code, 429);
+  };
+  await waits({ deadlineMs: clock.now() + 8000 }, 2000);
+  await waits({ deadlineMs: clock.now() + 600_000 }, 60_000);
+  // What it lost before counts.
+  await waits({ receivedMs: clock.now() - 1000, deadlineMs: clock.now() + 7000 }, 1000);
+  await waits({ deadlineMs: Number.POSITIVE_INFINITY, info: { ...info, verb: "watch" } }, 15_000);
+  answer({ code: 200 });
+  await first;
+});
+
+test("a watch that begins with the state there is has its seats until that is written, for a minute at most", () => {
+  const { filter, level } = oneSeat();
+  const begin = () => {
+    const stream: ReplyStream = { open: () => undefined, hasBeginning: true };
+    const watch = { ...info, verb: "watch" };
+    const { request } = asking({ info: watch, deadlineMs: Number.POSITIVE_INFINITY });
+    void filter(request, () => ({ code: 200, stream }));
+    return stream;
+  };
+  const stream = begin();
+  assert.equal(level().executing, 1);
+  stream.onBegun!();
+  assert.equal(level().executing, 0);
+  begin();
+  clock.advance(60_000);
+  assert.equal(level().executing, 0);
 });
 
 test("a failure that comes later gives the seat back", async () => {

@@ -3,12 +3,12 @@
  * upstream's `priority-and-fairness` filter.
  */
 import type { Claimed, FlowControl } from "#flowcontrol/flow-control.ts";
-import type { Ticket } from "#flowcontrol/priority-level.ts";
+import type { Ticket } from "#flowcontrol/ticket.ts";
 import type { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import { StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Soon } from "#std/soon.ts";
-import type { ApiRequest, Reply } from "../api-request.ts";
+import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
 import { type Filter, type Handler, withHeaders } from "./filter.ts";
@@ -17,14 +17,16 @@ export interface PriorityAndFairnessOptions {
   readonly control: FlowControl;
   readonly watches: WatchCounts;
   readonly clock: Clock;
-  /** Longest wait in a queue. */
+  /** Longest wait in a queue of a request without a deadline. */
   readonly waitLimitMs: number;
   readonly errorReply: ErrorReply;
   /** Told after each change: how many run. */
   readonly observe?: (reads: number, writes: number) => void;
 }
 
-const readVerbs = new Set(["get", "list", "watch"]);
+const waitMaxMs = 60_000;
+/** A client that reads the beginning of its watch more slowly than this has no seats any more. */
+const beginningMaxMs = 60_000;
 
 export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter {
   const { control, watches, clock, waitLimitMs, errorReply, observe } = options;
@@ -41,19 +43,28 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
   };
 
   const answered = (request: ApiRequest, { flow, ticket }: Claimed, reply: Reply): Reply => {
-    const { headers } = reply;
+    const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
+    if (stream !== undefined && request.info.verb === "watch") return watching(request, ticket, marked, stream);
     // A large answer has its seats until it is written, so that only so many are in memory.
-    if (reply.pieces !== undefined) return holding(clock, request, ticket, marked);
+    if (reply.pieces !== undefined) return whenDone(marked, holding(ticket, request.deadlineMs));
     ticket.end();
-    if (reply.stream === undefined || request.info.verb !== "watch") return marked;
-    const ended = watches.began(request.info);
-    return {
-      ...marked,
-      done() {
-        ended();
-        reply.done?.();
-      },
+    return marked;
+  };
+
+  /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
+  const watching = (request: ApiRequest, ticket: Ticket, reply: Reply, stream: ReplyStream): Reply => {
+    if (stream.hasBeginning === true) stream.onBegun = holding(ticket, clock.now() + beginningMaxMs);
+    else ticket.end();
+    return whenDone(reply, watches.began(request.info, request.url));
+  };
+
+  /** Ends the ticket when the returned function is called, or when its time is over. */
+  const holding = (ticket: Ticket, untilMs: number): (() => void) => {
+    const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => ticket.end());
+    return () => {
+      cancel();
+      ticket.end();
     };
   };
 
@@ -64,8 +75,14 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     return withHeaders(errorReply(request, error), flow.headers);
   };
 
+  /** How much longer a request may wait: a quarter of its time is for that. */
+  const patience = ({ receivedMs, deadlineMs }: ApiRequest): number => {
+    const waitMs = deadlineMs === Number.POSITIVE_INFINITY ? waitLimitMs : (deadlineMs - receivedMs) / 4;
+    return receivedMs + Math.min(waitMs, waitMaxMs) - clock.now();
+  };
+
   const run = (request: ApiRequest, next: Handler, claimed: Claimed): Soon<Reply> => {
-    const kind = readVerbs.has(request.info.verb) ? "reads" : "writes";
+    const kind = claimed.ticket.isRead ? "reads" : "writes";
     count(kind, 1);
     let reply: Soon<Reply>;
     try {
@@ -97,8 +114,7 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     const { ticket } = claimed;
     if (ticket.state === "executing") return run(request, next, claimed);
     if (ticket.state === "refused") return refused(request, claimed);
-    const limitMs = Math.min(waitLimitMs, request.deadlineMs - clock.now());
-    return decision(clock, request, ticket, limitMs).then(() =>
+    return decision(clock, request, ticket, patience(request)).then(() =>
       ticket.state === "executing" ? run(request, next, claimed) : refused(request, claimed),
     );
   };
@@ -120,14 +136,11 @@ function decision(clock: Clock, request: ApiRequest, ticket: Ticket, limitMs: nu
   });
 }
 
-/** Ends the ticket with the answer, or when the time of the request is over. */
-function holding(clock: Clock, request: ApiRequest, ticket: Ticket, reply: Reply): Reply {
-  const cancel = clock.after(Math.max(0, request.deadlineMs - clock.now()), () => ticket.end());
+function whenDone(reply: Reply, done: () => void): Reply {
   return {
     ...reply,
     done() {
-      cancel();
-      ticket.end();
+      done();
       reply.done?.();
     },
   };

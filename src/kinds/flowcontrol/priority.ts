@@ -11,7 +11,6 @@ import {
   numberField,
   objectField,
   textField,
-  withField,
 } from "../edit.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";

@@ -1,0 +1,127 @@
+/**
+ * How long there was how much to do: histograms that weigh each value with the time it lasted, in nanoseconds. Source:
+ * upstream's timing ratio histograms ("observations, at the end of every nanosecond").
+ *
+ * Hot path: a change adds the time passed to one cell of an array, about 3 ns; cells become observations when somebody
+ * looks, or when what the values are a part of changes.
+ */
+import type { Histogram } from "#std/metrics.ts";
+import { Demand } from "./seat-limits.ts";
+
+/** Values below it have a cell of their own; greater ones are observed at once. */
+const cellCount = 512;
+const nsPerMs = 1e6;
+
+/** One count and the time at each of its values. */
+export class TimedCount {
+  readonly #histogram: Histogram;
+  readonly #cells = new Float64Array(cellCount);
+  #value = 0;
+  #since: number;
+  #whole = 1;
+
+  constructor(histogram: Histogram, now: number) {
+    this.#histogram = histogram;
+    this.#since = now;
+  }
+
+  get value(): number {
+    return this.#value;
+  }
+
+  change(by: number, now: number): void {
+    const ms = now - this.#since;
+    this.#since = now;
+    if (this.#value < cellCount) this.#cells[this.#value]! += ms;
+    else this.#histogram.observe(this.#value / this.#whole, ms * nsPerMs);
+    this.#value += by;
+  }
+
+  /** Observes what is over so far. From now on values are parts of `whole`. */
+  settle(now: number, whole = this.#whole): void {
+    this.change(0, now);
+    empty(this.#cells, (value, ms) => this.#histogram.observe(value / this.#whole, ms * nsPerMs));
+    this.#whole = whole;
+  }
+}
+
+function empty(cells: Float64Array, take: (value: number, ms: number) => void): void {
+  for (let value = 0; value < cells.length; value++) {
+    const ms = cells[value]!;
+    if (ms === 0) continue;
+    take(value, ms);
+    cells[value] = 0;
+  }
+}
+
+export interface LevelHistograms {
+  /** Seats in use, as a part of those the level may use. */
+  readonly seats: Histogram;
+  /** Requests that run, as a part of the same. */
+  readonly running: Histogram;
+  /** Requests that wait, as a part of the places there are. */
+  readonly waiting: Histogram;
+  /** Seats in use or waited for, as a part of those the level may use. */
+  readonly demand: Histogram;
+}
+
+/** What a level does at a time. */
+export interface Load {
+  readonly seats: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly waitingSeats: number;
+}
+
+/** The same for all figures of one level, which change together and mostly are the same number. */
+export class LevelTimes {
+  readonly demand: Demand;
+  readonly #histograms: LevelHistograms;
+  /** While nobody waits and all requests have one seat. */
+  readonly #cells = new Float64Array(cellCount);
+  #since: number;
+  #seatsWhole = 1;
+  #placesWhole = 1;
+
+  constructor(histograms: LevelHistograms, now: number) {
+    this.#histograms = histograms;
+    this.#since = now;
+    this.demand = new Demand();
+  }
+
+  /** Up to now things were like this. */
+  pass(now: number, load: Load): void {
+    const ms = now - this.#since;
+    this.#since = now;
+    const { seats } = load;
+    if (load.waiting === 0 && load.running === seats && seats < cellCount) {
+      this.#cells[seats]! += ms;
+      if (seats > this.demand.high) this.demand.high = seats;
+    } else this.#observe(ms, load);
+  }
+
+  #observe(ms: number, { seats, running, waiting, waitingSeats }: Load): void {
+    this.demand.add(seats + waitingSeats, ms);
+    if (ms === 0) return;
+    const ns = ms * nsPerMs;
+    const whole = this.#seatsWhole;
+    this.#histograms.seats.observe(seats / whole, ns);
+    this.#histograms.running.observe(running / whole, ns);
+    this.#histograms.waiting.observe(waiting / this.#placesWhole, ns);
+    this.#histograms.demand.observe((seats + waitingSeats) / whole, ns);
+  }
+
+  /** Observes what is over so far. */
+  settle(now: number, load: Load): void {
+    this.pass(now, load);
+    empty(this.#cells, (seats, ms) => this.#observe(ms, { seats, running: seats, waiting: 0, waitingSeats: 0 }));
+  }
+
+  /** What figures are parts of from now on: seats, and places of those who wait. */
+  setWholes(now: number, load: Load, seats: number, places: number): void {
+    if (seats === this.#seatsWhole && places === this.#placesWhole) return;
+    this.settle(now, load);
+    this.#seatsWhole = seats;
+    this.#placesWhole = places;
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Names, helps, labels and buckets of what is counted about flows: kube-apiserver's `apiserver_flowcontrol_*`, without
+ * those it hides in 1.32. (`epoch_advance_total` counts a wrap-around of numbers that do not wrap around here.)
+ */
+
+export interface Row {
+  /** After `apiserver_flowcontrol_`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export interface HistogramRow extends Row {
+  readonly buckets: readonly number[];
+}
+
+const row = (name: string, help: string, ...labels: readonly string[]): Row => ({ name, help, labels });
+
+const flow = ["priority_level", "flow_schema"];
+const level = "priority_level";
+
+export const counterRows = {
+  rejected: row(
+    "rejected_requests_total",
+    "Number of requests rejected by API Priority and Fairness subsystem",
+    ...flow,
+    "reason",
+  ),
+  dispatched: row(
+    "dispatched_requests_total",
+    "Number of requests executed by API Priority and Fairness subsystem",
+    ...flow,
+  ),
+  noRoom: row(
+    "request_dispatch_no_accommodation_total",
+    "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
+    ...flow,
+  ),
+};
+
+/** What a schema's requests do at present. */
+export const presentRows = {
+  executing: row(
+    "current_executing_requests",
+    "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
+    ...flow,
+  ),
+  executingSeats: row(
+    "current_executing_seats",
+    "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+    ...flow,
+  ),
+  waiting: row(
+    "current_inqueue_requests",
+    "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+    ...flow,
+  ),
+  waitingSeats: row(
+    "current_inqueue_seats",
+    "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
+    ...flow,
+  ),
+};
+
+export const levelRows = {
+  nominal: row("nominal_limit_seats", "Nominal number of execution seats configured for each priority level", level),
+  lower: row(
+    "lower_limit_seats",
+    "Configured lower bound on number of execution seats available to each priority level",
+    level,
+  ),
+  upper: row(
+    "upper_limit_seats",
+    "Configured upper bound on number of execution seats available to each priority level",
+    level,
+  ),
+  current: row(
+    "current_limit_seats",
+    "current derived number of execution seats available to each priority level",
+    level,
+  ),
+  target: row("target_seats", "Seat allocation targets", level),
+  demandHigh: row("demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats", level),
+  demandAverage: row(
+    "demand_seats_average",
+    "Time-weighted average, over last adjustment period, of demand_seats",
+    level,
+  ),
+  demandDeviation: row(
+    "demand_seats_stdev",
+    "Time-weighted standard deviation, over last adjustment period, of demand_seats",
+    level,
+  ),
+  demandSmoothed: row("demand_seats_smoothed", "Smoothed seat demands", level),
+  at: row("current_r", "R(time of last change)", level),
+};
+
+/** Of levels with queues, as of the last request that was let in. */
+export const dispatchRows = {
+  at: row("dispatch_r", "R(time of last dispatch)", level),
+  latest: row("latest_s", "S(most recently dispatched request)", level),
+  next: row("next_s_bounds", "min and max, over queues, of S(oldest waiting request in queue)", level, "bound"),
+  discounted: row(
+    "next_discounted_s_bounds",
+    "min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
+    level,
+    "bound",
+  ),
+};
+
+const seconds = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
+const histogram = (buckets: readonly number[], plain: Row): HistogramRow => ({ ...plain, buckets });
+
+export const histogramRows = {
+  seats: histogram(
+    [1, 2, 4, 10],
+    row(
+      "work_estimated_seats",
+      "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
+      ...flow,
+    ),
+  ),
+  watchers: histogram(
+    [0, 1, 10, 100, 1000, 10_000],
+    row("watch_count_samples", "count of watchers for mutating requests in API Priority and Fairness", ...flow),
+  ),
+  ran: histogram(
+    seconds,
+    row(
+      "request_execution_seconds",
+      "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
+      ...flow,
+      "type",
+    ),
+  ),
+  waited: histogram(
+    seconds,
+    row("request_wait_duration_seconds", "Length of time a request spent waiting in its queue", ...flow, "execute"),
+  ),
+  queueLength: histogram(
+    [0, 10, 25, 50, 100, 250, 500, 1000],
+    row(
+      "request_queue_length_after_enqueue",
+      "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
+      ...flow,
+    ),
+  ),
+  seatUse: histogram(
+    [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
+    row(
+      "priority_level_seat_utilization",
+      "Observations, at the end of every nanosecond, of utilization of seats for any stage of execution (but only initial stage for WATCHes)",
+      "phase",
+      level,
+    ),
+  ),
+  requestUse: histogram(
+    [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1],
+    row(
+      "priority_level_request_utilization",
+      "Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
+      "phase",
+      level,
+    ),
+  ),
+  kindUse: histogram(
+    [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
+    row(
+      "read_vs_write_current_requests",
+      "Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution",
+      "phase",
+      "request_kind",
+    ),
+  ),
+  demand: histogram(
+    [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
+    row(
+      "demand_seats",
+      "Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
+      level,
+    ),
+  ),
+};
