@@ -19,8 +19,8 @@ export interface Jwt {
   /** `kid`; empty when there is none. */
   readonly keyId: string;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** The bytes under the signature. */
-  readonly signed: Buffer;
+  /** What is under the signature; ASCII. */
+  readonly signed: string;
   readonly signature: Buffer;
 }
 
@@ -45,16 +45,19 @@ export function parseJwt(token: string): Jwt | undefined {
     algorithm: alg,
     keyId: kid,
     claims,
-    signed: Buffer.from(token.slice(0, second), "latin1"),
+    signed: token.slice(0, second),
     signature,
   };
 }
 
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
+/** Tokens are taken apart here one after the other: bytes of their own would pile up until the next collection. */
+const scratch = Buffer.allocUnsafeSlow(tokenLengthMax);
+
 function decodeJson(part: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
+    const value: unknown = JSON.parse(scratch.toString("utf8", 0, scratch.write(part, "base64url")));
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
     return value as Record<string, unknown>; // an object that is no array
   } catch {
@@ -236,7 +239,8 @@ export class SignatureVerifier {
   }
 
   #verifyElsewhere(algorithm: Algorithm, jwt: Jwt, key: KeyObject, settle: (isGood: boolean) => void): void {
-    verify(algorithm.hash, jwt.signed, signing(algorithm, key), jwt.signature, (error, isGood) => {
+    const signed = Buffer.from(jwt.signed, "latin1");
+    verify(algorithm.hash, signed, signing(algorithm, key), jwt.signature, (error, isGood) => {
       this.#running -= 1;
       settle(error === null && isGood);
       this.#nextElsewhere();
@@ -253,7 +257,8 @@ export class SignatureVerifier {
 
 function isSigned(algorithm: Algorithm, jwt: Jwt, key: KeyObject): boolean {
   try {
-    return verify(algorithm.hash, jwt.signed, signing(algorithm, key), jwt.signature);
+    const signed = scratch.subarray(0, scratch.write(jwt.signed, "latin1"));
+    return verify(algorithm.hash, signed, signing(algorithm, key), jwt.signature);
   } catch {
     // A signature that is none of the key's form.
     return false;
