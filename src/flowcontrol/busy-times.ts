@@ -10,7 +10,7 @@ import { Demand } from "./seat-limits.ts";
 
 /** Values below it have a cell of their own; greater ones are observed at once. */
 const cellCount = 512;
-const nsPerMs = 1e6;
+const nanoseconds = (ms: number): number => Math.round(ms * 1e6);
 
 /** One count and the time at each of its values. */
 export class TimedCount {
@@ -33,14 +33,14 @@ export class TimedCount {
     const ms = now - this.#since;
     this.#since = now;
     if (this.#value < cellCount) this.#cells[this.#value]! += ms;
-    else this.#histogram.observe(this.#value / this.#whole, ms * nsPerMs);
+    else this.#histogram.observe(this.#value / this.#whole, nanoseconds(ms));
     this.#value += by;
   }
 
   /** Observes what is over so far. From now on values are parts of `whole`. */
   settle(now: number, whole = this.#whole): void {
     this.change(0, now);
-    empty(this.#cells, (value, ms) => this.#histogram.observe(value / this.#whole, ms * nsPerMs));
+    empty(this.#cells, (value, ms) => this.#histogram.observe(value / this.#whole, nanoseconds(ms)));
     this.#whole = whole;
   }
 }
@@ -103,7 +103,7 @@ export class LevelTimes {
   #observe(ms: number, { seats, running, waiting, waitingSeats }: Load): void {
     this.demand.add(seats + waitingSeats, ms);
     if (ms === 0) return;
-    const ns = ms * nsPerMs;
+    const ns = nanoseconds(ms);
     const whole = this.#seatsWhole;
     this.#histograms.seats.observe(seats / whole, ns);
     this.#histograms.running.observe(running / whole, ns);

@@ -22,6 +22,8 @@ void test("a duration is a row of numbers with units", () => {
     [".s", undefined],
     ["1m-1s", undefined],
     ["1".repeat(100), undefined],
+    ["2562047h", 2_562_047 * 3_600_000],
+    ["2562048h", undefined],
   ];
   for (const [text, ms] of cases) assert.strictEqual(parseGoDuration(text), ms, text);
 });

@@ -11,7 +11,10 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds of a duration text; `undefined` when it is none. `0` needs no unit. */
+/** Go counts nanoseconds in 63 bits: 292 years. */
+const maxMs = 2 ** 63 / 1e6;
+
+/** Milliseconds of a duration text; `undefined` when it is none, or longer than Go can say. `0` needs no unit. */
 export function parseGoDuration(text: string): number | undefined {
   const match = /^([+-]?)(.+)$/.exec(text);
   if (match === null || text.length > 64) return undefined;
@@ -22,6 +25,7 @@ export function parseGoDuration(text: string): number | undefined {
   for (const [, count, unit] of rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
     sum += Number(count) * unitMs[unit!]!;
   }
+  if (sum >= maxMs) return undefined;
   return match[1] === "-" ? -sum : sum;
 }
 

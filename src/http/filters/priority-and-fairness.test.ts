@@ -6,7 +6,7 @@ import { FlowControl } from "#flowcontrol/flow-control.ts";
 import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import { notFound, StatusError } from "#meta/status-error.ts";
+import { notFound, StatusError, timeout } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
@@ -87,6 +87,11 @@ test("errors for the client are marked as well, and the server's own go on to wh
   }) as Reply;
   isMarked(reply);
   assert.equal(reply.code, 404);
+  const late = filter(asking().request, () => {
+    throw timeout("it took too long");
+  }) as Reply;
+  isMarked(late);
+  assert.equal(late.code, 504);
   const bug = new Error("a bug");
   assert.throws(
     () =>

@@ -70,8 +70,8 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
 
   const failed = (request: ApiRequest, { flow, ticket }: Claimed, error: unknown): Reply => {
     ticket.end();
-    // What is the server's own fault is told and logged elsewhere.
-    if (!(error instanceof StatusError) || error.status.code >= 500) throw error;
+    // What went wrong inside is told and logged elsewhere.
+    if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
     return withHeaders(errorReply(request, error), flow.headers);
   };
 
