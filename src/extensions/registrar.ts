@@ -34,11 +34,15 @@ import { Cleanup } from "./cleanup.ts";
 import { CustomKind } from "./custom-kind.ts";
 import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
 
+type Place = Pick<ResourceDefinition, "group" | "resource">;
+
 export interface RegistrarOptions {
   /** Of custom resource definitions; its strategy need not wait for this registrar. */
   readonly definition: ResourceDefinition;
-  /** Always served. They have precedence over custom ones of the same name. */
+  /** Always served. Custom ones of the same group version are not. */
   readonly builtIn: readonly ResourceDefinition[];
+  /** Resources that custom ones never take the place of: the built-in ones, whether they are served or not. */
+  readonly reserved: readonly Place[];
   /** Of every object's metadata. */
   readonly metadata: Schema;
   readonly domain: ApiDomain;
@@ -62,7 +66,7 @@ interface Known {
   readonly accepted: CustomResourceDefinitionNames | undefined;
   /** Absent while it is not served. */
   readonly kind: CustomKind | undefined;
-  /** What the table has of it: built-in definitions have precedence. */
+  /** What the table has of it, which is not what is the server's own. */
   readonly served: readonly ResourceDefinition[];
   /** Whether its objects are to go, and then it. */
   readonly isEnding: boolean;
@@ -78,7 +82,8 @@ export class Registrar {
   readonly #cleanup: Cleanup;
   readonly #known = new Map<string, Known>();
   readonly #waiters: { readonly revision: number; readonly done: () => void }[] = [];
-  readonly #builtInNames: ReadonlySet<string>;
+  /** Group versions that are the server's own, and places of its resources. */
+  readonly #own: ReadonlySet<string>;
   #queue: StoreEvent[] = [];
   #table: ResourceTable;
   /** Whether what is known and what is in the table differ. */
@@ -94,13 +99,12 @@ export class Registrar {
   constructor(options: RegistrarOptions) {
     this.#options = options;
     this.#store = new Store({ ...options });
-    this.#builtInNames = new Set(options.builtIn.map(nameInTable));
+    this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(placeOf)]);
     this.#table = new ResourceTable(options.builtIn, 1);
     this.#cleanup = new Cleanup({
       ...options,
       definitions: this.#store,
-      isOverlapping: (group, resource) =>
-        options.builtIn.some((definition) => definition.group === group && definition.resource === resource),
+      isOverlapping: (group, resource) => this.#own.has(placeOf({ group, resource })),
       kindOf: (name) => this.#known.get(name)?.kind,
       setStatus: (name, change, finish) => this.#writeStatus(name, undefined, change, finish),
     });
@@ -217,7 +221,7 @@ export class Registrar {
       const before = old?.kind === undefined ? undefined : { kind: old.kind, definition: this.#read(old.entry) };
       kind = new CustomKind(definition, () => this.#read(entry), this.#options, before);
     } else old?.kind?.retire();
-    const served = kind?.definitions.filter((own) => !this.#builtInNames.has(nameInTable(own))) ?? [];
+    const served = kind?.definitions.filter((custom) => !this.#isOwn(custom)) ?? [];
     if (kind !== old?.kind) this.#replaced(old?.served ?? [], served);
     const isEnding =
       metadata.deletionTimestamp !== undefined &&
@@ -229,6 +233,14 @@ export class Registrar {
       !sameNames(spec.names, accepted) ||
       isProtectedGroup(spec.group, this.#options.domain);
     this.#known.set(name, { entry, group: spec.group, accepted, kind, served, isEnding, isOpen });
+  }
+
+  /**
+   * Group versions of the server are all its own, as in 1.32. So is every version of a resource that it has: custom
+   * objects would lie among the built-in ones, past all that is checked about those.
+   */
+  #isOwn(definition: ResourceDefinition): boolean {
+    return this.#own.has(versionOf(definition)) || this.#own.has(placeOf(definition));
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
@@ -386,7 +398,8 @@ export class Registrar {
   }
 }
 
-const nameInTable = ({ group, version, resource }: ResourceDefinition): string => `${group}/${version}/${resource}`;
+const versionOf = ({ group, version }: ResourceDefinition): string => `${group}/${version}`;
+const placeOf = ({ group, resource }: Place): string => `${group}//${resource}`;
 
 function withDecision(
   status: CustomResourceDefinitionStatus,

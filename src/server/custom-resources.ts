@@ -5,7 +5,9 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { withMembers } from "#registry/with-members.ts";
 import type { Schema } from "#schema/schema.ts";
 
-export interface CustomResourcesOptions extends Omit<RegistrarOptions, "definition" | "builtIn" | "metadata"> {
+type Given = Omit<RegistrarOptions, "definition" | "builtIn" | "reserved" | "metadata">;
+
+export interface CustomResourcesOptions extends Given {
   readonly tables: ApiTables;
   readonly builtIn: readonly ResourceDefinition[];
 }
@@ -22,6 +24,7 @@ export function customResources(options: CustomResourcesOptions): Registrar | un
     ...options,
     definition,
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
+    reserved: tables.kinds,
     get metadata(): Schema {
       const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
       const schema = tables.schema(name);

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "#std/random.ts";
 import { asTable, patchTypes, type SendOptions } from "../client.ts";
-import { Api, domains, gated, openServer, suite } from "../harness.ts";
+import { crds, definition } from "../crds.ts";
+import { Api, domains, eventually, gated, openServer, suite } from "../harness.ts";
 import { configMap } from "../objects.ts";
 
 const inBothDomains = suite();
@@ -223,5 +224,64 @@ inBothDomains(
       (await api.get(`${roles}/${name}`)).expect(200, { rules: null });
       (await api.patch(`${roles}/${name}`, old, patchTypes.merge, as)).refused(403, "Forbidden", /not currently held/);
     }
+  },
+);
+
+inBothDomains(
+  "custom resources are never objects of a built-in kind, whatever their definition is called",
+  async (api) => {
+    const { ns } = await api.place();
+    const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    const versions = ["v1", "v9"].map((name) => ({
+      name,
+      served: true,
+      storage: name === "v9",
+      schema: { openAPIV3Schema: anything },
+    }));
+    const annotations = { "api-approved.kubernetes.io": "unapproved, an attack" };
+    const install = async (
+      of: string,
+      kind: string,
+      names: object,
+      scope: "Cluster" | "Namespaced",
+    ): Promise<string> => {
+      const body = definition(of, { kind, versions, names, scope }) as { readonly metadata: { readonly name: string } };
+      const plural = (names as { readonly plural?: string }).plural ?? `${kind.toLowerCase()}s`;
+      const name = `${plural}.${of}`;
+      (await api.post(crds, { ...body, metadata: { name, annotations } })).expect(201);
+      return name;
+    };
+    const installed = [
+      await install(group, "Role", {}, "Namespaced"),
+      await install("certificates.k8s.io", "CertificateSigningRequest", {}, "Cluster"),
+      await install(group, "Role", { plural: "rolez" }, "Namespaced"),
+    ];
+    const v9 = `/apis/${group}/v9/namespaces/${ns}`;
+    const wide = role("wide", [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }]);
+    (await api.post(`${v9}/roles`, { ...wide, apiVersion: `${group}/v9` })).expect(404);
+    (await api.post(`/apis/${group}/v1/namespaces/${ns}/rolez`, wide)).expect(404);
+    // An approval that nobody gave, in the name of somebody else.
+    const approved = {
+      apiVersion: "certificates.k8s.io/v9",
+      kind: "CertificateSigningRequest",
+      metadata: { name: api.unique("csr") },
+      spec: {
+        signerName: "kubernetes.io/kube-apiserver-client",
+        username: "admin",
+        request: "",
+        usages: ["client auth"],
+      },
+      status: { conditions: [{ type: "Approved", status: "True", reason: "x" }] },
+    };
+    (await api.post("/apis/certificates.k8s.io/v9/certificatesigningrequests", approved)).expect(404);
+    for (const resource of [`namespaces/${ns}/roles/wide`, `namespaces/${ns}/rolez/wide`]) {
+      (await api.get(`/apis/${group}/v1/${resource}`)).expect(404);
+    }
+    (await api.post(`${rbac}/namespaces/${ns}/roles`, role("kept", []))).expect(201);
+    for (const name of installed) {
+      (await api.delete(`${crds}/${name}`)).expect(200);
+      await eventually(async () => (await api.get(`${crds}/${name}`)).expect(404));
+    }
+    (await api.get(`${rbac}/namespaces/${ns}/roles/kept`)).expect(200);
   },
 );
