@@ -250,6 +250,58 @@ for (const [how, verbs, send] of changers) {
   });
 }
 
+inBothDomains(
+  "roles and bindings that cannot be are refused in 1.32's words [AUTHRES-41] [AUTHRES-47] [AUTHRES-48] [AUTHRES-49] [RBAC-07] [RBAC-08] [RBAC-09]",
+  async (api) => {
+    const { ns } = await api.place();
+    const invalid = async (path: string, body: object, ...findings: string[]): Promise<void> => {
+      const list = findings.length === 1 ? findings[0]! : `[${findings.join(", ")}]`;
+      (await api.post(`${rbac}/${path}`, body)).refused(
+        422,
+        "Invalid",
+        new RegExp(`: ${RegExp.escape(api.name(list))}$`),
+      );
+    };
+    const [roles, bindings] = [`namespaces/${ns}/roles`, `namespaces/${ns}/rolebindings`];
+    const urls = 'rules[0].nonResourceURLs: Invalid value: []string{"/x"}: ';
+    const path: Rule = { verbs: ["get"], nonResourceURLs: ["/x"] };
+    await invalid(roles, role("r", path), `${urls}namespaced rules cannot apply to non-resource URLs`);
+    await invalid(
+      "clusterroles",
+      clusterRole("r", [{ ...rule("get", "pods"), ...path }]),
+      `${urls}rules cannot apply to both regular resources and non-resource URLs`,
+    );
+    const selectors = [{ matchExpressions: [{ key: "a", operator: "Like" }] }];
+    const at = "aggregationRule.clusterRoleSelectors[0]";
+    await invalid(
+      "clusterroles",
+      clusterRole("r", [], { aggregationRule: { clusterRoleSelectors: selectors } }),
+      `${at}.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator`,
+      `${at}: Invalid value: "null": invalid label selector.`,
+    );
+    await invalid(
+      bindings,
+      binding("RoleBinding", "b", "Role", "a/b%"),
+      `roleRef.name: Invalid value: "a/b%": may not contain '/'`,
+      `roleRef.name: Invalid value: "a/b%": may not contain '%'`,
+    );
+    await invalid(
+      "clusterrolebindings",
+      binding("ClusterRoleBinding", "b", "Role", "r", { kind: "ServiceAccount", name: "a", apiGroup: "x" }),
+      'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"',
+      'subjects[0].apiGroup: Unsupported value: "x": supported values: ""',
+      "subjects[0].namespace: Required value",
+    );
+    (await api.post(`${rbac}/${bindings}`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
+    const shown = `rbac.RoleRef{APIGroup:"${api.name(group)}", Kind:"ClusterRole", Name:"r"}`;
+    (await api.patch(`${rbac}/${bindings}/b`, { roleRef: { kind: "ClusterRole" } })).refused(
+      422,
+      "Invalid",
+      `RoleBinding.${group} "b" is invalid: roleRef: Invalid value: ${shown}: cannot change roleRef`,
+    );
+  },
+);
+
 inBothDomains("a rule that lacks its lists is refused as such, not as a broken server [AUTHRES-41]", async (api) => {
   const { ns } = await api.place();
   const who = api.unique("author");

@@ -1,7 +1,7 @@
 /** RoleBinding and ClusterRoleBinding: who may do what a role says. The role that is bound never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
-import { dns1123Subdomain } from "#meta/names.ts";
+import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
@@ -47,7 +47,9 @@ function validateRole(ref: Json, group: string, kinds: readonly string[]): Field
   if (apiGroup !== group) errors.push(notSupported("roleRef.apiGroup", apiGroup, [group]));
   const kind = textField(ref, "kind");
   if (!kinds.includes(kind)) errors.push(notSupported("roleRef.kind", kind, kinds));
-  if (textField(ref, "name") === "") errors.push(required("roleRef.name"));
+  const name = textField(ref, "name");
+  if (name === "") errors.push(required("roleRef.name"));
+  else errors.push(...pathSegment(name).map((message) => invalidField("roleRef.name", name, message)));
   return errors;
 }
 
@@ -67,12 +69,12 @@ function validateSubject(
   if (!isAccount && !isPerson(kind)) {
     return [...errors, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];
   }
-  if (isAccount && !options.namespaced && textField(subject, "namespace") === "") {
-    errors.push(required(`${field}.namespace`));
-  }
   const group = isAccount ? "" : options.group;
   const apiGroup = textField(subject, "apiGroup");
   if (apiGroup !== group) errors.push(notSupported(`${field}.apiGroup`, apiGroup, [group]));
+  if (isAccount && !options.namespaced && textField(subject, "namespace") === "") {
+    errors.push(required(`${field}.namespace`));
+  }
   return errors;
 }
 
@@ -80,7 +82,7 @@ function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
   const ref = objectField(object, "roleRef") ?? noFields;
   if (jsonEquals(ref, objectField(old, "roleRef") ?? noFields)) return [];
   const [group, kind, name] = ["apiGroup", "kind", "name"].map((key) => goQuote(textField(ref, key)));
-  const printed = `v1.RoleRef{APIGroup:${group}, Kind:${kind}, Name:${name}}`;
+  const printed = `rbac.RoleRef{APIGroup:${group}, Kind:${kind}, Name:${name}}`;
   return [{ type: "FieldValueInvalid", field: "roleRef", message: `Invalid value: ${printed}: cannot change roleRef` }];
 }
 

@@ -1,5 +1,5 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalidField, required } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, objectField } from "../edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
@@ -32,7 +32,7 @@ function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
     const groups = texts(rule, "apiGroups");
     const resources = texts(rule, "resources");
     if (urls.length > 0) {
-      const wrong = (detail: string) => errors.push(invalidField(`${field}.nonResourceURLs`, urls, detail));
+      const wrong = (detail: string) => errors.push(invalidField(`${field}.nonResourceURLs`, goTexts(urls), detail));
       if (namespaced) wrong("namespaced rules cannot apply to non-resource URLs");
       if (groups.length + resources.length + texts(rule, "resourceNames").length > 0) {
         wrong("rules cannot apply to both regular resources and non-resource URLs");
@@ -55,5 +55,10 @@ function validateAggregation(rule: Json | undefined): FieldError[] {
   const selectors = listField(rule, "clusterRoleSelectors");
   if (selectors.length === 0)
     return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
-  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${field}[${index}]`));
+  return selectors.flatMap((selector, index) => {
+    const at = `${field}[${index}]`;
+    const errors = validateLabelSelector(selector, at);
+    // Upstream: there is then no selector to be shown.
+    return errors.length === 0 ? errors : [...errors, invalidField(at, null, "invalid label selector.")];
+  });
 }
