@@ -77,7 +77,8 @@ export function openOutgoing(options: OutgoingOptions): Outgoing {
       ...pool,
       rejectUnauthorized: insecure !== true,
       minVersion: "TLSv1.2",
-      ...(ca === undefined ? {} : { ca }),
+      // Whoever is named an authority is one, signed by another one or not.
+      ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
       ...(serverName === undefined ? {} : { servername: serverName }),

@@ -14,6 +14,7 @@ import type { Log } from "#std/log.ts";
 import { type KeyPair, readAuthorities, readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
+import { serverTrust } from "./server-trust.ts";
 import { StartError } from "./start-error.ts";
 import { watchFile } from "./watched-file.ts";
 
@@ -46,7 +47,7 @@ export function readControllerCredentials(options: ServerOptions, own: OwnCreden
   const files = signerFiles(options);
   const current = new Map([...files.values()].map((pair) => [pair, readPair(pair)]));
   const ownAuthority = readAuthority(ca.certificate, ca.key);
-  const { rootCaFile, tlsCertFile, serviceAccountPrivateKeyFile: tokenKeyFile } = options;
+  const { rootCaFile, serviceAccountPrivateKeyFile: tokenKeyFile } = options;
   return {
     authority(signer) {
       if (files.size === 0) return ownAuthority;
@@ -54,11 +55,10 @@ export function readControllerCredentials(options: ServerOptions, own: OwnCreden
       return pair === undefined ? undefined : current.get(pair);
     },
     signToken: tokenSigner(tokenKeyFile, issuer),
+    // Something has to be there: for those who know the authority already, what it signed.
     rootCertificates:
       rootCaFile === undefined
-        ? tlsCertFile === undefined
-          ? ca.certificate
-          : serving.certificate
+        ? (serverTrust(options, ca.certificate).ca ?? serving.certificate)
         : readAuthorities(rootCaFile),
     follow(clock, log) {
       const stops = [...current.keys()].flatMap((pair) =>

@@ -176,17 +176,22 @@ export function issueClientCertificate(folder: string, wanted: ClientWanted, clo
 
 /** Reads and checks a serving certificate given by flags. Throws `StartError`. */
 export function readServingPair(certificateFile: string, keyFile: string): KeyPair {
-  return checkPair(certificateFile, { certificate: readGiven(certificateFile), key: readGiven(keyFile) }, keyFile);
+  const certificate = readGiven(certificateFile);
+  for (const block of splitCertificates(certificate)) parseCertificate(certificateFile, block);
+  return checkPair(certificateFile, { certificate, key: readGiven(keyFile) }, keyFile);
 }
 
 /** Reads a bundle of CA certificates given by a flag. Throws `StartError`. */
 export function readAuthorities(file: string): string {
-  const bundle = readGiven(file);
-  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g);
-  if (blocks === null) throw new StartError(`${file}: no certificate in it`);
+  const blocks = splitCertificates(readGiven(file));
+  if (blocks.length === 0) throw new StartError(`${file}: no certificate in it`);
   for (const block of blocks) parseCertificate(file, block);
   return blocks.map((block) => `${block}\n`).join("");
 }
+
+/** The certificates in a PEM text, each by itself. */
+export const splitCertificates = (text: string): readonly string[] =>
+  text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 
 /** Reads a file named by a flag. Throws `StartError`. */
 export function readGiven(file: string): string {

@@ -1,5 +1,6 @@
 /** Kubeconfigs: the administrator's, somebody's, and the one that says of the cluster what anybody may know. */
 import type { KeyPair } from "./credentials.ts";
+import type { ServerTrust } from "./server-trust.ts";
 
 const data = (pem: string): string => Buffer.from(pem).toString("base64");
 
@@ -20,15 +21,17 @@ users: null
 }
 
 /** One cluster, one user with a client certificate, everything embedded. `url` is `https://host:port`. */
-export function adminKubeconfig(url: string, ca: string, admin: KeyPair): string {
+export function adminKubeconfig(url: string, { ca, serverName }: ServerTrust, admin: KeyPair): string {
+  const trust =
+    (ca === undefined ? "" : `\n    certificate-authority-data: ${data(ca)}`) +
+    (serverName === undefined ? "" : `\n    tls-server-name: ${serverName}`);
   return `apiVersion: v1
 kind: Config
 current-context: binnacle
 clusters:
 - name: binnacle
   cluster:
-    server: ${url}
-    certificate-authority-data: ${data(ca)}
+    server: ${url}${trust}
 contexts:
 - name: binnacle
   context:

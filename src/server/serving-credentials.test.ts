@@ -23,7 +23,7 @@ function running(name: string, settings: ServerSettings = {}) {
   const clock = new FakeClock();
   const sources = { options: resolveOptions(settings), folder, clock, random: seededRandom(2) };
   const current = readServingCredentials(sources);
-  writeCredentials(folder, url, current.credentials);
+  writeCredentials(folder, url, current);
   const used: TlsFiles[] = [];
   const stop = keepRenewed({ ...sources, url, current, log: silentLog, use: (files) => used.push(files) });
   return { folder, clock, current, used, stop };
@@ -55,7 +55,7 @@ void test("a given certificate file that changed takes effect, one that became u
   const { ca, admin, serving } = other.credentials;
   writeFileSync(cert, ca.certificate);
   writeFileSync(key, ca.key);
-  const { clock, used, stop } = running("b", { tlsCertFile: cert, tlsPrivateKeyFile: key });
+  const { folder, clock, used, stop } = running("b", { tlsCertFile: cert, tlsPrivateKeyFile: key });
   writeFileSync(cert, "half a fi");
   clock.advance(hourMs);
   writeFileSync(cert, admin.certificate);
@@ -68,5 +68,8 @@ void test("a given certificate file that changed takes effect, one that became u
     used.map((files) => files.cert),
     [serving.certificate],
   );
+  // Clients are told whom to trust now.
+  const kubeconfig = readFileSync(join(folder, "admin.kubeconfig"), "utf8");
+  assert.ok(kubeconfig.includes(Buffer.from(serving.certificate).toString("base64")));
   stop();
 });

@@ -10,6 +10,7 @@ import { type Credentials, type KeyPair, prepareCredentials, readAuthorities, re
 import { writePrivate } from "./data-folder.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { ServerOptions } from "./options.ts";
+import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFile } from "./watched-file.ts";
 
@@ -28,6 +29,7 @@ export interface ServingCredentials {
   readonly clientCa: string;
   /** All certificates that sign authenticating proxies', PEM; empty for none. */
   readonly requestHeaderCa: string;
+  readonly trust: ServerTrust;
 }
 
 const checkIntervalMs = 3_600_000;
@@ -42,7 +44,8 @@ export function readServingCredentials({ options, folder, clock, random }: Crede
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = prepareCredentials({ folder, names, clock, random });
-  return { credentials, serving: given ?? credentials.serving, ...readBundles(options, credentials) };
+  const trust = serverTrust(options, credentials.ca.certificate);
+  return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
 
 /** Those of the files, beside the server's own. Throws `StartError`. */
@@ -67,9 +70,9 @@ export function tlsFiles(options: ServerOptions, { serving, clientCa, requestHea
 }
 
 /** Writes what was made new, and the kubeconfig that goes with it. Throws `StartError`. */
-export function writeCredentials(folder: string, url: string, { ca, admin, files }: Credentials): void {
-  for (const [path, content] of files) writePrivate(folder, path, content);
-  writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, ca.certificate, admin));
+export function writeCredentials(folder: string, url: string, { credentials, trust }: ServingCredentials): void {
+  for (const [path, content] of credentials.files) writePrivate(folder, path, content);
+  writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, trust, credentials.admin));
 }
 
 export interface Renewal extends CredentialSources {
@@ -115,7 +118,8 @@ export function keepRenewed(renewal: Renewal): () => void {
     cancel = clock.after(checkIntervalMs, check);
     try {
       const next = readServingCredentials(renewal);
-      if (next.credentials.files.size > 0) writeCredentials(folder!, url, next.credentials);
+      const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
+      if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);
       take(next);
     } catch (error) {
       failed(error);

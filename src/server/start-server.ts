@@ -45,6 +45,7 @@ import {
 } from "./serving-credentials.ts";
 import { type ServiceAccountIssuer, serviceAccountIssuer } from "./service-account-issuer.ts";
 import { planServing, type ServingPlan } from "./serving-plan.ts";
+import { hostOf } from "./server-trust.ts";
 import { StartError } from "./start-error.ts";
 import { tlsSettings } from "./tls-settings.ts";
 
@@ -61,7 +62,7 @@ export interface RunningServer {
   readonly url: string;
   readonly address: string;
   readonly port: number;
-  /** Certificate, PEM, that clients must trust. */
+  /** Certificate, PEM, that clients must trust; empty when it is one of a public authority. */
   readonly ca: string;
   /** Credentials of a user in `system:masters`. */
   readonly admin: { readonly token: string; readonly certificate: string; readonly key: string };
@@ -241,9 +242,9 @@ async function start({ options, folder, clock, random, log, inputs, openAudit, u
   });
   undo.push(() => assembled?.close());
 
-  const kubeconfig = adminKubeconfig(url, credentials.ca.certificate, credentials.admin);
+  const kubeconfig = adminKubeconfig(url, inputs.current.trust, credentials.admin);
   if (folder !== undefined) {
-    writeCredentials(folder, url, credentials);
+    writeCredentials(folder, url, inputs.current);
     if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
   }
   const stopRenewal = keepRenewed({
@@ -284,7 +285,7 @@ async function start({ options, folder, clock, random, log, inputs, openAudit, u
     url,
     address: listener.address,
     port: listener.port,
-    ca: credentials.ca.certificate,
+    ca: inputs.current.trust.ca ?? "",
     admin: credentials.admin,
     kubeconfig,
     kubeconfigFile: folder === undefined ? undefined : join(folder, "admin.kubeconfig"),
@@ -337,7 +338,7 @@ function addHealthChecks(health: Health, backend: EmbeddedBackend, isStopping: (
 
 /** For clients on this machine, whatever address the server listens on. */
 function urlOf(options: ServerOptions, port: number): string {
-  const host = options.bindAddress === "0.0.0.0" || options.bindAddress === "::" ? "127.0.0.1" : options.bindAddress;
+  const host = hostOf(options);
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
