@@ -263,7 +263,7 @@ inBothDomains(
       );
     };
     const [roles, bindings] = [`namespaces/${ns}/roles`, `namespaces/${ns}/rolebindings`];
-    const urls = 'rules[0].nonResourceURLs: Invalid value: []string{"/x"}: ';
+    const urls = 'rules[0].nonResourceURLs: Invalid value: ["/x"]: ';
     const path: Rule = { verbs: ["get"], nonResourceURLs: ["/x"] };
     await invalid(roles, role("r", path), `${urls}namespaced rules cannot apply to non-resource URLs`);
     await invalid(

@@ -1,5 +1,5 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
-import { type FieldError, goTexts, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalidField, required } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, objectField } from "../edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
@@ -32,7 +32,7 @@ function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
     const groups = texts(rule, "apiGroups");
     const resources = texts(rule, "resources");
     if (urls.length > 0) {
-      const wrong = (detail: string) => errors.push(invalidField(`${field}.nonResourceURLs`, goTexts(urls), detail));
+      const wrong = (detail: string) => errors.push(invalidField(`${field}.nonResourceURLs`, urls, detail));
       if (namespaced) wrong("namespaced rules cannot apply to non-resource URLs");
       if (groups.length + resources.length + texts(rule, "resourceNames").length > 0) {
         wrong("rules cannot apply to both regular resources and non-resource URLs");
