@@ -19,10 +19,12 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
 import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes, textOf } from "./connection.ts";
+import { floodAside } from "./flood.ts";
 import { bestOf } from "./in-process.ts";
+import { usageOf } from "./process-usage.ts";
 import { runAlone } from "./report.ts";
-import { startServer } from "./server-process.ts";
-import type { Run, Suite } from "./suite.ts";
+import { type Server, startServer } from "./server-process.ts";
+import { defaultWarmupSeconds, type Measurement, median, type Run, type Suite } from "./suite.ts";
 import { Client, type Target } from "./target.ts";
 
 export const accessSuite: Suite = {
@@ -35,6 +37,8 @@ export const accessSuite: Suite = {
     "get-account-16": "a config map read with a service account's token, on 16 connections",
     "access-review-16": "SubjectAccessReviews about service accounts, on 16 connections",
     "token-review-16": "TokenReviews of service accounts' tokens, on 16 connections",
+    "bad-tokens-10000": "10,000 forged tokens a second; the times are those of good requests beside them",
+    "bad-tokens": "as many forged tokens as the server takes",
   },
   workloads: [],
   measure,
@@ -57,6 +61,7 @@ async function measure(run: Run): Promise<void> {
   await measureAlone(run);
   if (["get-account-16", "access-review-16", "token-review-16"].some((name) => run.wanted(name)))
     await measureServer(run);
+  if (["bad-tokens-10000", "bad-tokens"].some((name) => run.wanted(name))) await measureFloods(run);
 }
 
 /** The parts a request passes, without the request. */
@@ -201,6 +206,66 @@ async function measureServer(run: Run): Promise<void> {
   } finally {
     await server.stop();
   }
+}
+
+/** A server of its own: what others left in memory is not the floods'. */
+async function measureFloods(run: Run): Promise<void> {
+  const server = await startServer();
+  try {
+    const client = await Client.open(server);
+    await client.send(
+      "POST",
+      "/api/v1/namespaces/default/serviceaccounts",
+      JSON.stringify({ metadata: { name: "a" } }),
+    );
+    const answer = await client.send("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", "{}");
+    client.close();
+    const { token } = (JSON.parse(answer) as { readonly status: { readonly token: string } }).status;
+    const floods = (name: string, rate: number): Promise<void> =>
+      run.row(name, () => flooded(run, server, token, rate));
+    await floods("bad-tokens-10000", 10_000);
+    await floods("bad-tokens", 0);
+  } finally {
+    await server.stop();
+  }
+}
+
+/**
+ * A flood, with one good request after the other beside it; the CPU time is that of both, per bad token. The longest
+ * time is that of 99 in 100.
+ */
+async function flooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
+  const { host, port, ca } = server;
+  const flood = { host, port, ca, kind: "forged", good, rate } as const;
+  await floodAside({ ...flood, seconds: defaultWarmupSeconds });
+  const connection = await Connection.open(server);
+  const bytes = requestBytes("GET", "/version", good);
+  const before = usageOf(server.pid);
+  let isOver = false;
+  const flooding = floodAside({ ...flood, seconds: run.seconds }).finally(() => {
+    isOver = true;
+  });
+  const times: number[] = [];
+  while (!isOver) {
+    const startedMs = performance.now();
+    const { code } = await connection.request(bytes);
+    if (code !== 200) throw new Error(`a good token was answered with ${code}`);
+    times.push(performance.now() - startedMs);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  const { answers, rate: reached } = await flooding;
+  const after = usageOf(server.pid);
+  connection.close();
+  const refused = answers["401"] ?? 0;
+  if (Object.keys(answers).length !== 1 || refused === 0) throw new Error(`answers: ${JSON.stringify(answers)}`);
+  return {
+    name: rate === 0 ? "bad-tokens" : `bad-tokens-${rate}`,
+    rate: reached,
+    cpuUsPerOp: (after.cpuUs - before.cpuUs) / refused,
+    rssMb: after.rssMb,
+    ms: median(times),
+    longestMs: times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN,
+  };
 }
 
 const accessReview = (at: number, { domain }: Target): string =>

@@ -1,0 +1,160 @@
+/**
+ * Bad tokens by the thousand: requests follow each other on some connections without waiting for answers, each with
+ * another token, at a given rate. HTTP/1.1 only: of HTTP/2 connections the server takes one bad token each. Runs as a
+ * process of its own, so that whoever started it has time to look at what becomes of good requests:
+ * `floodAside(flood)`.
+ */
+import { execFile } from "node:child_process";
+import { connect, type TLSSocket } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Endpoint } from "./connection.ts";
+
+export interface Flood extends Endpoint {
+  readonly kind: BadToken;
+  /** A good token of a service account, which `forged` tokens are like. */
+  readonly good: string;
+  /** Requests a second; as many as the server takes when it is 0. */
+  readonly rate: number;
+  readonly seconds: number;
+}
+
+/**
+ * `unknown`: a short text, such as tokens of a file are; `foreign`: a JSON Web Token of another issuer; `forged`: claims
+ * of a good token under another signature, which takes the most to find out; `long`: the same with 8 KB of claims.
+ */
+export const badTokens = ["unknown", "foreign", "forged", "long"] as const;
+export type BadToken = (typeof badTokens)[number];
+
+export interface Flooded {
+  /** Answers by their code. */
+  readonly answers: Readonly<Record<string, number>>;
+  /** Answers a second. */
+  readonly rate: number;
+}
+
+const connections = 16;
+/** Requests of a connection that wait for their answers. */
+const depth = 32;
+const everyMs = 2;
+const digits = 12;
+
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
+
+/** A token whose last characters, `digits` of them before `end`, are to be counted up. */
+function badToken(kind: BadToken, good: string): { readonly begin: string; readonly end: string } {
+  const [header = "", claims = "", signature = ""] = good.split(".");
+  const filling = "A".repeat(Math.max(0, signature.length - digits));
+  if (kind === "unknown") return { begin: "nobody-", end: "" };
+  if (kind === "foreign") {
+    const own = { iss: "https://elsewhere.example", sub: "somebody", aud: "somewhere", exp: 9_999_999_999 };
+    return { begin: `${encode({ alg: "RS256", kid: "k" })}.${encode(own)}.`, end: filling };
+  }
+  if (kind === "forged") return { begin: `${header}.${claims}.`, end: filling };
+  const more = { ...(JSON.parse(Buffer.from(claims, "base64url").toString()) as object), more: "x".repeat(5500) };
+  return { begin: `${header}.${encode(more)}.`, end: filling };
+}
+
+/** Requests one after the other, each with the next token. */
+class Requests {
+  readonly #one: Buffer;
+  readonly #countAt: number;
+  #count = 0;
+
+  constructor({ kind, good }: Flood) {
+    const { begin, end } = badToken(kind, good);
+    const head = `GET /api/v1/namespaces/default/configmaps/none HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${begin}`;
+    this.#one = Buffer.from(`${head}${"0".repeat(digits)}${end}\r\n\r\n`);
+    this.#countAt = head.length;
+  }
+
+  take(count: number): Buffer {
+    const { length } = this.#one;
+    const all = Buffer.allocUnsafe(count * length);
+    for (let at = 0; at < all.length; at += length) {
+      this.#one.copy(all, at);
+      all.write(String(this.#count++).padStart(digits, "0"), at + this.#countAt, "latin1");
+    }
+    return all;
+  }
+}
+
+const headEnd = Buffer.from("\r\n\r\n");
+
+/** Sends for the time given and resolves when all is answered. Rejects when a connection breaks. */
+async function flood(options: Flood): Promise<Flooded> {
+  const requests = new Requests(options);
+  const answers: Record<string, number> = {};
+  const startedMs = performance.now();
+  const elapsedMs = (): number => performance.now() - startedMs;
+  let sent = 0;
+  let answered = 0;
+
+  const due = (): number => (options.rate === 0 ? depth : Math.floor((elapsedMs() * options.rate) / 1000) - sent);
+  const isOver = (): boolean => elapsedMs() > options.seconds * 1000;
+
+  function floodOne(socket: TLSSocket): Promise<void> {
+    let waiting = 0;
+    let rest: Buffer = Buffer.alloc(0);
+    return new Promise((resolve, reject) => {
+      const sendMore = (): void => {
+        const count = isOver() ? 0 : Math.min(depth - waiting, due());
+        if (count > 0) {
+          socket.write(requests.take(count));
+          waiting += count;
+          sent += count;
+        }
+        if (waiting === 0 && isOver()) {
+          clearInterval(timer);
+          socket.destroy();
+          resolve();
+        }
+      };
+      const timer = setInterval(sendMore, everyMs);
+      socket.on("error", reject);
+      socket.on("close", () => reject(new Error(`the server closed a connection with ${waiting} requests`)));
+      socket.on("data", (data: Buffer) => {
+        rest = rest.length === 0 ? data : Buffer.concat([rest, data]);
+        for (let end = rest.indexOf(headEnd); end >= 0; end = rest.indexOf(headEnd)) {
+          const head = rest.toString("latin1", 0, end);
+          const length = end + headEnd.length + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+          if (rest.length < length) break;
+          const code = head.slice(9, 12);
+          answers[code] = (answers[code] ?? 0) + 1;
+          answered += 1;
+          waiting -= 1;
+          rest = rest.subarray(length);
+        }
+        if (options.rate === 0) sendMore();
+      });
+    });
+  }
+
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(options)));
+  await Promise.all(sockets.map(floodOne));
+  return { answers, rate: answered / (elapsedMs() / 1000) };
+}
+
+function open({ host, port, ca }: Endpoint): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
+    const socket = connect({ host, port, ...trust, servername: "localhost", ALPNProtocols: ["http/1.1"] });
+    socket.setNoDelay(true);
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      socket.off("error", reject);
+      resolve(socket);
+    });
+  });
+}
+
+/** The flood, from another process. */
+export async function floodAside(options: Flood): Promise<Flooded> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    fileURLToPath(import.meta.url),
+    JSON.stringify(options),
+  ]);
+  return JSON.parse(stdout) as Flooded; // printed below
+}
+
+if (import.meta.main) process.stdout.write(JSON.stringify(await flood(JSON.parse(process.argv[2] ?? "{}") as Flood)));
