@@ -10,6 +10,17 @@ export interface EmbeddedBackend extends Backend {
 /** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
 export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
   const mvcc = new Mvcc(options);
+  return embeddedBackend(mvcc, {
+    backup: () => Promise.reject(new StorageFailure("a store in memory has nothing to back up")),
+    close: () => {
+      mvcc.close();
+      return Promise.resolve();
+    },
+  });
+}
+
+/** `mvcc` as a backend, with what depends on where its bytes are kept. */
+export function embeddedBackend(mvcc: Mvcc, own: Pick<Backend, "backup" | "close">): EmbeddedBackend {
   return {
     get revision() {
       return mvcc.revision;
@@ -23,6 +34,7 @@ export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
     get statistics() {
       return mvcc.statistics;
     },
+    // One process has the store, and what it acknowledged is visible to it already.
     fresh() {},
     waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
     get: (key) => mvcc.get(key),
@@ -34,10 +46,7 @@ export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
     remove: (key, expected, encodeLast) => mvcc.remove(key, expected, encodeLast),
     watch: (watchOptions) => mvcc.watch(watchOptions),
     compact: (revision) => mvcc.compact(revision),
-    backup: () => Promise.reject(new StorageFailure("a store in memory has nothing to back up")),
-    close: () => {
-      mvcc.close();
-      return Promise.resolve();
-    },
+    backup: own.backup,
+    close: own.close,
   };
 }

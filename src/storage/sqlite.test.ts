@@ -27,6 +27,7 @@ import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
 import { LogFile, logFilePath } from "./sqlite/log-file.ts";
+import { redoLogPath } from "./sqlite/redo-log.ts";
 import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
@@ -150,13 +151,15 @@ test("a failed comparison against a write under way waits for its outcome", asyn
   await backend.close();
 });
 
-/** Opens a store and writes `a`, `b`, … to it alone, the first few by way of the worker, the rest into the redo log. */
+/** Opens a store and writes to it alone, the first writes by way of the worker, the last five into the redo log. */
 async function openWithRedoLog(dataDir: string): Promise<SqliteBackend> {
   const backend = await open(dataDir, { faults: { eagerRedo: true }, historyBytesMax: 0 });
-  for (let i = 0; i < 20; i++) {
+  for (let i = 1, lone = 0; lone < 5; i++) {
+    assert(i < 500, "the redo log should have been used by now");
     // Each in a turn of its own, as requests are.
     await settle();
-    await putText(backend, `${pods}shop/${String.fromCharCode(97 + i)}`, 0, "x");
+    await putText(backend, `${pods}shop/${i}`, 0, "x");
+    if (lone > 0 || (existsSync(redoLogPath(dataDir)) && logRevision(dataDir) < i)) lone++;
   }
   return backend;
 }
@@ -180,23 +183,23 @@ function logRevision(dataDir: string): number {
 test("a lone write is durable before the log has it, and is there after the process was killed", async () => {
   const dataDir = newFolder();
   const backend = await openWithRedoLog(dataDir);
-  assert.equal(backend.revision, 20);
-  assert(logRevision(dataDir) < 20, "the last writes should be in the redo log alone");
+  const { revision } = backend;
+  assert.equal(logRevision(dataDir), revision - 5);
   const killed = copyOf(dataDir);
   const again = await open(killed);
-  assert.equal(again.revision, 20);
-  assert.equal(again.get(`${pods}shop/t`)?.revision, 20);
+  assert.equal(again.revision, revision);
+  assert.equal(again.get(`${pods}shop/${revision}`)?.revision, revision);
   assert.deepEqual(await checkConsistency(again, seededRandom(1)), []);
-  assert.equal((await putText(again, podA, 1, "next")).revision, 21);
+  assert.equal((await putText(again, podA, 0, "next")).revision, revision + 1);
   await again.close();
-  assert.equal(existsSync(join(killed, "store.redo")), false, "nothing is left of it");
+  assert.equal(existsSync(redoLogPath(killed)), false, "nothing is left of it");
   // The one that goes on answers about all it acknowledged, and closes with a complete log.
   assert.deepEqual(await checkConsistency(backend, seededRandom(2)), []);
-  const old = await backend.rangeAt(pods, { at: 19 });
-  assert.equal(!isCompacted(old) && old.entries.length, 19);
+  const old = await backend.rangeAt(pods, { at: revision - 1 });
+  assert.equal(!isCompacted(old) && old.entries.length, revision - 1);
   await backend.close();
-  assert.equal(existsSync(join(dataDir, "store.redo")), false);
-  assert.equal(logRevision(dataDir), 20);
+  assert.equal(existsSync(redoLogPath(dataDir)), false);
+  assert.equal(logRevision(dataDir), revision);
 });
 
 test("the redo log is begun again after its writes are in the log, and what an earlier round left counts for nothing", async () => {
@@ -222,21 +225,21 @@ test("the redo log is begun again after its writes are in the log, and what an e
 test("a write that was cut short in the redo log is not there, and those before it are", async () => {
   const dataDir = newFolder();
   const backend = await openWithRedoLog(dataDir);
-  const inLog = logRevision(dataDir);
-  const bytes = readFileSync(join(dataDir, "store.redo"));
+  const inLog = backend.revision - 5;
+  const bytes = readFileSync(redoLogPath(dataDir));
   // Where the last entry begins: behind 8 bytes, each entry has 8 more and its length in front.
   let at = 8;
-  for (let i = inLog + 1; i < 20; i++) at += 8 + bytes.readUInt32LE(at);
+  for (let i = 1; i < 5; i++) at += 8 + bytes.readUInt32LE(at);
   for (const [name, offset, revision] of [
-    ["a byte of the last value", at + 8 + bytes.readUInt32LE(at) - 1, 19],
-    ["the length of the last", at, 19],
-    ["the checksum of the last", at + 4, 19],
+    ["a byte of the last value", at + 8 + bytes.readUInt32LE(at) - 1, inLog + 4],
+    ["the length of the last", at, inLog + 4],
+    ["the checksum of the last", at + 4, inLog + 4],
     ["the checksum of the first", 12, inLog],
   ] as const) {
     const killed = copyOf(dataDir);
     const damaged = Buffer.from(bytes);
     damaged[offset] = damaged[offset]! ^ 0xff;
-    writeFileSync(join(killed, "store.redo"), damaged);
+    writeFileSync(redoLogPath(killed), damaged);
     const again = await open(killed);
     assert.equal(again.revision, revision, name);
     assert.deepEqual(await checkConsistency(again, seededRandom(3)), []);
@@ -249,14 +252,14 @@ test("a store that was not closed is not opened without its redo log, or with an
   const dataDir = newFolder();
   const backend = await openWithRedoLog(dataDir);
   const missing = copyOf(dataDir);
-  rmSync(join(missing, "store.redo"));
+  rmSync(redoLogPath(missing));
   await assert.rejects(open(missing), /store\.redo is missing/);
-  cpSync(join(dataDir, "store.redo"), join(missing, "store.redo"));
+  cpSync(redoLogPath(dataDir), redoLogPath(missing));
   await (await open(missing)).close();
   const foreign = copyOf(dataDir);
   const other = newFolder();
   const otherBackend = await openWithRedoLog(other);
-  cpSync(join(other, "store.redo"), join(foreign, "store.redo"));
+  cpSync(redoLogPath(other), redoLogPath(foreign));
   await assert.rejects(open(foreign), /does not belong to the store/);
   await otherBackend.close();
   await backend.close();
@@ -279,20 +282,21 @@ test("a program that does not know of the redo log is kept out only while there 
 test("after a redo log that cannot be written no write is acknowledged, and none is lost", async () => {
   const dataDir = newFolder();
   const backend = await openWithRedoLog(dataDir);
+  const { revision } = backend;
   const failing = mock.method(fs, "fdatasyncSync", () => {
     throw new Error("EIO: i/o error, fdatasync");
   });
   syncBuiltinESMExports();
   await settle();
-  await assert.rejects(putText(backend, `${pods}shop/z`, 0, "x"), /EIO/);
+  await assert.rejects(putText(backend, podA, 0, "x"), /EIO/);
   failing.mock.restore();
   syncBuiltinESMExports();
   assert.match(backend.failure!.message, /EIO/);
-  await assert.rejects(putText(backend, podA, 1, "x"), StorageFailure);
-  assert.equal(backend.revision, 20);
+  await assert.rejects(putText(backend, `${pods}shop/1`, 1, "x"), StorageFailure);
+  assert.equal(backend.revision, revision);
   await backend.close();
   const again = await open(dataDir);
-  assert.equal(again.count(`${pods}shop/`), 20);
+  assert.equal(again.count(`${pods}shop/`), revision);
   await again.close();
 });
 
