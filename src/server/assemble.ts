@@ -24,6 +24,7 @@ import type { HandlerParts } from "#http/scope.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Status } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -92,10 +93,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
   const lookups = storeLookups(builtIn, stores, domain.rename);
+  const ownUsers = new WeakSet<UserInfo>();
   const access = await openAccess({
     ...config,
     lookups,
     client: () => clients.server,
+    ownUsers,
     rbacIndex: rbac.index,
     nodeGraph: nodes.graph,
   });
@@ -196,6 +199,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const transports = stoppableTransports();
   const clients = controllerClients({
     domain,
+    users: ownUsers,
     hasRoles: config.authorization.authorizers.some(({ type }) => type === "RBAC"),
     transport: (user, userAgent) =>
       transports.of(inProcessTransport({ handle, user, userAgent, now: () => clock.now() })),

@@ -1,14 +1,15 @@
 /**
  * Who the built-in controllers are. Each acts as its own service account of the system namespace, and may do what its
- * role says (`system:controller:…`), like anybody; all of them follow objects as `system:kube-controller-manager`. So it
- * is upstream with `--use-service-account-credentials`. Where no authorizer reads roles, those names could do nothing:
- * there they are members of `system:masters` as well.
+ * role says (`system:controller:…`); all of them follow objects as `system:kube-controller-manager`. So it is upstream
+ * with `--use-service-account-credentials`. Where RBAC is among the authorizers it alone is asked about them: the server
+ * does not depend on webhooks, which may need it first. Where it is not, those names could do nothing; there they are
+ * members of `system:masters` as well.
  */
 import { accountGroups, accountUserName } from "#authn/service-account-token.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { groupMasters, type UserInfo } from "#meta/user-info.ts";
+import { groupAuthenticated, groupMasters, type UserInfo } from "#meta/user-info.ts";
 
 export interface ControllerClients {
   /** Of a service account of the system namespace. What it writes has the account's name as field manager. */
@@ -24,23 +25,27 @@ export interface ControllerClients {
 
 export interface ControllerClientsOptions {
   readonly domain: ApiDomain;
-  /** Whether an authorizer reads roles and bindings. */
+  /** Whether RBAC is among the authorizers. */
   readonly hasRoles: boolean;
+  /** Gets the users about whom roles alone decide: requests of theirs carry the very same objects. */
+  readonly users: WeakSet<UserInfo>;
   /** A transport of somebody; `userAgent` names who asks. */
   transport(user: UserInfo, userAgent: string): Transport;
 }
 
-export function controllerClients({ domain, hasRoles, transport }: ControllerClientsOptions): ControllerClients {
+export function controllerClients(options: ControllerClientsOptions): ControllerClients {
+  const { domain, hasRoles, users, transport } = options;
   const namespace = domain.rename("kube-system");
+  const client = (name: string, groups: readonly string[], userAgent: string): RestClient => {
+    // Complete, so that authentication leaves it as it is.
+    const user: UserInfo = { name, uid: "", groups: [...groups, groupAuthenticated] };
+    if (hasRoles) users.add(user);
+    return new RestClient(transport(user, userAgent));
+  };
   const more = hasRoles ? [] : [groupMasters];
-  const client = (user: UserInfo, userAgent: string): RestClient => new RestClient(transport(user, userAgent));
-  const manager: UserInfo = { name: "system:kube-controller-manager", uid: "", groups: more };
   return {
-    account(name) {
-      const groups = [...accountGroups(namespace), ...more];
-      return client({ name: accountUserName(namespace, name), uid: "", groups }, name);
-    },
-    manager: (name) => client(manager, name),
-    server: client({ name: "system:apiserver", uid: "", groups: [groupMasters] }, `${domain.prefix}-apiserver`),
+    account: (name) => client(accountUserName(namespace, name), [...accountGroups(namespace), ...more], name),
+    manager: (name) => client("system:kube-controller-manager", more, name),
+    server: client("system:apiserver", [groupMasters], `${domain.prefix}-apiserver`),
   };
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
 import { newRequest, requests, signingRequest } from "../certificate-requests.ts";
+import { Decider } from "../decider.ts";
 import { Api, type Domain, domains, eventually, gated, openServer, renamer, temporaryFolder } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { claim, namespaces } from "../objects.ts";
@@ -272,6 +273,26 @@ for (const [modes, more] of [
     });
   }
 }
+
+test("controllers do not wait for a webhook, nor do as it says; whoever has their names does", async () => {
+  const decider = await Decider.open();
+  const settings = { authorizationMode: ["Webhook", "RBAC"], authorizationWebhookConfigFile: decider.kubeconfig() };
+  const server = await openServer("k8s.io", { ...gated, controllers: everything, ...settings });
+  const api = new Api(server);
+  decider.reset(() => ({ denied: true, reason: "nobody may" }));
+  await occupy(api);
+  assert.deepEqual(decider.questions, []);
+  const headers = {
+    "impersonate-user": `${accountPrefix}service-account-controller`,
+    "impersonate-group": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
+  };
+  const { serviceAccounts } = await api.place();
+  (await api.post(serviceAccounts, account("robot"), { headers })).refused(403, "Forbidden", /: nobody may$/);
+  assert.equal(decider.questions.length, 1);
+  api.close();
+  await server.close();
+  decider.close();
+});
 
 const dayMs = 86_400_000;
 const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
