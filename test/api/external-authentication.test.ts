@@ -497,6 +497,10 @@ withOwnServer(
     // For the next of its clients on the same connection it says something else; for nobody it is nobody.
     await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: { "X-Remote-User": "bob" } }), "bob", []);
     await isRefused(api.post(whoAmI, subject, proxy));
+    // Names are UTF-8; Node writes headers as Latin-1.
+    const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
+    const far = { "X-Remote-User": utf8("jürgen"), "X-Remote-Group": utf8("größe") };
+    await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: far }), "jürgen", ["größe"]);
   },
 );
 
@@ -655,7 +659,7 @@ test("over HTTP/2 a proxy speaks for each of its streams", async () => {
         ":method": "POST",
         ":path": whoAmI,
         "content-type": "application/json",
-        "x-remote-user": user,
+        "x-remote-user": Buffer.from(user).toString("latin1"),
         "x-remote-group": ["a", "b"],
       });
       let text = "";
@@ -664,7 +668,7 @@ test("over HTTP/2 a proxy speaks for each of its streams", async () => {
       stream.on("error", reject);
       stream.end(JSON.stringify(subject));
     });
-  const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
+  const users = Array.from({ length: 20 }, (_, i) => `üser-${i}`);
   for (const [i, text] of (await Promise.all(users.map(nameOf))).entries()) {
     const { status } = JSON.parse(text) as { status: { userInfo: { username: string; groups: string[] } } };
     assert.deepEqual(
