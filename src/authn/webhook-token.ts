@@ -5,6 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import { tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Soon } from "#std/soon.ts";
@@ -36,7 +37,7 @@ interface Kept {
 const keptMax = 4096;
 const timeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
-/** Different tokens that wait for the webhook; more are refused unseen. */
+/** Different tokens that wait for the webhook. Whoever comes then is asked to come again. */
 const waitingMax = 1000;
 const attemptsMax = 5;
 const firstPauseMs = 500;
@@ -54,13 +55,16 @@ export class WebhookTokens implements TokenAuthenticator {
     this.#options = options;
   }
 
+  /** Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad. */
   authenticateToken(token: string, audiences = this.#options.audiences): Soon<Authentication> {
     const key = hash("sha256", JSON.stringify([token, ...audiences]));
     const kept = this.#good.get(key) ?? this.#bad.get(key);
     if (kept !== undefined && this.#options.clock.monotonic() < kept.untilMs) return kept.answer;
     const under = this.#waiting.get(key);
     if (under !== undefined) return under;
-    if (this.#waiting.size >= waitingMax) return refused("too many tokens wait for the webhook");
+    if (this.#waiting.size >= waitingMax) {
+      return Promise.reject(tooManyRequests("too many new tokens wait for the webhook, please try again later", 1));
+    }
     const asked = this.#ask(key, token, audiences).finally(() => this.#waiting.delete(key));
     this.#waiting.set(key, asked);
     return asked;
