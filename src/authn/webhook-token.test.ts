@@ -123,10 +123,11 @@ test("a token that many send at once is asked about once; of too many different 
   });
   const same = Array.from({ length: 50 }, () => ask("same"));
   const different = Array.from({ length: 1200 }, (_, i) => ask(`t${i}`));
+  const settled = Promise.allSettled([...same, ...different]);
   await turn();
   assert.equal(calls.length, 1000);
   answer();
-  const answers = await Promise.allSettled([...same, ...different]);
+  const answers = await settled;
   assert.equal(answers.filter(({ status }) => status === "fulfilled").length, 50 + 999);
   for (const answer of answers) {
     if (answer.status === "rejected") assert.match(String(answer.reason), /too many new tokens wait for the webhook/);
