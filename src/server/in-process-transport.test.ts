@@ -1,7 +1,7 @@
 /** What marks requests as the server's own, and that nothing else does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiRequest } from "#http/api-request.ts";
+import type { ApiRequest, StreamSink } from "#http/api-request.ts";
 import { inProcessTransport, ownRequests } from "./in-process-transport.ts";
 
 void test("requests of the process itself are known by the way they came, and carry nothing that could be copied", async () => {
@@ -24,4 +24,34 @@ void test("requests of the process itself are known by the way they came, and ca
   const copy = { headers, path, remoteAddress, clientCertificate, headerValues: () => [] };
   const outside = { ...copy, clientCertificateProblem: "", warnings: [] };
   assert.deepEqual(ownRequests.authenticate(outside), { outcome: "none" });
+});
+
+void test("whoever hears of a line and throws ends the stream with that error, and nothing else", async () => {
+  const closed: string[] = [];
+  const transport = inProcessTransport({
+    handle: () => ({
+      code: 200,
+      stream: {
+        open(sink: StreamSink) {
+          setImmediate(() => {
+            assert.equal(sink.write(Buffer.from('{"n":1}\n{"n":2}\n{"n":3}\n')), true);
+            closed.push("written");
+          });
+          sink.onClose = () => closed.push("closed");
+        },
+      },
+      done: () => void closed.push("done"),
+    }),
+    user: { name: "u", groups: [] },
+    userAgent: "controllers",
+    now: () => 0,
+  });
+  const lines: string[] = [];
+  const stream = transport.stream({ method: "GET", path: "/api/v1/nodes?watch=true" }, (line) => {
+    lines.push(line.toString());
+    if (lines.length === 2) throw new Error("cannot take it");
+  });
+  await assert.rejects(stream, /cannot take it/);
+  assert.deepEqual(lines, ['{"n":1}', '{"n":2}']);
+  assert.deepEqual(closed, ["closed", "written", "done"]);
 });
