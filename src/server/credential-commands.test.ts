@@ -14,6 +14,10 @@ test("wrong arguments of token and kubeconfig are told in one line that says wha
       ["token", "create", "--data-dir=nowhere"],
       /no admin\.kubeconfig in nowhere: name the server's folder with --data-dir/,
     ],
+    [
+      ["token", "create", "--data-dir=package.json"],
+      /cannot read package\.json\/admin\.kubeconfig: a part of its path/,
+    ],
     [["token", "create", "--kubeconfig=none"], /none: cannot be read: no such file/],
     [["token", "create", "--duration=soon"], /invalid value "soon" for --duration/],
     [["token", "create", "--bound-object-name=x"], /need --bound-object-kind/],

@@ -2,12 +2,13 @@
  * A server as commands reach it: by the kubeconfig in its data folder, or another one. Bounded in time and size, as all
  * calls out of the process.
  */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openOutgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { Status } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
 import { ConfigError } from "./config-document.ts";
+import { reasonOf } from "./credentials.ts";
 import { optional, type Settings, text } from "./flags.ts";
 import { StartError } from "./start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "./webhook-connection.ts";
@@ -28,10 +29,11 @@ export const connectionFlags = {
 export function findServer(settings: Settings<typeof connectionFlags>): WebhookConnection {
   const { dataDir = connectionFlags.dataDir.default, kubeconfig, server } = settings;
   const file = kubeconfig ?? join(dataDir, "admin.kubeconfig");
-  if (kubeconfig === undefined && !existsSync(file)) {
-    throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
-  }
   try {
+    // Also when a folder on the way may not be looked into.
+    if (kubeconfig === undefined && statSync(file, { throwIfNoEntry: false }) === undefined) {
+      throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
+    }
     const found = readWebhookConnection(file);
     const url = server ?? found.url;
     if (URL.parse(url)?.protocol !== "https:") {
@@ -39,8 +41,9 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
     }
     return { ...found, url: url.replace(/\/+$/, "") };
   } catch (error) {
+    if (error instanceof StartError) throw error;
     if (error instanceof ConfigError) throw new StartError(error.message, { cause: error });
-    throw error;
+    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
   }
 }
 

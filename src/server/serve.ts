@@ -79,7 +79,7 @@ function greeting(server: RunningServer): string {
   const next =
     options.apiDomain === "k8s.io"
       ? `kubectl --kubeconfig ${options.dataDir}/admin.kubeconfig get namespaces`
-      : `curl --cacert ${pki}/ca.crt --cert ${pki}/admin.crt --key ${pki}/admin.key ${url}/api/v1/namespaces`;
+      : `curl --cacert ${options.tlsCertFile ?? `${pki}/ca.crt`} --cert ${pki}/admin.crt --key ${pki}/admin.key ${url}/api/v1/namespaces`;
   return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
 }
 

@@ -1,44 +1,23 @@
 /** Whom clients have to trust, told from a certificate file alone; tried with a real handshake. */
 import assert from "node:assert/strict";
-import { createPublicKey, type KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { createServer } from "node:https";
+import { fakeAuthority, type Issued } from "#authn/fake-authority.ts";
 import { openOutgoing } from "#client/outgoing-https.ts";
-import { keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import { systemClock } from "#std/clock.ts";
-import { systemRandom } from "#std/random.ts";
 import { resolveOptions, type ServerSettings } from "./options.ts";
 import { serverTrust } from "./server-trust.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "binnacle-trust-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Issued {
-  readonly commonName: string;
-  readonly key: KeyObject;
-  readonly pem: string;
-}
-
-function issue(commonName: string, names: readonly string[] | "authority", issuer?: Issued): Issued {
-  const key = newKey();
-  const now = Date.now();
-  const wanted = {
-    commonName,
-    publicKey: createPublicKey(key),
-    notBeforeMs: now - 60_000,
-    notAfterMs: now + 3_600_000,
-    ...(names === "authority" ? { usage: "authority" as const } : { usage: "server" as const, names }),
-  };
-  return { commonName, key, pem: signCertificate(wanted, issuer ?? { commonName, key }, systemRandom) };
-}
-
-const root = issue("root", "authority");
-const middle = issue("middle", "authority", root);
-const leaf = issue("leaf", ["localhost", "127.0.0.1"], middle);
+const root = await fakeAuthority("root");
+const middle = await root.subordinate("middle");
+const leaf = await middle.issue({ usage: "server" });
 
 let files = 0;
 function trust(certificates: readonly string[], settings: ServerSettings = {}, known?: () => string[]) {
@@ -49,7 +28,7 @@ function trust(certificates: readonly string[], settings: ServerSettings = {}, k
 
 /** Whether a client that goes by `ca` takes the certificate. */
 async function isTaken(server: Issued, chain: readonly string[], ca: string, serverName?: string): Promise<boolean> {
-  const listener = createServer({ cert: [server.pem, ...chain].join(""), key: keyPem(server.key) }, (_in, out) =>
+  const listener = createServer({ cert: server.certificate + chain.join(""), key: server.key }, (_in, out) =>
     out.end("{}"),
   );
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
@@ -71,45 +50,48 @@ test("a server that makes its certificate is known by its own authority", () => 
 });
 
 test("a given chain is known by its root, or by what is nearest to it, in any order", async () => {
-  const whole = trust([leaf.pem, root.pem, middle.pem]);
-  assert.deepEqual(whole, { ca: root.pem, serverName: undefined });
-  const rootless = trust([leaf.pem, middle.pem]);
-  assert.equal(rootless.ca, middle.pem);
-  const alone = trust([leaf.pem]);
-  assert.equal(alone.ca, leaf.pem);
-  assert.equal(await isTaken(leaf, [middle.pem], root.pem), true);
-  assert.equal(await isTaken(leaf, [middle.pem], rootless.ca!), true);
+  const whole = trust([leaf.certificate, root.certificate, middle.certificate]);
+  assert.deepEqual(whole, { ca: root.certificate, serverName: undefined });
+  const rootless = trust([leaf.certificate, middle.certificate]);
+  assert.equal(rootless.ca, middle.certificate);
+  const alone = trust([leaf.certificate]);
+  assert.equal(alone.ca, leaf.certificate);
+  assert.equal(await isTaken(leaf, [middle.certificate], root.certificate), true);
+  assert.equal(await isTaken(leaf, [middle.certificate], rootless.ca!), true);
   assert.equal(await isTaken(leaf, [], alone.ca!), true);
-  const other = issue("leaf", ["localhost", "127.0.0.1"], issue("middle", "authority"));
+  const other = await (await fakeAuthority("middle")).issue({ usage: "server" });
   assert.equal(await isTaken(other, [], rootless.ca!), false);
 });
 
-test("a certificate that signed itself is its own authority, and other certificates in the file do not count", () => {
-  const self = issue("self", ["127.0.0.1"]);
-  assert.equal(trust([self.pem]).ca, self.pem);
-  assert.equal(trust([leaf.pem, self.pem]).ca, leaf.pem);
+test("a certificate that signed itself is its own authority, and others in the file do not count", async () => {
+  const self = await fakeAuthority("self");
+  assert.equal(trust([self.certificate]).ca, self.certificate);
+  assert.equal(trust([leaf.certificate, self.certificate]).ca, leaf.certificate);
 });
 
 test("what a public authority signed needs no certificate to be trusted", () => {
-  const known = () => ["no certificate", root.pem];
-  assert.equal(trust([leaf.pem, middle.pem], {}, known).ca, undefined);
-  assert.equal(trust([leaf.pem], {}, known).ca, leaf.pem);
-  assert.equal(trust([leaf.pem, middle.pem, root.pem], {}, known).ca, root.pem);
+  const known = () => ["no certificate", root.certificate];
+  assert.equal(trust([leaf.certificate, middle.certificate], {}, known).ca, undefined);
+  assert.equal(trust([leaf.certificate], {}, known).ca, leaf.certificate);
+  assert.equal(trust([leaf.certificate, middle.certificate, root.certificate], {}, known).ca, root.certificate);
 });
 
 test("--root-ca-file says it better", () => {
   const file = join(folder, "roots.crt");
-  writeFileSync(file, `the roots\n${root.pem}`);
-  assert.equal(trust([leaf.pem], { rootCaFile: file }).ca, root.pem);
+  writeFileSync(file, `the roots\n${root.certificate}`);
+  assert.equal(trust([leaf.certificate], { rootCaFile: file }).ca, root.certificate);
 });
 
 test("clients are told a name of the certificate when it has none for the address they use", async () => {
-  const named = issue("x", ["api.example.com", "10.0.0.1"], root);
-  const { ca, serverName } = trust([named.pem, root.pem]);
+  const named = async (...hosts: string[]) => root.issue({ usage: "server", hosts });
+  const api = await named("api.example.com", "10.0.0.1");
+  const { ca, serverName } = trust([api.certificate, root.certificate]);
   assert.equal(serverName, "api.example.com");
-  assert.equal(await isTaken(named, [], ca!), false);
-  assert.equal(await isTaken(named, [], ca!, serverName), true);
-  assert.equal(trust([issue("x", ["*.example.com"], root).pem]).serverName, "kubernetes.example.com");
-  assert.equal(trust([issue("x", ["10.0.0.1"], root).pem]).serverName, undefined);
-  assert.equal(trust([issue("x", ["10.0.0.1"], root).pem], { bindAddress: "10.0.0.1" }).serverName, undefined);
+  assert.equal(await isTaken(api, [], ca!), false);
+  assert.equal(await isTaken(api, [], ca!, serverName), true);
+  const nameOf = async (host: string, settings: ServerSettings = {}) =>
+    trust([(await named(host)).certificate], settings).serverName;
+  assert.equal(await nameOf("*.example.com"), "kubernetes.example.com");
+  assert.equal(await nameOf("10.0.0.1"), undefined);
+  assert.equal(await nameOf("10.0.0.1", { bindAddress: "10.0.0.1" }), undefined);
 });

@@ -208,6 +208,30 @@ function readConfig(file: string): Config {
   };
 }
 
+void test("whoever is let in trusts a certificate that was given, by its chain and under its name", async () => {
+  const folder = temporaryFolder();
+  const middle = await (await fakeAuthority("root")).subordinate("middle");
+  const { certificate, key } = await middle.issue({ usage: "server", hosts: ["api.example.com"] });
+  writeFileSync(join(folder, "tls.crt"), certificate + middle.certificate);
+  writeFileSync(join(folder, "tls.key"), key);
+  const run = (...args: string[]): Promise<Ended> => runProgram([...args, "--data-dir=data"], folder);
+  const given = ["--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key"];
+  const { child, ended, kubeconfig } = await serveProgram(folder, "--data-dir=data", ...given);
+  try {
+    const trusts = (text: string): void => {
+      assert.match(text, /tls-server-name: api\.example\.com\n/);
+      const [, ca] = /certificate-authority-data: (.*)/.exec(text)!;
+      assert.equal(new X509Certificate(decoded(ca)).subject, "CN=middle");
+    };
+    trusts(readFileSync(kubeconfig, "utf8"));
+    trusts(await printed(run("kubeconfig", "--user=alice")));
+    trusts(await eventually(() => printed(run("kubeconfig", "--serviceaccount=default/default"))));
+  } finally {
+    child.kill();
+    await ended;
+  }
+});
+
 void test("help of both commands, and what is wrong with arguments, in one line", async () => {
   const folder = temporaryFolder();
   for (const name of ["token", "kubeconfig"]) {
