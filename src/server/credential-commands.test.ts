@@ -1,5 +1,8 @@
 /** What `binnacle token` and `binnacle kubeconfig` say to wrong arguments. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { kubeconfig } from "./kubeconfig-command.ts";
 import { StartError } from "./start-error.ts";
@@ -13,10 +16,6 @@ test("wrong arguments of token and kubeconfig are told in one line that says wha
     [
       ["token", "create", "--data-dir=nowhere"],
       /no admin\.kubeconfig in nowhere: name the server's folder with --data-dir/,
-    ],
-    [
-      ["token", "create", "--data-dir=package.json"],
-      /cannot read package\.json\/admin\.kubeconfig: a part of its path/,
     ],
     [["token", "create", "--kubeconfig=none"], /none: cannot be read: no such file/],
     [["token", "create", "--duration=soon"], /invalid value "soon" for --duration/],
@@ -43,5 +42,19 @@ test("wrong arguments of token and kubeconfig are told in one line that says wha
       assert.ok(!error.message.includes("\n"));
       return true;
     });
+  }
+});
+
+test("a folder that cannot be looked into is not taken for an empty one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-commands-"));
+  symlinkSync("loop", join(folder, "loop"));
+  try {
+    await assert.rejects(token(["create", `--data-dir=${join(folder, "loop")}`]), (error) => {
+      assert.ok(error instanceof StartError);
+      assert.match(error.message, /^cannot read .*\/loop\/admin\.kubeconfig: /);
+      return true;
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
