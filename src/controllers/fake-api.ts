@@ -100,7 +100,8 @@ export class FakeApi {
     const code = this.fails(asked);
     if (code !== 0) return failure(code);
     const sent = body === undefined ? {} : (JSON.parse(body.toString()) as Partial<ApiObject>); // by controllers
-    const object = this.#objects.get(path);
+    const place = path.replace(/\/(?:approval|finalize|status)$/, "");
+    const object = this.#objects.get(place);
     if (method === "POST") {
       const made = `${path}/${sent.metadata?.name ?? ""}`;
       return this.#objects.has(made) ? failure(409) : success(this.put(made, sent), 201);
@@ -116,9 +117,9 @@ export class FakeApi {
       method === "DELETE" ? ((sent as { preconditions?: ApiObject["metadata"] }).preconditions ?? {}) : sent.metadata!;
     if ((uid ?? object.metadata.uid) !== object.metadata.uid) return failure(409);
     if ((resourceVersion ?? object.metadata.resourceVersion) !== object.metadata.resourceVersion) return failure(409);
-    if (method === "DELETE") this.remove(path);
-    else this.put(path, method === "PUT" ? sent : merged(object, sent));
-    return success(this.#objects.get(path) ?? {});
+    if (method === "DELETE") this.remove(place);
+    else this.put(place, method === "PUT" ? sent : merged(object, sent));
+    return success(this.#objects.get(place) ?? {});
   }
 
   async #watch({ path: whole, signal }: ClientRequest, onLine: (line: Buffer) => void): Promise<ClientResponse> {
