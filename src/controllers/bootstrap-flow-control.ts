@@ -4,6 +4,7 @@
  * `registry/flowcontrol/ensurer`.
  */
 import { autoUpdateAnnotation, bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
+import { parseBool } from "#api/go-bool.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -26,9 +27,7 @@ export async function reconcileFlowControl(client: RestClient, domain: ApiDomain
       const { items } = await client.list(path);
       const present = new Map(items.map((object) => [object.metadata.name ?? "", object]));
       const names = new Set(wanted.map(({ metadata }) => metadata.name));
-      const unknown = items.filter(
-        ({ metadata }) => !names.has(metadata.name) && metadata.annotations?.[annotation] === "true",
-      );
+      const unknown = items.filter((one) => !names.has(one.metadata.name) && readMark(one, annotation) === true);
       return Promise.allSettled([
         ...wanted.map((object) => settle(client, path, { object, present, annotation })),
         ...unknown.map((object) => forget(client, path, object)),
@@ -51,19 +50,31 @@ async function settle(client: RestClient, path: string, { object, present, annot
     await client.create(`${path}?fieldManager=${manager}`, object);
     return;
   }
-  const mark = before.metadata.annotations?.[annotation];
-  const isOurs =
-    mandatoryNames.includes(name) || mark === "true" || (mark !== "false" && before.metadata.generation === 1);
-  let spec = isOurs ? object["spec"] : before["spec"];
-  // Shares of the exempt level are the administrator's once he says so.
-  if (name === "exempt" && mark === "false" && object.kind === "PriorityLevelConfiguration") {
-    spec = { ...(spec as object), exempt: (before["spec"] as { readonly exempt?: unknown }).exempt };
-  }
-  const wanted = isOurs && !(name === "exempt" && mark === "false") ? "true" : "false";
-  if (mark === wanted && isSame(spec, before["spec"])) return;
-  const annotations = { ...before.metadata.annotations, [annotation]: wanted };
-  const next = { ...object, metadata: { ...before.metadata, annotations }, spec };
+  const mark = readMark(before, annotation);
+  const isOurs = mandatoryNames.includes(name) || (mark ?? before.metadata.generation === 1);
+  const spec = isOurs ? withShares(object["spec"], before) : before["spec"];
+  if (mark === isOurs && isSame(spec, before["spec"])) return;
+  const { metadata } = before;
+  const marked =
+    mark === isOurs
+      ? metadata
+      : { ...metadata, annotations: { ...metadata.annotations, [annotation]: String(isOurs) } };
+  const next = { ...object, metadata: marked, spec };
   await tolerant(client.update(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
+}
+
+/** Whether the server has the say; `undefined` when the annotation says neither. */
+function readMark({ metadata }: ApiObject, annotation: string): boolean | undefined {
+  const mark = parseBool(metadata.annotations?.[annotation] ?? "");
+  return typeof mark === "boolean" ? mark : undefined;
+}
+
+/** Shares of the exempt level are the administrator's. */
+function withShares(spec: unknown, before: ApiObject): unknown {
+  const { exempt } = (before["spec"] ?? {}) as { readonly exempt?: object | null }; // by its schema
+  return before.metadata.name === "exempt" && exempt !== undefined && exempt !== null
+    ? { ...(spec as object), exempt }
+    : spec;
 }
 
 /** An object of a release before this one. */

@@ -511,6 +511,19 @@ withOwnServer(
         spec: { limited: { nominalConcurrencyShares: 11 } },
       };
       (await own.patch(`${levels}/leader-election`, mine)).expect(200);
+      const shares = (mark: string, nominalConcurrencyShares: number) => ({
+        metadata: { annotations: { [annotation]: mark } },
+        spec: { exempt: { nominalConcurrencyShares } },
+      });
+      // The shares of exempt requests are theirs in any case, and the mark is the server's.
+      (await own.patch(`${levels}/exempt`, shares("false", 7))).expect(200);
+      // Go's words for yes and no.
+      const words = (mark: string) => ({
+        metadata: { annotations: { [annotation]: mark } },
+        spec: { limited: { nominalConcurrencyShares: 51 } },
+      });
+      (await own.patch(`${levels}/workload-low`, words("T"))).expect(200);
+      (await own.patch(`${levels}/global-default`, words("0"))).expect(200);
       const unmarked = {
         metadata: { annotations: { [annotation]: null } },
         spec: { limited: { nominalConcurrencyShares: 41 } },
@@ -535,6 +548,11 @@ withOwnServer(
       assert.equal(await sharesOf("system"), 30);
       assert.equal(await sharesOf("leader-election"), 11);
       assert.equal(await sharesOf("workload-high"), 41);
+      assert.equal(await sharesOf("workload-low"), 100);
+      assert.equal(await sharesOf("global-default"), 51);
+      const { spec, metadata } = body(await own.get(`${levels}/exempt`));
+      assert.deepEqual(spec["exempt"], { nominalConcurrencyShares: 7, lendablePercent: 0 });
+      assert.equal(metadata.annotations?.[own.name(annotation)], "true");
       assert.equal(
         body(await own.get(`${levels}/workload-high`)).metadata.annotations?.[own.name(annotation)],
         "false",
