@@ -38,6 +38,8 @@ export type Authentication =
       readonly audiences?: readonly string[];
       /** For the audit event of the request. */
       readonly annotations?: Readonly<Record<string, string>>;
+      /** For the client, about the credentials it used. */
+      readonly warnings?: readonly string[];
     }
   | { readonly outcome: "none" }
   | { readonly outcome: "refused"; readonly reason: string };

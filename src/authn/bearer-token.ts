@@ -45,7 +45,10 @@ export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticato
       }
       return andThen(
         firstUser(tokens, (one) => one.authenticateToken(token)),
-        (answer) => (answer.outcome === "none" ? unknownToken : answer),
+        (answer) => {
+          if (answer.outcome === "user" && answer.warnings !== undefined) credentials.warnings.push(...answer.warnings);
+          return answer.outcome === "none" ? unknownToken : answer;
+        },
       );
     },
   };

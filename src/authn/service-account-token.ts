@@ -277,7 +277,7 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
     const isAutomatic = isListed(present, ref.name);
     options.count?.(isAutomatic ? "automatic" : "manual");
     annotations[isAutomatic ? names.automaticSecret : names.manualSecret] = ref.name;
-    return { ...answer, annotations };
+    return { ...answer, annotations, ...(isAutomatic ? { warnings: [automaticWarning] } : {}) };
   }
 
   return {
@@ -291,6 +291,9 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
   };
 }
 
+const automaticWarning =
+  "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based " +
+  "tokens.";
 const badSignature = "invalid signature: no key of this server made it";
 const invalidated = "service account token has been invalidated";
 const timeTexts = {

@@ -297,6 +297,8 @@ test("controllers do not wait for a webhook, nor do as it says; whoever has thei
 const dayMs = 86_400_000;
 const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const subject = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+const automaticWarning =
+  "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.";
 const invalidSince = "metadata.labels[kubernetes.io/legacy-token-invalid-since]";
 
 withServer(
@@ -315,9 +317,11 @@ withServer(
         return Buffer.from(data, "base64").toString();
       });
     const [unused, used] = [await tokenOf("unused"), await tokenOf("used")];
-    await tokenOf("by-hand");
+    const byHand = await api.post(whoAmI, subject, { as: await tokenOf("by-hand") });
+    assert.deepEqual(byHand.expect(201).warnings, []);
     const use = async (token: string, code: number): Promise<void> => {
-      (await api.post(whoAmI, subject, { as: token })).expect(code);
+      const answer = (await api.post(whoAmI, subject, { as: token })).expect(code);
+      assert.deepEqual(answer.warnings, code === 201 ? [automaticWarning] : []);
     };
     const day = async (): Promise<void> => {
       clock.advance(dayMs);
