@@ -15,16 +15,19 @@ const manager = "api-priority-and-fairness-config-consumer-v1";
 interface Condition {
   readonly type?: string;
   readonly status?: string;
+  readonly reason?: string;
+  readonly message?: string;
 }
 
 const levelOf = (schema: ApiObject): string =>
   (schema["spec"] as { readonly priorityLevelConfiguration?: { readonly name?: string } } | undefined)
     ?.priorityLevelConfiguration?.name ?? "";
 
-const danglingOf = (schema: ApiObject): string | undefined =>
-  (schema["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions?.find(
-    ({ type }) => type === "Dangling",
-  )?.status;
+/** Whether the schema says so already; since when does not matter. */
+const says = (schema: ApiObject, { type, status, reason, message }: Condition): boolean =>
+  (schema["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions?.some(
+    (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,
+  ) === true;
 
 /** Of the server itself, which reads and writes as one user. */
 export const flowSchemaStatusController = async ({
@@ -45,7 +48,6 @@ export const flowSchemaStatusController = async ({
     if (schema === undefined || !heard.levels) return;
     const level = levelOf(schema);
     const isThere = levels.has(level);
-    if (danglingOf(schema) === (isThere ? "False" : "True")) return;
     const condition = {
       type: "Dangling",
       status: isThere ? "False" : "True",
@@ -55,6 +57,7 @@ export const flowSchemaStatusController = async ({
         isThere ? "and it exists" : "but there is no such object"
       }`,
     };
+    if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
     await found(
       client.call({

@@ -178,6 +178,10 @@ inBothDomains("a schema without its level is dangling and takes no request", asy
   });
   (await api.post(levels, level(name, 10, queuing))).expect(201);
   await eventually(async () => assert.equal((await dangling())?.status, "False"));
+  // Another level that is there as well: the words change.
+  const elsewhere = { spec: { priorityLevelConfiguration: { name: "catch-all" } } };
+  (await api.patch(`${schemas}/${name}`, elsewhere)).expect(200);
+  await eventually(async () => assert.match((await dangling())?.message ?? "", /named "catch-all" and it exists$/));
   (await api.delete(`${schemas}/${name}`)).expect(200);
   (await api.delete(`${levels}/${name}`)).expect(200);
 });
