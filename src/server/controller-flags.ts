@@ -54,7 +54,7 @@ export const controllerFlags = {
   rootCaFile: optional(
     controllers("root-ca-file"),
     "file",
-    "Certificates (PEM) by which programs in pods know the server. Default: those it serves with.",
+    "Certificates (PEM) by which programs in pods know the server, and kubeconfigs when --tls-cert-file is given. Default: the root in that file, or what is nearest to it; else the server's own authority.",
   ),
   serviceAccountPrivateKeyFile: optional(
     controllers("service-account-private-key-file"),
