@@ -4,12 +4,12 @@
  * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
  * Compaction rests between its steps: a thread has no other clock than the machine's.
  */
-import { randomInt } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 
 import { systemClock } from "#std/clock.ts";
+import { systemRandom } from "#std/random.ts";
 
 import type { Revision } from "../backend.ts";
 import { type LogChange, LogFile, logFilePath } from "./log-file.ts";
@@ -448,7 +448,7 @@ function* backup(target: string): Slices<undefined> {
 /** Makes a redo log, and only then says that there is one. */
 function* openRedo(): Slices<Answers["redo"]> {
   const path = redoLogPath(dataDir);
-  const id = randomInt(1, 2 ** 32);
+  const id = systemRandom.bytes(4).readUInt32LE(0) || 1;
   makeRedoLog(path, id);
   syncFolder(dataDir);
   yield;
