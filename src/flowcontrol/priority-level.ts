@@ -66,8 +66,8 @@ export class PriorityLevel {
   #limit = 0;
   /** Queues with a request that waits or runs. */
   #active = 0;
-  /** Requests that came to queues. */
-  #arrivals = 0;
+  /** Place in a hand of the queue that is looked at first. */
+  #turn = 0;
   /** The imagined time, and when it was that late. */
   #at = 0;
   #atMs: number;
@@ -183,8 +183,8 @@ export class PriorityLevel {
       this.#advance(now);
       queue.nextAt -= (estimatedSeconds - seconds) * work.initialSeats;
       queue.executing--;
-      if (queue.waiting.size > 0) queue.bound();
-      else this.#retire(queue);
+      if (load.waiting > 0) queue.bound();
+      this.#retire(queue);
     }
     if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leaveLate(ticket));
     else this.#leave(ticket, now);
@@ -255,7 +255,8 @@ export class PriorityLevel {
   /** The queue of the hand with the least work waiting; of several, one after the other. */
   #choose(hand: readonly number[]): Queue {
     let best: Queue | undefined;
-    let place = this.#arrivals++ % hand.length;
+    let place = this.#turn < hand.length ? this.#turn : 0;
+    this.#turn = place + 1;
     for (let left = hand.length; left > 0; left--) {
       const index = hand[place]!;
       if (++place === hand.length) place = 0;
