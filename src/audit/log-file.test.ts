@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type AuditEvent, EventRecord } from "./event.ts";
-import { type LogFileOptions, openLogFile } from "./log-file.ts";
+import { type LogFileOptions, openLogFile, streamWriter } from "./log-file.ts";
 
 const record = (auditId: string): EventRecord => new EventRecord({ auditId } as AuditEvent); // no other field matters
 
@@ -99,5 +100,17 @@ test("a write that fails is told to those who wait for it, and the next tries ag
   const writer = await openLogFile(options("/dev/full"));
   await assert.rejects(writer.write([record("a")]), { code: "ENOSPC" });
   await assert.rejects(writer.write([record("b")]), { code: "ENOSPC" });
+  await writer.close();
+});
+
+test("a stream that nobody reads any longer fails its writes, and nothing else", async () => {
+  const stream = new Writable({
+    write(_piece, _encoding, done) {
+      done(new Error("write EPIPE"));
+    },
+  });
+  const writer = streamWriter(stream, ({ event }) => `${event.auditId}\n`);
+  await assert.rejects(writer.write([record("a")]), /EPIPE/);
+  await assert.rejects(writer.write([record("b")]), /EPIPE|destroyed/);
   await writer.close();
 });

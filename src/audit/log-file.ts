@@ -216,11 +216,16 @@ async function compressFile(path: string): Promise<void> {
   await rm(path);
 }
 
-/** Writes lines to a stream that is always there, such as standard output. */
-export function streamWriter(
-  stream: { write(text: string, done: (error?: Error | null) => void): unknown },
-  lineOf: LineOf,
-): EventWriter {
+/** What is used of a stream. */
+export interface LineStream {
+  write(text: string, done: (error?: Error | null) => void): unknown;
+  on(event: "error", listener: () => void): unknown;
+}
+
+/** Writes lines to a stream that others use too, such as standard output. */
+export function streamWriter(stream: LineStream, lineOf: LineOf): EventWriter {
+  // Nobody may read it any longer. Each write hears of that, and nothing else has to end for it.
+  stream.on("error", () => undefined);
   return {
     write: (records) =>
       new Promise((resolve, reject) => {

@@ -1,39 +1,50 @@
 /** What becomes of failures in the audit log; everything else is tried from outside in `test/api/audit.test.ts`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AuditBackend } from "#audit/backend.ts";
 import type { AuditEvent } from "#audit/event.ts";
 import { AuditPolicy } from "#audit/policy.ts";
-import { conflict } from "#meta/status-error.ts";
+import { conflict, tooManyRequests } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { ApiRequest } from "./api-request.ts";
-import { auditFilters } from "./audit-requests.ts";
+import { auditFilters, type AuditOptions } from "./audit-requests.ts";
+import { unknownUser } from "./incoming-request.ts";
 import { unknownInfo } from "./request-info.ts";
+
+const keeping = (events: AuditEvent[]): AuditBackend => ({
+  process: ({ event }) => events.push(event) > 0,
+  close: () => Promise.resolve(),
+});
+
+/** Everything is recorded, nothing counted. */
+const quiet: Omit<AuditOptions, "backend"> = {
+  policy: new AuditPolicy({ rules: [{ level: "RequestResponse" }] }),
+  clock: new FakeClock(),
+  latencyAnnotation: "total",
+  truncatedAnnotation: "truncated",
+  observeLevel: () => undefined,
+  observeEvent: () => undefined,
+  observeRejected: () => undefined,
+};
+
+const request = {
+  method: "PUT",
+  url: "/x",
+  headers: {},
+  user: { name: "alice", groups: [] },
+  info: { ...unknownInfo, path: "/x", verb: "put" },
+  remoteAddress: "127.0.0.1",
+  receivedMs: 0,
+  auditId: "id",
+  aborted: false,
+  annotations: undefined,
+} as unknown as ApiRequest; // what the filters look at
 
 async function eventsOf(error: unknown, aborted = false): Promise<readonly AuditEvent[]> {
   const events: AuditEvent[] = [];
-  const { audit } = auditFilters({
-    policy: new AuditPolicy({ rules: [{ level: "RequestResponse" }] }),
-    backend: { process: ({ event }) => events.push(event) > 0, close: () => Promise.resolve() },
-    clock: new FakeClock(),
-    latencyAnnotation: "total",
-    truncatedAnnotation: "truncated",
-    observeLevel: () => undefined,
-    observeEvent: () => undefined,
-    observeRejected: () => undefined,
-  });
-  const request = {
-    method: "PUT",
-    url: "/x",
-    headers: {},
-    user: { name: "alice", groups: [] },
-    info: { ...unknownInfo, path: "/x", verb: "put" },
-    remoteAddress: "127.0.0.1",
-    receivedMs: 0,
-    auditId: "id",
-    aborted,
-    annotations: undefined,
-  } as unknown as ApiRequest; // what the filter looks at
-  const reply = audit(request, () => Promise.reject(error as Error));
+  const { audit } = auditFilters({ ...quiet, backend: keeping(events) });
+  const reply = audit({ ...request, aborted } as ApiRequest, () => Promise.reject(error as Error));
   await assert.rejects(Promise.resolve(reply), (thrown) => thrown === error);
   return events;
 }
@@ -63,4 +74,22 @@ test("a client that left is no failure of the server's, and neither is a body ne
   const [, deep] = await eventsOf(new RangeError("Maximum call stack size exceeded"));
   assert.equal(deep?.stage, "ResponseComplete");
   assert.equal(deep.responseStatus?.code, 400);
+});
+
+test("whatever refuses a request before its user is known is recorded once, and after that not here", async () => {
+  const events: AuditEvent[] = [];
+  const { auditUnauthenticated } = auditFilters({ ...quiet, backend: keeping(events) });
+  const refuse = (user: UserInfo, error: Error): Promise<void> =>
+    assert.rejects(
+      async () => auditUnauthenticated({ ...request, user } as ApiRequest, () => Promise.reject(error)),
+      (thrown) => thrown === error,
+    );
+  await refuse(unknownUser, tooManyRequests("too many wait", 1));
+  assert.deepEqual(
+    events.map(({ stage, user, responseStatus }) => [stage, user, responseStatus?.code, responseStatus?.message]),
+    [["ResponseStarted", undefined, 429, "too many wait"]],
+  );
+  await refuse({ name: "alice", groups: [] }, tooManyRequests("too many wait", 1));
+  await refuse(unknownUser, new Error("a bug"));
+  assert.equal(events.length, 1);
 });

@@ -18,7 +18,7 @@ import { printGoDuration } from "#std/go-duration.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, AuditedBody, Reply } from "./api-request.ts";
 import { unknownUser } from "./incoming-request.ts";
-import { isLongRunning } from "./request-info.ts";
+import { isLongRunning, printedTarget } from "./request-info.ts";
 import { attributesOf } from "./filters/authorize.ts";
 import { isTooDeep } from "./filters/catch-errors.ts";
 import type { Filter, Handler } from "./filters/filter.ts";
@@ -37,9 +37,9 @@ export interface AuditOptions {
 }
 
 export interface AuditFilters {
-  /** Before authentication: records those it refuses. */
+  /** Before authentication and what is refused earlier: records those refused before anybody knew who they are. */
   readonly auditUnauthenticated: Filter;
-  /** After it: records everybody else. */
+  /** After authentication: records everybody else. */
   readonly audit: Filter;
 }
 
@@ -50,12 +50,14 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     return decision;
   };
   const refused = async (request: ApiRequest, error: unknown): Promise<never> => {
-    // Later steps answer with 401 to nobody, and know the user.
-    if (error instanceof StatusError && error.status.code === 401 && request.user === unknownUser) {
+    // Once the user is known, the other filter records what comes.
+    if (error instanceof StatusError && request.user === unknownUser) {
       const decision = decide(request);
       if (decision.level !== "None") {
         const audited = new AuditedRequest(request, decision, options);
-        audited.answered({ ...responseStatus(error.status), message: attempted(request) }, () => textOf(error.status));
+        const { status } = error;
+        const message = status.code === 401 ? { message: attempted(request) } : {};
+        audited.answered({ ...responseStatus(status), ...message }, () => textOf(status));
         await audited.record("ResponseStarted");
       }
     }
@@ -199,7 +201,7 @@ class AuditedRequest implements AuditedBody {
       level: this.#decision.level,
       auditId: request.auditId,
       stage,
-      requestUri: request.url.replace(tokenParameter, "$1REDACTED"),
+      requestUri: printedTarget(request.url),
       verb: info.verb,
       user: this.#user === unknownUser ? undefined : this.#user,
       impersonatedUser: request.user === this.#user ? undefined : request.user,
@@ -242,9 +244,11 @@ class AuditedRequest implements AuditedBody {
 
   /** The object of a reply, on one line; `undefined` for what is none. */
   #objectOf(reply: Reply): string | undefined {
-    const { contentType, bytes, pieces } = reply;
-    const isYaml = contentType === "application/yaml";
-    if (!isYaml && contentType !== "application/json") return undefined;
+    const { contentType = "", bytes, pieces } = reply;
+    const isYaml = isOf(contentType, "application/yaml");
+    if (!isYaml && !isOf(contentType, "application/json")) return undefined;
+    // What is streamed is no object.
+    if (lengthOf(reply) === 0) return undefined;
     if (lengthOf(reply) > objectBytesMax) {
       this.#isTruncated = true;
       return undefined;
@@ -280,11 +284,14 @@ function withoutToken(text: string | undefined): string | undefined {
   return JSON.stringify(JSON.parse(text, hide));
 }
 
-const tokenParameter = /([?&]access_token=)[^&#]*/g;
 const userAgentMax = 1024;
 
 const userAgentOf = (text: string): string =>
   text.length > userAgentMax ? `${text.slice(0, userAgentMax)}...TRUNCATED` : text;
+
+/** Discovery names what it answers with behind a semicolon. */
+const isOf = (contentType: string, mediaType: string): boolean =>
+  contentType === mediaType || contentType.startsWith(`${mediaType};`);
 
 const startsWithKind = (bytes: Buffer): boolean => bytes.toString("latin1", 0, 8) === '{"kind":';
 
@@ -297,10 +304,11 @@ const responseStatus = ({ status, message, reason, details, code }: Partial<Stat
 });
 
 /** The `Status` a reply is; only failures and deletes answer with one. */
-function statusOf({ method }: ApiRequest, { code, bytes, contentType }: Reply): Partial<Status> | undefined {
+function statusOf({ method }: ApiRequest, { code, bytes, contentType = "" }: Reply): Partial<Status> | undefined {
   if ((code < 400 && method !== "DELETE") || !Buffer.isBuffer(bytes) || bytes.length > statusBytesMax) return undefined;
-  if (contentType !== "application/json" && contentType !== "application/yaml") return undefined;
-  const value = attempt(() => read(bytes, contentType === "application/yaml"));
+  const isYaml = isOf(contentType, "application/yaml");
+  if (!isYaml && !isOf(contentType, "application/json")) return undefined;
+  const value = attempt(() => read(bytes, isYaml));
   if (typeof value !== "object" || value === null || !("kind" in value) || value.kind !== "Status") return undefined;
   return value as Partial<Status>; // written by this server
 }

@@ -50,7 +50,7 @@ export interface ChainOptions {
   readonly observe?: Filter;
   /** Sees each request with its user before it may become somebody else's. */
   readonly audit?: Filter;
-  /** Sees requests before they have a user, and the refusal of those who get none. */
+  /** Sees requests before they have a user, and the refusal of those who get none, or whose parameters are wrong. */
   readonly auditUnauthenticated?: Filter;
   /** The router. */
   readonly route: Handler;
@@ -67,8 +67,8 @@ export function requestChain(options: ChainOptions): Handler {
     ...(corsAllowedOrigins.length === 0 ? [] : [cors(corsAllowedOrigins)]),
     catchErrors({ errorReply, log }),
     requestInfo,
-    requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
     ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
+    requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
     authenticate({
       authenticator: options.authenticator,
       isIdentityHeader: (name) => options.isIdentityHeader(name),

@@ -4,7 +4,7 @@ import type { Log } from "#std/log.ts";
 import { andThen } from "#std/soon.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Filter } from "./filters/filter.ts";
-import { isLongRunning } from "./request-info.ts";
+import { isLongRunning, printedTarget } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
 /** For `observe` of the chain. Long-running requests are counted and logged when they end. */
@@ -44,7 +44,7 @@ const uriLengthMax = 1000;
 function lineOf(request: ApiRequest, code: number, ms: number): object {
   return {
     verb: request.info.verb,
-    URI: request.url.slice(0, uriLengthMax),
+    URI: printedTarget(request.url.slice(0, uriLengthMax)),
     latency: `${ms.toFixed(1)}ms`,
     userAgent: (request.headers["user-agent"] ?? "").slice(0, uriLengthMax),
     "audit-ID": request.auditId,

@@ -216,12 +216,7 @@ export function isLongRunning(info: RequestInfo): boolean {
  * become U+FFFD.
  */
 export function splitTarget(target: string): { readonly path: string; readonly query: string } | undefined {
-  let from = 0;
-  if (target.charCodeAt(0) !== 0x2f && /^https?:\/\//i.test(target)) {
-    const start = target.indexOf("/", target.indexOf("//") + 2);
-    const mark = target.indexOf("?");
-    from = start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
-  }
+  const from = pathStart(target);
   const mark = target.indexOf("?", from);
   const raw = target.slice(from, mark === -1 ? target.length : mark);
   const query = mark === -1 ? "" : target.slice(mark + 1);
@@ -229,6 +224,20 @@ export function splitTarget(target: string): { readonly path: string; readonly q
   const path = /[%\x00-\x1f\x7f-\uffff]/.test(raw) ? decodePath(raw) : raw;
   return path === undefined ? undefined : { path: path === "" ? "/" : path, query };
 }
+
+/** Where the path of a target begins, or its query when it has no path. */
+function pathStart(target: string): number {
+  if (target.charCodeAt(0) === 0x2f || !/^https?:\/\//i.test(target)) return 0;
+  const start = target.indexOf("/", target.indexOf("//") + 2);
+  const mark = target.indexOf("?");
+  return start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
+}
+
+/** A request target as logs show it: without the token, user or password that somebody put into it. */
+export const printedTarget = (target: string): string =>
+  target.slice(pathStart(target)).replace(tokenParameter, "$1REDACTED");
+
+const tokenParameter = /([?&]access(?:_|%5f)token=)[^&#]*/gi;
 
 /** The parser hands bytes beyond ASCII over as Latin-1; percent escapes are bytes as well. */
 function decodePath(raw: string): string | undefined {

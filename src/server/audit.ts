@@ -14,7 +14,16 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
-import { booleanValue, ConfigError, listOf, readDocument, refuseWith, struct, textValue } from "./config-document.ts";
+import {
+  anyValue,
+  booleanValue,
+  ConfigError,
+  listOf,
+  readDocument,
+  refuseWith,
+  struct,
+  textValue,
+} from "./config-document.ts";
 import { readGiven, reasonOf } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 import { StartError } from "./start-error.ts";
@@ -28,8 +37,8 @@ export interface AuditPlan {
 
 const texts = listOf(textValue);
 const policyFields = {
-  // Written by clients of the API, and without meaning here.
-  metadata: struct({ name: textValue, creationTimestamp: textValue }),
+  // Without meaning here.
+  metadata: anyValue,
   omitStages: texts,
   omitManagedFields: booleanValue,
   rules: listOf(

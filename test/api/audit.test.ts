@@ -14,6 +14,7 @@ import { StartError } from "#server/start-error.ts";
 import { openLog } from "#std/log.ts";
 import { Api, type Domain, domains, eventually, gated, openServer, temporaryFolder, renamer } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
+import { connectRaw } from "../raw.ts";
 
 interface Event {
   readonly kind?: string;
@@ -248,6 +249,44 @@ withAudit(
 );
 
 withAudit(
+  "who is refused before anybody knew the user is recorded too",
+  { rules: [...notItself, { level: "RequestResponse" }] },
+  async (on) => {
+    (await on.api.get("/api/v1/nodes?timeout=soon")).refused(400, "BadRequest");
+    const [event, ...more] = on.of("/api/v1/nodes?timeout=soon");
+    assert.deepEqual(more, []);
+    assert.equal(event?.stage, "ResponseStarted");
+    assert.deepEqual(event.user, {});
+    assert.equal(event.responseStatus?.code, 400);
+    assert.match(String(event.responseStatus["message"]), /^invalid timeout specified in the request URL/);
+    assert.equal(event.responseObject?.kind, "Status");
+  },
+);
+
+withAudit(
+  "no credential that stands in a URL can be taken from the log",
+  { rules: [...notItself, { level: "Metadata" }] },
+  async (on) => {
+    const connection = await connectRaw(on.api.endpoint, on.api.server.ca);
+    for (const target of [
+      "/version?access_token=s3cret",
+      "/version?a=b&access%5Ftoken=s3cret&c=d",
+      "https://user:s3cret@localhost/version?e=f",
+    ]) {
+      connection.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice-token\r\n\r\n`);
+    }
+    await eventually(() => Promise.resolve(assert.equal(on.of("/version").length, 6)));
+    connection.socket.destroy();
+    const uris = new Set(on.of("/version").map(({ requestURI }) => requestURI));
+    assert.deepEqual(
+      uris,
+      new Set(["/version?access_token=REDACTED", "/version?a=b&access%5Ftoken=REDACTED&c=d", "/version?e=f"]),
+    );
+    for (const text of [readFileSync(on.path, "utf8"), ...on.logged]) assert.ok(!text.includes("s3cret"), text);
+  },
+);
+
+withAudit(
   "no token that is asked for or looked at can be taken from the log",
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
@@ -305,6 +344,25 @@ withAudit(
       assert.match(recorded[2]?.annotations?.[on.api.name("apiserver.latency.k8s.io/total")] ?? "", /^1\.\d+s$|^1s$/);
       return Promise.resolve();
     });
+  },
+);
+
+withAudit(
+  "a watch has no object, whatever the level, and discovery has one in whatever form it is asked for",
+  { rules: [...notItself, { level: "RequestResponse" }] },
+  async (on) => {
+    const { configMaps } = await on.api.place();
+    (await on.api.get(`${configMaps}?watch=true&timeoutSeconds=1`)).expect(200);
+    await eventually(() => Promise.resolve(assert.equal(on.of(`${configMaps}?watch`).length, 3)));
+    for (const event of on.of(`${configMaps}?watch`)) assert.equal(event.responseObject, undefined);
+    for (const [accept, kind] of [
+      ["application/json", "APIGroupList"],
+      ["application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "APIGroupDiscoveryList"],
+    ] as const) {
+      (await on.api.get("/apis", { accept })).expect(200);
+      const asked = on.of("/apis").filter(({ requestURI }) => requestURI === "/apis");
+      assert.equal(asked.at(-1)?.responseObject?.kind, kind);
+    }
   },
 );
 
