@@ -502,6 +502,29 @@ test("commits of any size arrive, and in their order", async () => {
   await backend.close();
 });
 
+test("questions and a close between commits leave the commits under way alone", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir, { faults: { commitDelayMs: 30 } });
+  const writes: Promise<unknown>[] = [];
+  const write = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) {
+      writes.push(putText(backend, `${pods}shop/${writes.length}`, 0, "x".repeat(writes.length)));
+      await settle();
+    }
+  };
+  // Two are under way, and more wait for one of them.
+  await write(4);
+  const digests = backend.digests();
+  await write(4);
+  const closed = backend.close();
+  await Promise.all([...writes, digests, closed]);
+  const again = await open(dataDir);
+  assert.equal(again.revision, 8);
+  for (let i = 0; i < 8; i++)
+    assert.equal(again.get(`${pods}shop/${i}`)?.value.toString(), `${"x".repeat(i)}@${i + 1}`);
+  await again.close();
+});
+
 /** Writes `count` times to `keys` keys in turn. */
 async function overwrite(backend: SqliteBackend, count: number, keys: number): Promise<void> {
   for (let i = 0; i < count; i++) {

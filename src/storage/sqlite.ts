@@ -140,8 +140,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     if (isAlone && queue.length === 0 && isSettled(write)) return;
     queue.push(write);
     // Enough to keep the worker busy while this turn goes on writing.
-    const isEnough = queue.length >= dispatchLength && underWay.length < commitsUnderWayMax;
-    if (isAlone || isEnough) dispatch();
+    if (isAlone || queue.length >= dispatchLength) dispatch();
     else scheduleDispatch();
   }
 
@@ -167,12 +166,13 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     isDispatchScheduled = true;
     setImmediate(() => {
       isDispatchScheduled = false;
-      if (underWay.length < commitsUnderWayMax) dispatch();
+      dispatch();
     });
   }
 
+  /** Sends what waits, unless as much is under way as the mailbox has places. The redo log holds nothing then. */
   function dispatch(): void {
-    if (mvcc.failure !== undefined) return;
+    if (mvcc.failure !== undefined || underWay.length === commitsUnderWayMax) return;
     const settled = loneWrites.take();
     const writes = settled.length === 0 ? queue : [...settled, ...queue];
     queue = [];
