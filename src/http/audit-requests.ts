@@ -330,7 +330,7 @@ function attempt<T>(make: () => T): T | undefined {
 
 /** Of an object, of the items of a list, and of the rows of a table. */
 function withoutManagedFields(object: object): object {
-  const { metadata, items, rows, ...rest } = object as {
+  const { metadata, items, rows } = object as {
     readonly metadata?: ObjectMeta;
     readonly items?: unknown;
     readonly rows?: unknown;
@@ -338,8 +338,9 @@ function withoutManagedFields(object: object): object {
   const each = (list: unknown, change: (item: object) => object): unknown =>
     Array.isArray(list) ? list.map((item: unknown) => (isObject(item) ? change(item) : item)) : list;
   const { managedFields: _managedFields, ...kept } = metadata ?? {};
+  // Fields keep their places.
   return {
-    ...rest,
+    ...object,
     ...(metadata === undefined ? {} : { metadata: kept }),
     ...(items === undefined ? {} : { items: each(items, withoutManagedFields) }),
     ...(rows === undefined

@@ -211,6 +211,7 @@ withAudit(
     const recorded = on.of(configMaps).filter(({ responseObject }) => responseObject !== undefined);
     assert.equal(recorded.length, 2);
     assert.equal(recorded[1]?.responseObject?.items?.length, 1);
+    assert.deepEqual(Object.keys(recorded[0]?.responseObject ?? {}), ["kind", "apiVersion", "metadata"], "in order");
     assert.doesNotMatch(json(recorded), /managedFields/);
   },
 );
