@@ -22,7 +22,7 @@ import { after, mock, test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { backendContract, pods, putText, Recorder, settle, textOf } from "./backend.contract.ts";
+import { backendContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./backend.contract.ts";
 import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
@@ -316,6 +316,38 @@ test("a log that is full keeps what the redo log promised", async () => {
   await backend.close();
   const again = await open(dataDir);
   assert(again.count(pods) >= promised, `${again.count(pods)} of ${promised}`);
+  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
+  await again.close();
+});
+
+test("a log that lacks what the redo log promised is not compacted, copied or taken for complete", async () => {
+  const dataDir = newFolder();
+  const backend = await open(dataDir, { faults: { eagerRedo: true, failCommit: 40 }, historyBytesMax: 0 });
+  let promised = 0;
+  for (let i = 0; backend.failure === undefined; i++) {
+    await settle();
+    if (await putText(backend, `${pods}shop/${i}`, 0, "x").catch(() => undefined)) promised = i + 1;
+    if (i % 4 === 3) await backend.logged([]);
+  }
+  assert.equal(backend.revision, promised);
+  const inLog = logRevision(dataDir);
+  assert(inLog < promised, "the commit that failed should have been one of the redo log's");
+  const copy = join(root, "incomplete.db");
+  const old = await Recorder.open(backend, { prefix: pods, after: inLog - 1 });
+  await waitUntil(() => old.ended !== undefined);
+  assert.deepEqual(old.events, [], "none is left out");
+  for (const asked of [
+    () => backend.rangeAt(pods, { at: inLog - 1 }),
+    () => backend.backup(copy),
+    () => backend.digests(),
+    () => backend.compact(promised),
+  ]) {
+    await assert.rejects(asked(), { name: "StorageFailure", message: /lacks the last writes/ });
+  }
+  assert.equal(existsSync(copy), false);
+  await backend.close();
+  const again = await open(dataDir);
+  assert.equal(again.count(pods), promised);
   assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
   await again.close();
 });

@@ -222,7 +222,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   const backend = embeddedBackend(mvcc, {
     backup: async (file) => {
-      await link.ask({ kind: "backup", file });
+      await link.ask({ kind: "backup", file, upTo: mvcc.revision });
     },
     close: async () => {
       if (isClosed) return;

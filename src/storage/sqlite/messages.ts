@@ -54,7 +54,8 @@ export type Question =
   | { readonly kind: "versions"; readonly revisions: readonly Revision[] }
   | { readonly kind: "compact"; readonly revision: Revision }
   | { readonly kind: "digest"; readonly revision: Revision }
-  | { readonly kind: "backup"; readonly file: string }
+  /** Of all up to `upTo` at least. */
+  | { readonly kind: "backup"; readonly file: string; readonly upTo: Revision }
   | { readonly kind: "redo" }
   | { readonly kind: "close" };
 

@@ -98,9 +98,9 @@ function recover(): void {
   dissolveRedo();
 }
 
-/** The redo log goes; all in it is in the log. */
+/** The redo log goes, if there is one; all in it is in the log. */
 function dissolveRedo(): void {
-  file.markRedo(0);
+  if (file.marks.redo !== 0) file.markRedo(0);
   rmSync(redoLogPath(dataDir), { force: true });
 }
 
@@ -311,7 +311,7 @@ function take(id: number, question: Question): void {
       turns.push({ id, slices: digest(question.revision), isGentle: false });
       break;
     case "backup":
-      turns.push({ id, slices: backup(question.file), isGentle: false });
+      turns.push({ id, slices: backup(question), isGentle: false });
       break;
     case "redo":
       jobs.push({ id, slices: openRedo(), isGentle: false });
@@ -322,8 +322,15 @@ function take(id: number, question: Question): void {
   }
 }
 
+/** Throws when the log does not reach to `revision`: a commit has failed whose writes the redo log had promised. */
+function expectLog(revision: Revision): void {
+  if (revision <= file.lastRevision) return;
+  throw new Error("the log lacks the last writes, which are in the redo log until the next start");
+}
+
 /** Calls `visit` for the rows in (after, upTo] in order, some of them a slice, until it returns false. */
 function* eachChange(after: Revision, upTo: Revision, visit: (change: LogChange) => boolean): Slices<void> {
+  expectLog(upTo);
   for (let at = after; at < upTo; ) {
     const page = file.changes(at, upTo, sliceRows);
     for (const change of page) if (!visit(change)) return;
@@ -376,9 +383,11 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
   return { rows: writer.take() };
 }
 
-function compact(revision: Revision): Slices<undefined> {
+function* compact(revision: Revision): Slices<undefined> {
+  // Or what only the redo log has would count as older than the log.
+  expectLog(revision);
   const { sweepRuns } = faults;
-  return sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
+  return yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
 }
 
 /**
@@ -405,8 +414,9 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
 }
 
 /** Copies what is current now into a new file, which appears under its name when it is complete and durable. */
-function* backup(target: string): Slices<undefined> {
+function* backup({ file: target, upTo }: Asked<"backup">): Slices<undefined> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
+  expectLog(upTo);
   const revision = file.lastRevision;
   const replaced = new Set<Revision>();
   yield* eachChange(file.marks.swept, revision, ({ previous }) => {
@@ -463,7 +473,7 @@ function* close(): Slices<undefined> {
   jobs = [];
   turns = [];
   // What could not be committed stays in the redo log.
-  if (!hasFailed && file.marks.redo !== 0) dissolveRedo();
+  if (!hasFailed) dissolveRedo();
   file.close();
   port.close();
   isClosed = true;
