@@ -80,6 +80,17 @@ inBothDomains(
     for (const name of ["cluster-admin", "admin", "edit", "view", "system:node", "system:controller:job-controller"]) {
       (await api.get(`${rbac}/clusterroles/${name}`)).expect(200);
     }
+    (await api.get(`${rbac}/clusterroles/system:service-account-issuer-discovery`)).has({
+      "rules.0.nonResourceURLs": [
+        "/.well-known/openid-configuration",
+        "/.well-known/openid-configuration/",
+        "/openid/v1/jwks",
+        "/openid/v1/jwks/",
+      ],
+    });
+    (await api.get(`${rbac}/clusterroles/system:controller:namespace-controller`)).has({
+      "rules.2.verbs": ["delete", "deletecollection", "get", "list", "watch"],
+    });
   },
 );
 
