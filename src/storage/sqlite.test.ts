@@ -227,14 +227,14 @@ test("a write that was cut short in the redo log is not there, and those before 
   const backend = await openWithRedoLog(dataDir);
   const inLog = backend.revision - 5;
   const bytes = readFileSync(redoLogPath(dataDir));
-  // Where the last entry begins: behind 8 bytes, each entry has 8 more and its length in front.
-  let at = 8;
+  // Where the last entry begins: behind a page, each entry has 8 bytes more and its length in front.
+  let at = 4096;
   for (let i = 1; i < 5; i++) at += 8 + bytes.readUInt32LE(at);
   for (const [name, offset, revision] of [
     ["a byte of the last value", at + 8 + bytes.readUInt32LE(at) - 1, inLog + 4],
     ["the length of the last", at, inLog + 4],
     ["the checksum of the last", at + 4, inLog + 4],
-    ["the checksum of the first", 12, inLog],
+    ["the checksum of the first", 4100, inLog],
   ] as const) {
     const killed = copyOf(dataDir);
     const damaged = Buffer.from(bytes);

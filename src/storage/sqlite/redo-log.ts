@@ -3,13 +3,15 @@
  * writes alone. What is in it goes to the worker later, many at a time, and then the file is written from the start
  * again. A store that was not closed finds here what its log has not got yet.
  *
- *     magic 4 | id 4 | entry | entry | …        entry: length 4 | checksum 4 | row as `RowWriter` packs it
+ *     magic 4 | id 4 | zeros to 4096 | entry | entry | …     entry: length 4 | checksum 4 | row as `RowWriter` packs it
  *
- * Its size never changes, so that a sync writes the entry and nothing about the file. Entries of an earlier round are
- * told by their revisions, which do not go on from the ones before them; those of another store by the id, which also
- * begins every checksum.
+ * Its size never changes, so that a sync writes the entry and nothing about the file; nor does the page with the id,
+ * which so cannot be torn. Every entry is synced before the next one is written, and the first of a round only when
+ * the log has all of the rounds before: a crash costs the last entry at most, which nobody was promised. Entries of an
+ * earlier round are told by their revisions, which do not go on from the ones before them; those of another store by
+ * the id, which also begins every checksum.
  */
-import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
@@ -21,7 +23,7 @@ import { packedBytesMax, readRows, RowWriter } from "./messages.ts";
 const redoBytes = 256 * 1024;
 /** "BNRD". */
 const magic = 0x424e5244;
-const fileHeaderBytes = 8;
+const fileHeaderBytes = 4096;
 const entryHeaderBytes = 8;
 
 export function redoLogPath(dataDir: string): string {
@@ -35,7 +37,8 @@ export function makeRedoLog(path: string, id: number): void {
     const bytes = Buffer.alloc(redoBytes);
     bytes.writeUInt32LE(magic, 0);
     bytes.writeUInt32LE(id, 4);
-    writeSync(file, bytes);
+    // All of it, or an error: `writeSync` on a full disk may write less.
+    writeFileSync(file, bytes);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -66,8 +69,11 @@ function readWhole(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
     throw new StorageFailure(
-      `${path} is missing, with the last writes of a store that was not closed; put it back or restore a backup`,
+      isMissing
+        ? `${path} is missing, with the last writes of a store that was not closed; put it back or restore a backup`
+        : `${path} cannot be read: ${(error as Error).message}`,
       { cause: error },
     );
   }
