@@ -5,7 +5,8 @@
  *
  * The thread stands still for the sync meanwhile. So it is done only where nobody else waits (the loop has seen
  * hardly anything but this client since its last write), once in a turn of the loop, and only on a disk that
- * syncs in a fraction of a millisecond.
+ * syncs in a fraction of a millisecond. After a sync that stood everybody still the disk is left alone for as long as
+ * it takes to make that a five-hundredth of the time.
  *
  * Hot path: `write`.
  */
@@ -21,6 +22,9 @@ const handOverMs = 100;
 const valueBytesMax = 16 * 1024;
 /** A disk that takes longer is left to the worker. */
 const syncMsMax = 0.5;
+/** A single sync that took longer has the redo log rest for so many times as long. */
+const stallMs = 5;
+const restFactor = 500;
 /** What is taken for the duration of a sync before one was seen: about 15 fast ones bring it below the limit. */
 const syncMsAtFirst = 4;
 /** The weight of the last sync in the average. */
@@ -47,6 +51,8 @@ export class LoneWrites {
   #writes: PendingWrite[] = [];
   #cancelHandOver: (() => void) | undefined;
   #syncMs: number;
+  /** Until when the redo log rests. */
+  #restUntil = Number.NEGATIVE_INFINITY;
   #turn = 0;
   #events = 0;
 
@@ -64,10 +70,11 @@ export class LoneWrites {
     const isSuitable = this.#isLoopQuiet() && write.version.value.length <= valueBytesMax;
     if (this.#log === undefined) this.#open();
     if (!isSuitable || this.#log === undefined || this.#syncMs > syncMsMax) return false;
-    if (this.#writes.length === 0) this.#log.restart();
     const start = clock.monotonic();
+    if (start < this.#restUntil) return false;
+    if (this.#writes.length === 0) this.#log.restart();
     if (!this.#log.append(write)) return false;
-    if (!isEager) this.learn(clock.monotonic() - start);
+    if (!isEager) this.#learnOwn(clock.monotonic() - start);
     this.#writes.push(write);
     this.#cancelHandOver ??= clock.after(handOverMs, this.#options.handOver);
     return true;
@@ -93,6 +100,11 @@ export class LoneWrites {
     this.#cancelHandOver?.();
     this.#log?.close();
     this.#log = undefined;
+  }
+
+  #learnOwn(syncMs: number): void {
+    this.learn(syncMs);
+    if (syncMs > stallMs) this.#restUntil = this.#options.clock.monotonic() + syncMs * restFactor;
   }
 
   /** Whether this is another turn of the loop than at the last write, with hardly anything in between. */
