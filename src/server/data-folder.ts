@@ -5,7 +5,7 @@
  *     binnacle.json      format of the folder and API domain, fixed by the first start
  *     admin.kubeconfig   for kubectl and other clients
  *     pki/               authority, serving and admin certificates, service account keys, admin token
- *     store.db…          the store's
+ *     store.…            the store's
  */
 import {
   chmodSync,

@@ -64,6 +64,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
 function moveForward(path: string, step: number): Restored {
   const file = new LogFile(path);
   try {
+    if (file.marks.redo !== 0)
+      throw new StorageFailure("this is no backup, but the file of a store that was not closed");
     let keys = 0;
     for (const _row of file.live()) keys++;
     const revision = file.lastRevision + step;

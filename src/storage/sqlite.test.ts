@@ -666,6 +666,14 @@ test("what is not a backup is not restored", async () => {
   const dataDir = newFolder();
   await assert.rejects(restoreBackup({ backupFile: bogus, dataDir }), StorageFailure);
   assert.equal(existsSync(join(dataDir, "store.db")), false);
+  // The rest of it is in a redo log that no restore would look at.
+  const running = newFolder();
+  const backend = await openWithRedoLog(running);
+  const killed = copyOf(running);
+  new LogFile(logFilePath(killed)).close();
+  await assert.rejects(restoreBackup({ backupFile: logFilePath(killed), dataDir }), /was not closed/);
+  assert.equal(existsSync(join(dataDir, "store.db")), false);
+  await backend.close();
   await (await open(dataDir)).close();
 });
 
