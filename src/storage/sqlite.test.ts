@@ -27,7 +27,7 @@ import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
 import { LogFile, logFilePath } from "./sqlite/log-file.ts";
-import { redoLogPath } from "./sqlite/redo-log.ts";
+import { readRedoLog, redoLogPath } from "./sqlite/redo-log.ts";
 import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
@@ -246,6 +246,32 @@ test("a write that was cut short in the redo log is not there, and those before 
     await again.close();
   }
   await backend.close();
+});
+
+test("a start that was killed after it took in the redo log is taken up again", async () => {
+  const dataDir = newFolder();
+  const backend = await openWithRedoLog(dataDir);
+  const { revision } = backend;
+  const killed = copyOf(dataDir);
+  const leftOver = readFileSync(redoLogPath(killed));
+  await backend.close();
+  const file = new LogFile(logFilePath(killed));
+  const rows = readRedoLog(redoLogPath(killed), file.marks.redo, file.lastRevision);
+  assert.equal(rows.length, 5);
+  file.transaction(() => {
+    for (const row of rows) file.append(row);
+  });
+  file.close();
+  let again = await open(killed);
+  assert.equal(again.revision, revision);
+  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
+  await again.close();
+  // Killed before the file was gone: nobody looks at it.
+  writeFileSync(redoLogPath(killed), leftOver);
+  again = await open(killed);
+  assert.equal(again.revision, revision);
+  await again.close();
+  assert.equal(existsSync(redoLogPath(killed)), false);
 });
 
 test("a store that was not closed is not opened without its redo log, or with another one", async () => {
