@@ -63,9 +63,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     serverActions(() => ({ ...config, access, lookups })),
     domain,
   );
-  const rbac = new RbacFollower({ domain, backend, log });
+  const rbac = new RbacFollower({ domain, backend, clock, log });
   const nodesAct = config.authorization.authorizers.some(({ type }) => type === "Node");
-  const nodes = new NodeFollower({ domain, backend, log, needed: nodesAct });
+  const nodes = new NodeFollower({ domain, backend, clock, log, needed: nodesAct });
   const objects = new StoredObjects();
   const stores = new Stores({ backend, objects, clock, random });
   const fairness = options.enablePriorityAndFairness

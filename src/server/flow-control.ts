@@ -82,7 +82,7 @@ export class Fairness {
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable): Promise<void> {
-    const { backend, log, stores } = this.#options;
+    const { backend, clock, log, stores } = this.#options;
     const { control } = this;
     control.start();
     await Promise.all(
@@ -93,6 +93,7 @@ export class Fairness {
           const followed = new FollowedStore({
             backend,
             store: stores.of(definition),
+            clock,
             log,
             cleared: () => control.clear(isLevel ? "levels" : "schemas"),
             changed(_namespace, name, object) {

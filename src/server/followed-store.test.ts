@@ -1,6 +1,7 @@
 /** What follows a store is in step with it whenever a writer hears that his write is done. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { loadDefinitions } from "#api/definitions.ts";
@@ -44,13 +45,22 @@ const role = (name: string): ApiObject => ({
 function setup() {
   const clock = new FakeClock();
   const memory = openMemoryBackend({ clock });
-  const watches: WatchOptions[] = [];
+  /** For each watch asked for: ends it. */
+  const watches: WatchOptions["ended"][] = [];
+  let failures: Error[] = [];
   const backend: Backend = new Proxy(memory, {
     get(target, key) {
       if (key === "watch") {
         return (options: WatchOptions) => {
-          watches.push(options);
-          return target.watch(options);
+          let isOver = false;
+          const ended: WatchOptions["ended"] = (reason) => {
+            if (!isOver) options.ended(reason);
+            isOver = true;
+          };
+          watches.push(ended);
+          const failure = failures.shift();
+          if (failure !== undefined) return Promise.reject(failure);
+          return target.watch({ ...options, deliver: (events) => isOver || options.deliver(events), ended });
         };
       }
       const value: unknown = Reflect.get(target, key);
@@ -67,6 +77,7 @@ function setup() {
   follower = new FollowedStore({
     backend,
     store,
+    clock,
     log,
     cleared() {
       cleared++;
@@ -78,7 +89,8 @@ function setup() {
     },
   });
   const names = (): string[] => [...present.keys()].sort();
-  return { backend, store, follower, watches, names, errors, cleared: () => cleared };
+  const fail = (...errors: Error[]): void => void (failures = errors);
+  return { backend, clock, store, follower, watches, names, errors, fail, cleared: () => cleared };
 }
 
 test("what there was is handed over at the start, later writes before they are answered", async () => {
@@ -101,13 +113,77 @@ test("when events were missed everything is read again", async () => {
   const { store, follower, watches, names, cleared } = setup();
   await follower.start();
   await store.create(role("a"), write);
-  watches[0]!.ended("slow");
+  watches[0]!("slow");
   await store.create(role("b"), write);
   await store.delete("n", "a", { dryRun: false });
   assert.equal(watches.length, 2);
   assert.equal(cleared(), 2);
   assert.deepEqual(names(), ["n/b"]);
   follower.close();
+});
+
+test("a watch that cannot be begun again is tried again with growing pauses, and writers wait as long", async () => {
+  const { clock, store, follower, watches, names, errors, fail } = setup();
+  await follower.start();
+  fail(...Array.from({ length: 9 }, () => new Error("disk I/O error")));
+  watches[0]!("slow");
+  await turn();
+  let isWritten = false;
+  const written = store.create(role("a"), write).then(() => (isWritten = true));
+  const pauses: number[] = [];
+  for (let tries = 2; tries < 11; tries++) {
+    assert.equal(watches.length, tries);
+    assert.equal(errors.length, tries - 1);
+    assert.equal(isWritten, false);
+    let pause = 0;
+    for (; watches.length === tries; pause += 100) {
+      clock.advance(100);
+      await turn();
+    }
+    pauses.push(pause);
+  }
+  assert.deepEqual(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+  await written;
+  assert(isWritten);
+  assert.deepEqual(names(), ["n/a"]);
+  // The next time begins with a short pause.
+  fail(new Error("disk I/O error"));
+  watches.at(-1)!("slow");
+  await turn();
+  clock.advance(100);
+  await store.create(role("b"), write);
+  assert.deepEqual(names(), ["n/a", "n/b"]);
+  follower.close();
+});
+
+test("a watch that was closed by a fault is begun again, one that was closed with its store is not", async () => {
+  const { backend, clock, store, follower, watches, names, errors } = setup();
+  await follower.start();
+  watches[0]!("closed");
+  await store.create(role("a"), write);
+  assert.deepEqual(names(), ["n/a"]);
+  assert.equal(watches.length, 2);
+  await backend.close();
+  await turn();
+  clock.advance(100_000);
+  await turn();
+  assert.equal(watches.length, 3);
+  assert.deepEqual(errors, []);
+  assert.equal(follower.settled(1_000_000), undefined, "nobody waits for what will not come");
+});
+
+test("a follower that was closed tries no more, and lets writers go", async () => {
+  const { clock, store, follower, watches, fail } = setup();
+  await follower.start();
+  fail(new Error("disk I/O error"));
+  watches[0]!("slow");
+  await turn();
+  const written = store.create(role("a"), write);
+  follower.close();
+  await written;
+  clock.advance(100_000);
+  await turn();
+  assert.equal(watches.length, 2);
 });
 
 test("an object that cannot be read counts as none, and is told of", async () => {

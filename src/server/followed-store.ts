@@ -1,19 +1,21 @@
 /**
  * Keeps something in memory in step with the objects of one resource: hands over what there is, then every change, and
  * lets writers wait (`settled`) until what they wrote was handed over. For what decides about requests and must not lag
- * behind what was acknowledged.
+ * behind what was acknowledged: a watch that is lost is begun again until it succeeds, and writers wait as long.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { withMembers } from "#registry/with-members.ts";
+import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Soon } from "#std/soon.ts";
-import { type Backend, isCompacted, type Watch } from "#storage/backend.ts";
+import { type Backend, isCompacted, StorageFailure, type Watch, type WatchOptions } from "#storage/backend.ts";
 
 export interface FollowedStoreOptions {
   readonly backend: Backend;
   readonly store: Store;
+  readonly clock: Clock;
   readonly log: Log;
   /** Forget everything: what there is follows. */
   cleared(): void;
@@ -21,6 +23,11 @@ export interface FollowedStoreOptions {
   changed(namespace: string, name: string, object: ApiObject | undefined): void;
 }
 
+/** Pauses before a lost watch is begun again: each twice as long as the one before. */
+const firstPauseMs = 100;
+const pauseMsMax = 10_000;
+
+type EndReason = Parameters<WatchOptions["ended"]>[0];
 type Entry = NonNullable<ReturnType<Backend["get"]>>;
 
 export class FollowedStore {
@@ -29,6 +36,7 @@ export class FollowedStore {
   #settled = 0;
   #watch: Watch | undefined;
   #closed = false;
+  #cancelRestart: () => void = () => undefined;
 
   constructor(options: FollowedStoreOptions) {
     this.#options = options;
@@ -66,16 +74,33 @@ export class FollowedStore {
 
   close(): void {
     this.#closed = true;
+    this.#cancelRestart();
     this.#watch?.close();
     this.#settle(Number.POSITIVE_INFINITY);
   }
 
-  #ended(reason: string): void {
-    if (this.#closed || reason === "closed") return this.close();
-    // Events were missed: what there is now says the same.
-    this.start().catch((error: unknown) => {
-      this.#options.log.error({ error: String(error) }, "a resource that decides about requests is no longer followed");
-    });
+  #ended(reason: EndReason): void {
+    if (!this.#closed) void this.#restart(reason, firstPauseMs);
+  }
+
+  /** Events were missed: what there is now says the same. */
+  async #restart(reason: EndReason, pauseMs: number): Promise<void> {
+    const { clock, log, store } = this.#options;
+    try {
+      await this.start();
+      if (!this.#closed)
+        log.warn({ prefix: store.prefix, reason }, "a resource that decides about requests was reread");
+    } catch (error) {
+      if (this.#closed) return;
+      // A watch is closed with its store, or because reading old events failed.
+      if (reason === "closed" && error instanceof StorageFailure) return this.close();
+      log.error(
+        { prefix: store.prefix, error: String(error), pauseMs },
+        "a resource that decides about requests is not followed, and will be tried again",
+      );
+      const next = Math.min(pauseMs * 2, pauseMsMax);
+      this.#cancelRestart = clock.after(pauseMs, () => void this.#restart(reason, next));
+    }
   }
 
   #settle(revision: number): void {

@@ -5,6 +5,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
+import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Backend } from "#storage/backend.ts";
 import { FollowedStore, settling } from "./followed-store.ts";
@@ -12,6 +13,7 @@ import { FollowedStore, settling } from "./followed-store.ts";
 export interface NodeFollowerOptions {
   readonly domain: ApiDomain;
   readonly backend: Backend;
+  readonly clock: Clock;
   readonly log: Log;
   /** Whether anybody asks. */
   readonly needed: boolean;
@@ -43,7 +45,7 @@ export class NodeFollower {
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
-    const { backend, log } = this.#options;
+    const { backend, clock, log } = this.#options;
     const starts: Promise<void>[] = [];
     for (const definition of table.definitions) {
       const resource = this.#followed(definition);
@@ -51,6 +53,7 @@ export class NodeFollower {
       const followed = new FollowedStore({
         backend,
         store: stores.of(definition),
+        clock,
         log,
         cleared: () => this.graph.clear(resource),
         changed: (namespace, name, object) => this.#changed(resource, namespace, name, object),

@@ -4,6 +4,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
+import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Backend } from "#storage/backend.ts";
 import { FollowedStore, settling } from "./followed-store.ts";
@@ -11,6 +12,7 @@ import { FollowedStore, settling } from "./followed-store.ts";
 export interface RbacFollowerOptions {
   readonly domain: ApiDomain;
   readonly backend: Backend;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -35,7 +37,7 @@ export class RbacFollower {
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
-    const { backend, log } = this.#options;
+    const { backend, clock, log } = this.#options;
     const { index } = this;
     const definitions = table.definitions.filter(
       ({ group, resource }) => group === index.group && resources.includes(resource),
@@ -46,6 +48,7 @@ export class RbacFollower {
         const followed = new FollowedStore({
           backend,
           store: stores.of(definition),
+          clock,
           log,
           cleared: () => index.clear(what, definition.namespaced),
           changed(namespace, name, object) {
