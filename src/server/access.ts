@@ -7,8 +7,8 @@ import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
-import { serverAuthenticators } from "./authenticators.ts";
-import { serverAuthorizer } from "./authorizers.ts";
+import { serverAuthenticators } from "./authentication.ts";
+import { serverAuthorizer } from "./authorization.ts";
 import type { Lookups } from "./lookups.ts";
 
 export interface Access {

@@ -10,14 +10,14 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
-import type { AuthorizationPlan } from "./authorization-plan.ts";
-import type { ClientTrust } from "./client-trust.ts";
-import type { ControllerCredentials } from "./controller-credentials.ts";
-import type { ExternalPlan } from "./external-plan.ts";
+import type { AuthorizationPlan } from "./authorization/plan.ts";
+import type { ClientTrust } from "./authentication/client-trust.ts";
+import type { ControllerCredentials } from "./controllers/credentials.ts";
+import type { ExternalPlan } from "./authentication/external-plan.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
-import type { ServiceAccountIssuer } from "./service-account-issuer.ts";
-import type { ServingPlan } from "./serving-plan.ts";
+import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
+import type { ServingPlan } from "./credentials/serving-plan.ts";
 
 export interface AssembleConfig {
   readonly options: ServerOptions;

@@ -39,17 +39,17 @@ import { serverActions, withActions } from "./actions.ts";
 import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
-import { controllerClients } from "./controller-clients.ts";
+import { controllerClients } from "./controllers/clients.ts";
 import { startControllers } from "./controllers.ts";
-import { debugAccess } from "./debug-access.ts";
-import { hiddenHeaders } from "./external-authenticators.ts";
+import { debugAccess } from "./authorization/debug-access.ts";
+import { hiddenHeaders } from "./authentication/external.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
-import { externalUrl, issuerDocuments } from "./service-account-issuer.ts";
+import { externalUrl, issuerDocuments } from "./authentication/service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
 import { stoppableTransports } from "./stoppable-transport.ts";
-import { NodeFollower } from "./node-follower.ts";
-import { startBootstrapPolicy } from "./bootstrap-policy.ts";
-import { RbacFollower } from "./rbac.ts";
+import { NodeFollower } from "./authorization/node-follower.ts";
+import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
+import { RbacFollower } from "./authorization/rbac.ts";
 import { Fairness } from "./flow-control.ts";
 
 /** Most bytes of a request body. */

@@ -23,10 +23,10 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import type { ControllerClients } from "./controller-clients.ts";
-import type { ControllerCredentials } from "./controller-credentials.ts";
-import { controllerName, offByDefault } from "./controller-names.ts";
-import { publicKubeconfig } from "./kubeconfig.ts";
+import type { ControllerClients } from "./controllers/clients.ts";
+import type { ControllerCredentials } from "./controllers/credentials.ts";
+import { controllerName, offByDefault } from "./controllers/names.ts";
+import { publicKubeconfig } from "./credentials/kubeconfig.ts";
 
 interface Named {
   readonly name: string;

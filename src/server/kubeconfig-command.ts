@@ -10,7 +10,7 @@ import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
 import { issueClientCertificate, reasonOf } from "./credentials.ts";
 import { choice, list, optional, parseArguments, printHelp, type Settings, withShort } from "./flags.ts";
-import { clientConfig, type ClientCredentials } from "./kubeconfig.ts";
+import { clientConfig, type ClientCredentials } from "./credentials/kubeconfig.ts";
 import { connectionFlags, findServer } from "./running-server.ts";
 import { StartError } from "./start-error.ts";
 import { requestToken } from "./token-command.ts";

@@ -11,7 +11,7 @@ import {
   serverFlags,
   type ServerSettings,
 } from "./options.ts";
-import { controllerName } from "./controller-names.ts";
+import { controllerName } from "./controllers/names.ts";
 import { StartError } from "./start-error.ts";
 
 const parse = (...args: string[]): ServerSettings => parseServeArguments(args).settings;

@@ -21,12 +21,12 @@ import {
   withShort,
 } from "./flags.ts";
 import { auditFlags } from "./audit-flags.ts";
-import { authenticationFlags } from "./authentication-flags.ts";
-import { authorizationFlags } from "./authorization-flags.ts";
-import { controllerFlags } from "./controller-flags.ts";
-import { controllerName } from "./controller-names.ts";
-import { externalAuthenticationFlags } from "./external-authentication-flags.ts";
-import { fairnessFlags } from "./fairness-flags.ts";
+import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
+import { authenticationFlags } from "./authentication/flags.ts";
+import { authorizationFlags } from "./authorization/flags.ts";
+import { controllerFlags } from "./controllers/flags.ts";
+import { controllerName } from "./controllers/names.ts";
+import { fairnessFlags } from "./flow-control-flags.ts";
 import { StartError } from "./start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };

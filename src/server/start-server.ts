@@ -22,16 +22,16 @@ import { openSqliteBackend } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
-import { type AuthorizationPlan, planAuthorization } from "./authorization-plan.ts";
-import { ClientTrust } from "./client-trust.ts";
-import { type ControllerCredentials, readControllerCredentials } from "./controller-credentials.ts";
+import { type AuthorizationPlan, planAuthorization } from "./authorization/plan.ts";
+import { ClientTrust } from "./authentication/client-trust.ts";
+import { type ControllerCredentials, readControllerCredentials } from "./controllers/credentials.ts";
 import { reasonOf } from "./credentials.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
-import { namesProviders } from "./external-choice.ts";
-import type { ExternalPlan } from "./external-plan.ts";
-import { adminKubeconfig } from "./kubeconfig.ts";
+import { namesProviders } from "./authentication/external-choice.ts";
+import type { ExternalPlan } from "./authentication/external-plan.ts";
+import { adminKubeconfig } from "./credentials/kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
@@ -42,12 +42,12 @@ import {
   type ServingCredentials,
   tlsFiles,
   writeCredentials,
-} from "./serving-credentials.ts";
-import { type ServiceAccountIssuer, serviceAccountIssuer } from "./service-account-issuer.ts";
-import { planServing, type ServingPlan } from "./serving-plan.ts";
-import { hostOf } from "./server-trust.ts";
+} from "./credentials/serving.ts";
+import { type ServiceAccountIssuer, serviceAccountIssuer } from "./authentication/service-account-issuer.ts";
+import { planServing, type ServingPlan } from "./credentials/serving-plan.ts";
+import { hostOf } from "./credentials/server-trust.ts";
 import { StartError } from "./start-error.ts";
-import { tlsSettings } from "./tls-settings.ts";
+import { tlsSettings } from "./credentials/tls-settings.ts";
 
 /** What a server takes from its surroundings; the machine's own by default. */
 export interface Environment {
@@ -130,7 +130,11 @@ async function readInputs(sources: CredentialSources): Promise<Inputs> {
   const current = readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = namesProviders(options)
-    ? (await import("./external-plan.ts")).planExternal(options, apiDomain(options.apiDomain), issuer.issuers)
+    ? (await import("./authentication/external-plan.ts")).planExternal(
+        options,
+        apiDomain(options.apiDomain),
+        issuer.issuers,
+      )
     : undefined;
   const authorization = await planAuthorization(options, apiDomain(options.apiDomain));
   const { ca } = current.credentials;

@@ -1,0 +1,77 @@
+/**
+ * Who a server knows: itself, its administrator, the token file, service accounts, bootstrap tokens, and those others vouch for;
+ * the rest is anonymous or refused. Order: upstream's.
+ */
+import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
+import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "#authn/bearer-token.ts";
+import { bootstrapTokens } from "#authn/bootstrap-token.ts";
+import { serviceAccountTokens } from "#authn/service-account-token.ts";
+import { readTokenFile } from "#authn/token-file.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { AccessConfig } from "./access.ts";
+import { observed, tokenUseCounter } from "./authentication/metrics.ts";
+import { externalAuthenticators } from "./authentication/external.ts";
+import { ownRequests } from "./in-process-transport.ts";
+
+export interface ServerAuthenticators {
+  /** Of requests. */
+  readonly authenticator: Authenticator;
+  /** Every kind of bearer token, for reviews of tokens. */
+  readonly tokens: TokenAuthenticator;
+  close(): void;
+}
+
+export async function serverAuthenticators(config: AccessConfig): Promise<ServerAuthenticators> {
+  const { options, domain, clock, log, issuer } = config;
+  const own = readTokenFile(`${config.adminToken},admin,,"system:masters"\n`, "the server's own token");
+  const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
+  for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
+  const find = config.lookups.get.bind(config.lookups);
+  const accounts = serviceAccountTokens({
+    domain,
+    clock,
+    issuers: issuer.issuers,
+    keys: issuer.keys,
+    audiences: issuer.audiences,
+    lookup: options.serviceAccountLookup,
+    find,
+    usedSecret: secretMarker(config),
+    count: tokenUseCounter(config.metrics),
+  });
+  const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
+  const external = await externalAuthenticators(config);
+  const tokens = [own, ...given, accounts, ...bootstrap, ...external.tokens].map((kind) =>
+    forAudiences(issuer.audiences, kind),
+  );
+  const known = withAuthenticatedGroup(
+    union([
+      ownRequests,
+      ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
+      external.clientCertificate,
+      bearerToken(tokens),
+    ]),
+  );
+  const { enabled, paths } = external.anonymous;
+  return {
+    authenticator: observed(enabled ? orAnonymous(known, paths) : known, config.metrics, clock),
+    tokens: tokenUnion(tokens),
+    close: () => external.close(),
+  };
+}
+
+/**
+ * Writes on a Secret the day its token was last used, so that unused ones can be found. Nobody waits for it, and a write
+ * that fails is made again at the next use.
+ */
+function secretMarker({ domain, log, client }: AccessConfig): (secret: ApiObject, day: string) => void {
+  const label = domain.rename("kubernetes.io/legacy-token-last-used");
+  const underWay = new Set<string>();
+  return ({ metadata: { namespace = "", name = "", uid = "" } }, day) => {
+    if (underWay.has(uid)) return;
+    underWay.add(uid);
+    client()
+      .patch(`/api/v1/namespaces/${namespace}/secrets/${name}`, { metadata: { uid, labels: { [label]: day } } })
+      .catch((error: unknown) => log.debug({ error, namespace, secret: name }, "cannot note the use of a token"))
+      .finally(() => underWay.delete(uid));
+  };
+}

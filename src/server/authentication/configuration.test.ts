@@ -1,0 +1,230 @@
+/** The file of --authentication-config: what it may say, and what is wrong with it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { type ConfigRules, noExpressions, readAuthenticationConfig } from "./configuration.ts";
+
+const rules: ConfigRules = {
+  domain: kubernetesDomain,
+  ownIssuers: ["https://own.example"],
+  expressions: noExpressions,
+};
+const username = { claim: "sub", prefix: "p:" };
+
+function read(config: object, over: Partial<ConfigRules> = {}, apiVersion = "apiserver.config.k8s.io/v1beta1") {
+  const document = { apiVersion, kind: "AuthenticationConfiguration", ...config };
+  return readAuthenticationConfig(JSON.stringify(document), { ...rules, ...over });
+}
+
+/** One entry with parts replaced. */
+const entry = (issuer: object = {}, rest: object = {}) => ({
+  issuer: { url: "https://idp.example", audiences: ["a"], ...issuer },
+  claimMappings: { username },
+  ...rest,
+});
+const mapped = (claimMappings: object) => entry({}, { claimMappings: { username, ...claimMappings } });
+
+function refused(config: object, message: string | RegExp): void {
+  assert.throws(() => read(config), { name: "ConfigError", message });
+}
+
+test("both versions are read, with the group of the domain [AUTHRES-50] [AUTHRES-52]", () => {
+  for (const version of ["v1beta1", "v1alpha1"]) {
+    const { issuers, anonymous } = read({ jwt: [entry()] }, {}, `apiserver.config.k8s.io/${version}`);
+    assert.deepEqual([issuers.map(({ url }) => url), anonymous], [["https://idp.example"], undefined]);
+  }
+  const domain = apiDomain("platform.io");
+  assert.deepEqual(read({}, { domain }, "apiserver.config.platform.io/v1beta1").issuers, []);
+  assert.throws(() => read({}, { domain }), {
+    message:
+      'must be a AuthenticationConfiguration of apiserver.config.platform.io/v1beta1 or apiserver.config.platform.io/v1alpha1, not "AuthenticationConfiguration" of "apiserver.config.k8s.io/v1beta1"',
+  });
+});
+
+test("the file is YAML, and strict: unknown fields, double keys and wrong types are refused by path", () => {
+  refused({ jwt: [entry({ audience: "a" })] }, 'strict decoding error: unknown field "jwt[0].issuer.audience"');
+  refused(
+    { jwt: [entry({ audiences: "a" })] },
+    "json: cannot unmarshal string into Go struct field configuration.jwt.issuer.audiences of type []string",
+  );
+  const text = `
+apiVersion: apiserver.config.k8s.io/v1beta1
+kind: AuthenticationConfiguration
+anonymous: {enabled: true}
+anonymous: {enabled: false}
+`;
+  assert.throws(() => readAuthenticationConfig(text, rules), /key "anonymous" already set in map/);
+  assert.throws(() => readAuthenticationConfig("", rules), /^ConfigError: must be a AuthenticationConfiguration of/);
+  assert.throws(() => readAuthenticationConfig("{", rules), { name: "ConfigError" });
+});
+
+test("the issuer must be an https URL of nobody else [AOIDC-08] [AOIDC-09]", () => {
+  const url = (text: string, message: string): void => {
+    refused({ jwt: [entry({ url: text })] }, `jwt[0].issuer.url: ${message}`);
+  };
+  url("", "Required value: URL is required");
+  url("http://idp.example", 'Invalid value: "http://idp.example": URL scheme must be https');
+  url("https://u@i.example", 'Invalid value: "https://u@i.example": URL must not contain a username or password');
+  url("https://i.example?a=b", 'Invalid value: "https://i.example?a=b": URL must not contain a query');
+  url("https://i.example#f", 'Invalid value: "https://i.example#f": URL must not contain a fragment');
+  url("idp", 'Invalid value: "idp": must be a URL');
+  url(
+    "https://own.example",
+    'Invalid value: "https://own.example": URL must not overlap with disallowed issuers: [https://own.example]',
+  );
+  refused({ jwt: [entry(), entry()] }, 'jwt[1].issuer.url: Duplicate value: "https://idp.example"');
+  refused(
+    { jwt: [entry({ discoveryURL: "https://idp.example/" })] },
+    'jwt[0].issuer.discoveryURL: Invalid value: "https://idp.example/": discoveryURL must be different from URL',
+  );
+  const many = Array.from({ length: 65 }, (_, i) => entry({ url: `https://i${i}.example` }));
+  refused({ jwt: many }, "jwt: Too many: 65: must have at most 64 items");
+});
+
+test("audiences are required, and several must match any [AOIDC-10]", () => {
+  const refusedWith = (issuer: object, message: string): void => refused({ jwt: [entry(issuer)] }, message);
+  refusedWith(
+    { audiences: [] },
+    "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required",
+  );
+  refusedWith({ audiences: [""] }, "jwt[0].issuer.audiences[0]: Required value: audience can't be empty");
+  refusedWith(
+    { audiences: ["a", "a"], audienceMatchPolicy: "MatchAny" },
+    'jwt[0].issuer.audiences[1]: Duplicate value: "a"',
+  );
+  refusedWith(
+    { audiences: ["a", "b"] },
+    'jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny for multiple audiences',
+  );
+  refusedWith(
+    { audienceMatchPolicy: "x" },
+    'jwt[0].issuer.audienceMatchPolicy: Invalid value: "x": audienceMatchPolicy must be empty or MatchAny for single audience',
+  );
+  refusedWith(
+    { certificateAuthority: "x" },
+    'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": must hold certificates in PEM form',
+  );
+});
+
+test("a user name comes from a claim with a prefix that is said, or from an expression", () => {
+  const name = (value: object, message: string): void => {
+    refused({ jwt: [mapped({ username: value })] }, `jwt[0].claimMappings.username${message}`);
+  };
+  name({}, ": Required value: claim or expression is required");
+  name(
+    { claim: "sub" },
+    ".prefix: Required value: prefix is required when claim is set. It can be set to an empty string to disable prefixing",
+  );
+  name({ claim: "sub", expression: "e" }, `: Invalid value: "": claim and expression can't both be set`);
+  refused(
+    { jwt: [mapped({ groups: { prefix: "x" } })] },
+    "jwt[0].claimMappings.groups.claim: Required value: non-empty claim name is required when prefix is set",
+  );
+  refused(
+    { jwt: [mapped({ uid: { claim: "a", expression: "b" } })] },
+    `jwt[0].claimMappings.uid: Invalid value: "": claim and expression can't both be set`,
+  );
+});
+
+test("expressions are refused with a clear message while the server has no language for them [AOIDC-05]", () => {
+  const said = 'Invalid value: "e": expressions are not supported yet: name a claim instead';
+  refused({ jwt: [mapped({ username: { expression: "e" } })] }, `jwt[0].claimMappings.username.expression: ${said}`);
+  refused({ jwt: [mapped({ groups: { expression: "e" } })] }, `jwt[0].claimMappings.groups.expression: ${said}`);
+  refused({ jwt: [mapped({ uid: { expression: "e" } })] }, `jwt[0].claimMappings.uid.expression: ${said}`);
+  refused(
+    { jwt: [mapped({ extra: [{ key: "a.example/b", valueExpression: "e" }] })] },
+    `jwt[0].claimMappings.extra[0].valueExpression: ${said}`,
+  );
+  refused(
+    { jwt: [entry({}, { claimValidationRules: [{ expression: "e" }] })] },
+    `jwt[0].claimValidationRules[0].expression: ${said}`,
+  );
+  refused(
+    { jwt: [entry({}, { userValidationRules: [{ expression: "e" }] })] },
+    `jwt[0].userValidationRules[0].expression: ${said}`,
+  );
+});
+
+test("whoever brings the language gets every expression, and what it makes of them counts [AOIDC-05]", () => {
+  const seen: string[] = [];
+  const { issuers } = read(
+    {
+      jwt: [
+        mapped({
+          username: { expression: "name" },
+          groups: { expression: "groups" },
+          uid: { expression: "uid" },
+          extra: [{ key: "a.example/b", valueExpression: "extra" }],
+        }),
+      ].map((one) => ({
+        ...one,
+        claimValidationRules: [{ expression: "claims", message: "m" }],
+        userValidationRules: [{ expression: "user", message: "n" }],
+      })),
+    },
+    {
+      expressions: {
+        texts: (expression) => () => [expression],
+        claimCheck: (expression, message) => () => void seen.push(`${expression} ${message}`),
+        userCheck: (expression, message) => (user) => void seen.push(`${expression} ${message} ${user.name}`),
+      },
+    },
+  );
+  const found = issuers[0]!.rules;
+  assert.deepEqual(
+    [found.username({}), found.groups?.({}), found.uid?.({}), found.extra.map(({ key, values }) => [key, values({})])],
+    ["name", ["groups"], "uid", [["a.example/b", ["extra"]]]],
+  );
+  for (const check of found.claimChecks) check({});
+  for (const check of found.userChecks) check({ name: "pat", groups: [] });
+  assert.deepEqual(seen, ["claims m", "user n pat"]);
+});
+
+test("rules about claims name a claim once, with nothing of an expression", () => {
+  const rule = (value: readonly object[], message: string): void => {
+    refused({ jwt: [entry({}, { claimValidationRules: value })] }, `jwt[0].claimValidationRules${message}`);
+  };
+  rule([{}], "[0]: Required value: claim or expression is required");
+  rule([{ claim: "a", expression: "b" }], `[0]: Invalid value: "a": claim and expression can't both be set`);
+  rule([{ claim: "a", message: "m" }], '[0].message: Invalid value: "m": may not be specified when claim is set');
+  rule([{ claim: "a" }, { claim: "a" }], '[1].claim: Duplicate value: "a"');
+});
+
+test("extra keys begin with a domain that is not the vendor's", () => {
+  const key = (value: string, message: string): void => {
+    assert.throws(
+      () => read({ jwt: [mapped({ extra: [{ key: value }] })] }),
+      (error: Error) => error.message.includes(`jwt[0].claimMappings.extra[0].key: ${message}`),
+    );
+  };
+  key("", "Required value");
+  key("foo", 'Invalid value: "foo": must be a domain-prefixed path (such as "acme.io/foo")');
+  key("a.example/B", 'Invalid value: "a.example/B": must be lowercase');
+  for (const reserved of ["k8s.io/x", "a.kubernetes.io/x"]) {
+    key(
+      reserved,
+      `Invalid value: "${reserved}": k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use`,
+    );
+  }
+});
+
+test("anonymous requests may be switched off, or left for some paths [AUTHRES-50] [AUTHRES-51]", () => {
+  assert.deepEqual(read({ anonymous: { enabled: false } }).anonymous, { enabled: false, paths: [] });
+  const some = { enabled: true, conditions: [{ path: "/livez" }, { path: "/readyz" }] };
+  assert.deepEqual(read({ anonymous: some }).anonymous, { enabled: true, paths: ["/livez", "/readyz"] });
+  refused(
+    { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } },
+    'anonymous.conditions: Invalid value: [{"path":"/livez"}]: enabled should be set to true when conditions are defined',
+  );
+  refused(
+    { anonymous: { enabled: true, conditions: [{}] } },
+    'anonymous.conditions[0].path: Invalid value: "": must begin with /',
+  );
+});
+
+test("everything that is wrong is told at once", () => {
+  refused(
+    { jwt: [{}] },
+    "[jwt[0].issuer.url: Required value: URL is required, jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required, jwt[0].claimMappings.username: Required value: claim or expression is required]",
+  );
+});

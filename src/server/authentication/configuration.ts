@@ -1,0 +1,412 @@
+/**
+ * `AuthenticationConfiguration`, the file of `--authentication-config`: read, checked with upstream's rules and texts,
+ * and turned into what authenticators are made of. The `--oidc-*` flags become the same.
+ * Source: upstream's `apis/apiserver/validation`.
+ */
+import { X509Certificate } from "node:crypto";
+import {
+  type ClaimRules,
+  type Claims,
+  groupsFromClaim,
+  requiredClaim,
+  uidFromClaim,
+  usernameFromClaim,
+} from "#authn/oidc-claims.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { duplicate, type FieldError, invalidField, required, tooMany } from "#meta/field-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
+
+/** One entry of `jwt`, as the file has it. */
+export interface JwtConfig {
+  readonly issuer?: {
+    readonly url?: string;
+    readonly discoveryURL?: string;
+    readonly certificateAuthority?: string;
+    readonly audiences?: readonly string[];
+    readonly audienceMatchPolicy?: string;
+  };
+  readonly claimValidationRules?: readonly {
+    readonly claim?: string;
+    readonly requiredValue?: string;
+    readonly expression?: string;
+    readonly message?: string;
+  }[];
+  readonly claimMappings?: {
+    readonly username?: PrefixedClaim;
+    readonly groups?: PrefixedClaim;
+    readonly uid?: { readonly claim?: string; readonly expression?: string };
+    readonly extra?: readonly { readonly key?: string; readonly valueExpression?: string }[];
+  };
+  readonly userValidationRules?: readonly { readonly expression?: string; readonly message?: string }[];
+}
+
+interface PrefixedClaim {
+  readonly claim?: string;
+  /** An empty one differs from none. */
+  readonly prefix?: string;
+  readonly expression?: string;
+}
+
+interface AnonymousConfig {
+  readonly enabled?: boolean;
+  readonly conditions?: readonly { readonly path?: string }[];
+}
+
+/** A checked entry. */
+export interface JwtIssuer {
+  readonly url: string;
+  readonly discoveryUrl: string | undefined;
+  /** PEM. */
+  readonly ca: string | undefined;
+  readonly audiences: readonly string[];
+  readonly rules: ClaimRules;
+  /** Equal for entries that say the same. */
+  readonly identity: string;
+}
+
+export interface AuthenticationConfig {
+  readonly issuers: readonly JwtIssuer[];
+  /** `undefined` when the file leaves it to the flag. Paths: none for all. */
+  readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] } | undefined;
+}
+
+/**
+ * Knows the language of expressions. A text is what is wrong with an expression. Functions of users get what a review of
+ * the user shows: `username`, `uid`, `groups`, `extra`; what they throw refuses the token.
+ */
+export interface ExpressionCompiler {
+  texts(expression: string): ((claims: Claims) => readonly string[]) | string;
+  claimCheck(expression: string, message: string): ((claims: Claims) => void) | string;
+  userCheck(expression: string, message: string): ((user: UserInfo) => void) | string;
+}
+
+const notYet = "expressions are not supported yet: name a claim instead";
+/** Of a server without the language. */
+export const noExpressions: ExpressionCompiler = {
+  texts: () => notYet,
+  claimCheck: () => notYet,
+  userCheck: () => notYet,
+};
+
+export interface ConfigRules {
+  readonly domain: ApiDomain;
+  /** Those this server issues tokens as. */
+  readonly ownIssuers: readonly string[];
+  readonly expressions: ExpressionCompiler;
+}
+
+const issuersMax = 64;
+
+const prefixedClaim = struct({ claim: textValue, prefix: textValue, expression: textValue });
+const fields = {
+  jwt: listOf(
+    struct({
+      issuer: struct({
+        url: textValue,
+        discoveryURL: textValue,
+        certificateAuthority: textValue,
+        audiences: listOf(textValue),
+        audienceMatchPolicy: textValue,
+      }),
+      claimValidationRules: listOf(
+        struct({ claim: textValue, requiredValue: textValue, expression: textValue, message: textValue }),
+      ),
+      claimMappings: struct({
+        username: prefixedClaim,
+        groups: prefixedClaim,
+        uid: struct({ claim: textValue, expression: textValue }),
+        extra: listOf(struct({ key: textValue, valueExpression: textValue })),
+      }),
+      userValidationRules: listOf(struct({ expression: textValue, message: textValue })),
+    }),
+  ),
+  anonymous: struct({ enabled: booleanValue, conditions: listOf(struct({ path: textValue })) }),
+};
+
+/** Throws `ConfigError` with everything that is wrong. */
+export function readAuthenticationConfig(text: string, rules: ConfigRules): AuthenticationConfig {
+  const group = rules.domain.rename("apiserver.config.k8s.io");
+  const { jwt, anonymous } = readDocument<{ jwt?: readonly JwtConfig[]; anonymous?: AnonymousConfig }>(text, {
+    kind: "AuthenticationConfiguration",
+    apiVersions: [`${group}/v1beta1`, `${group}/v1alpha1`],
+    fields,
+  });
+  const errors: FieldError[] = [];
+  const issuers = checkIssuers(jwt ?? [], rules, errors);
+  const { enabled = false, conditions = [] } = anonymous ?? {};
+  if (!enabled && conditions.length > 0) {
+    const detail = "enabled should be set to true when conditions are defined";
+    errors.push(invalidField("anonymous.conditions", conditions, detail));
+  }
+  const paths = conditions.map(({ path = "" }, at) => {
+    if (!path.startsWith("/")) errors.push(invalidField(`anonymous.conditions[${at}].path`, path, "must begin with /"));
+    return path;
+  });
+  refuseWith(errors);
+  return { issuers, anonymous: anonymous === undefined ? undefined : { enabled, paths } };
+}
+
+/** For entries that were made otherwise than by a file. Throws `ConfigError`. */
+export function checkJwtConfig(config: JwtConfig, rules: ConfigRules): JwtIssuer {
+  const errors: FieldError[] = [];
+  const issuer = checkIssuer(config, "", rules, errors);
+  refuseWith(errors);
+  return issuer;
+}
+
+function checkIssuers(jwt: readonly JwtConfig[], rules: ConfigRules, errors: FieldError[]): readonly JwtIssuer[] {
+  if (jwt.length > issuersMax) {
+    errors.push(tooMany("jwt", jwt.length, issuersMax));
+    return [];
+  }
+  const seen = new Set<string>();
+  const seenDiscovery = new Set<string>();
+  return jwt.map((config, at) => {
+    const path = `jwt[${at}].`;
+    const issuer = checkIssuer(config, path, rules, errors);
+    once(seen, issuer.url, `${path}issuer.url`, errors);
+    if (issuer.discoveryUrl !== undefined) {
+      once(seenDiscovery, issuer.discoveryUrl, `${path}issuer.discoveryURL`, errors);
+    }
+    return issuer;
+  });
+}
+
+/** Says whether it is the first of its kind. */
+function once(seen: Set<string>, value: string, path: string, errors: FieldError[]): boolean {
+  if (seen.has(value)) {
+    errors.push(duplicate(path, value));
+    return false;
+  }
+  seen.add(value);
+  return true;
+}
+
+/** `path` is empty or ends with a dot. */
+function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors: FieldError[]): JwtIssuer {
+  const { url = "", discoveryURL = "", certificateAuthority = "", audiences = [] } = config.issuer ?? {};
+  const at = `${path}issuer`;
+  if (url === "") errors.push(required(`${at}.url`, "URL is required"));
+  else checkUrl(url, `${at}.url`, rules.ownIssuers, errors);
+  if (discoveryURL !== "") {
+    const bare = (text: string): string => text.replace(/\/+$/, "");
+    if (url !== "" && bare(url) === bare(discoveryURL)) {
+      errors.push(invalidField(`${at}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
+    }
+    checkUrl(discoveryURL, `${at}.discoveryURL`, [], errors);
+  }
+  checkAudiences(audiences, config.issuer?.audienceMatchPolicy ?? "", at, errors);
+  if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
+    errors.push(invalidField(`${at}.certificateAuthority`, "<omitted>", "must hold certificates in PEM form"));
+  }
+  const claimRules = checkRules(config, path, rules, errors);
+  return {
+    url,
+    discoveryUrl: discoveryURL === "" ? undefined : discoveryURL,
+    ca: certificateAuthority === "" ? undefined : certificateAuthority,
+    audiences,
+    rules: claimRules,
+    identity: JSON.stringify(config),
+  };
+}
+
+function checkUrl(text: string, path: string, disallowed: readonly string[], errors: FieldError[]): void {
+  const refuse = (detail: string): void => void errors.push(invalidField(path, text, detail));
+  if (disallowed.includes(text)) {
+    refuse(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(" ")}]`);
+  }
+  const url = URL.parse(text);
+  if (url === null) {
+    refuse("must be a URL");
+    return;
+  }
+  if (url.protocol !== "https:") refuse("URL scheme must be https");
+  if (url.username !== "" || url.password !== "") refuse("URL must not contain a username or password");
+  if (url.search !== "") refuse("URL must not contain a query");
+  if (url.hash !== "") refuse("URL must not contain a fragment");
+}
+
+function checkAudiences(audiences: readonly string[], policy: string, at: string, errors: FieldError[]): void {
+  const path = `${at}.audiences`;
+  if (audiences.length === 0) {
+    errors.push(required(path, `at least one ${path} is required`));
+    return;
+  }
+  const seen = new Set<string>();
+  for (const [i, audience] of audiences.entries()) {
+    if (audience === "") errors.push(required(`${path}[${i}]`, "audience can't be empty"));
+    once(seen, audience, `${path}[${i}]`, errors);
+  }
+  if (policy === "MatchAny" || (policy === "" && audiences.length === 1)) return;
+  const many = audiences.length > 1;
+  const detail = many
+    ? "audienceMatchPolicy must be MatchAny for multiple audiences"
+    : "audienceMatchPolicy must be empty or MatchAny for single audience";
+  errors.push(invalidField(`${at}.audienceMatchPolicy`, policy, detail));
+}
+
+function isBundle(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Takes what was compiled, or the error. */
+function compiled<T extends object>(
+  result: T | string,
+  path: string,
+  expression: string,
+  errors: FieldError[],
+): T | undefined {
+  if (typeof result !== "string") return result;
+  errors.push(invalidField(path, expression, result));
+  return undefined;
+}
+
+function checkRules(config: JwtConfig, path: string, rules: ConfigRules, errors: FieldError[]): ClaimRules {
+  const claimChecks = checkClaimRules(config, `${path}claimValidationRules`, rules, errors);
+  const at = `${path}claimMappings`;
+  const { username, groups, uid = {} } = config.claimMappings ?? {};
+  const nameOf = prefixedOf(username ?? {}, `${at}.username`, true, rules, errors, usernameFromClaim, single);
+  const groupsOf = prefixedOf(groups ?? {}, `${at}.groups`, false, rules, errors, groupsFromClaim, (texts) => texts);
+  const uidOf = checkUid(uid, `${at}.uid`, rules, errors);
+  const extra = checkExtra(config, `${at}.extra`, rules, errors);
+  const userChecks = checkUserRules(config, `${path}userValidationRules`, rules, errors);
+  return {
+    // Without one the configuration was refused.
+    username: nameOf ?? (() => ""),
+    ...(groupsOf === undefined ? {} : { groups: groupsOf }),
+    ...(uidOf === undefined ? {} : { uid: uidOf }),
+    extra,
+    claimChecks,
+    userChecks,
+  };
+}
+
+const bothSet = "claim and expression can't both be set";
+const oneRequired = "claim or expression is required";
+const single = (texts: (claims: Claims) => readonly string[]) => (claims: Claims) => texts(claims)[0] ?? "";
+
+function checkClaimRules(config: JwtConfig, path: string, { expressions }: ConfigRules, errors: FieldError[]) {
+  const checks: ((claims: Claims) => void)[] = [];
+  const seenClaims = new Set<string>();
+  const seenExpressions = new Set<string>();
+  for (const [i, rule] of (config.claimValidationRules ?? []).entries()) {
+    const at = `${path}[${i}]`;
+    const { claim = "", requiredValue = "", expression = "", message = "" } = rule;
+    if (claim !== "" && expression !== "") errors.push(invalidField(at, claim, bothSet));
+    else if (claim !== "") {
+      if (message !== "") errors.push(invalidField(`${at}.message`, message, "may not be specified when claim is set"));
+      once(seenClaims, claim, `${at}.claim`, errors);
+      checks.push(requiredClaim(claim, requiredValue));
+    } else if (expression === "") errors.push(required(at, oneRequired));
+    else {
+      if (requiredValue !== "") {
+        errors.push(invalidField(`${at}.requiredValue`, requiredValue, "may not be specified when expression is set"));
+      }
+      if (!once(seenExpressions, expression, `${at}.expression`, errors)) continue;
+      const result = expressions.claimCheck(expression, message);
+      const check = compiled(result, `${at}.expression`, expression, errors);
+      if (check !== undefined) checks.push(check);
+    }
+  }
+  return checks;
+}
+
+function prefixedOf<T>(
+  { claim = "", prefix, expression = "" }: PrefixedClaim,
+  path: string,
+  isRequired: boolean,
+  { expressions }: ConfigRules,
+  errors: FieldError[],
+  fromClaim: (claim: string, prefix: string) => (claims: Claims) => T,
+  fromTexts: (texts: (claims: Claims) => readonly string[]) => (claims: Claims) => T,
+): ((claims: Claims) => T) | undefined {
+  if (claim !== "" && expression !== "") {
+    errors.push(invalidField(path, "", bothSet));
+    return undefined;
+  }
+  if (expression !== "") {
+    if (prefix !== undefined) {
+      errors.push(invalidField(`${path}.prefix`, prefix, "prefix can't be set when expression is set"));
+    }
+    const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
+    return texts === undefined ? undefined : fromTexts(texts);
+  }
+  if (claim === "") {
+    if (isRequired) errors.push(required(path, oneRequired));
+    if (prefix !== undefined && prefix !== "") {
+      errors.push(required(`${path}.claim`, "non-empty claim name is required when prefix is set"));
+    }
+    return undefined;
+  }
+  if (prefix === undefined) {
+    const detail = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
+    errors.push(required(`${path}.prefix`, detail));
+  }
+  return fromClaim(claim, prefix ?? "");
+}
+
+function checkUid(
+  { claim = "", expression = "" }: { readonly claim?: string; readonly expression?: string },
+  path: string,
+  { expressions }: ConfigRules,
+  errors: FieldError[],
+): ((claims: Claims) => string) | undefined {
+  if (claim !== "" && expression !== "") errors.push(invalidField(path, "", bothSet));
+  else if (claim !== "") return uidFromClaim(claim);
+  else if (expression !== "") {
+    const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
+    return texts === undefined ? undefined : single(texts);
+  }
+  return undefined;
+}
+
+function checkExtra(config: JwtConfig, path: string, { domain, expressions }: ConfigRules, errors: FieldError[]) {
+  const found: ClaimRules["extra"][number][] = [];
+  const seen = new Set<string>();
+  for (const [i, { key = "", valueExpression = "" }] of (config.claimMappings?.extra ?? []).entries()) {
+    const at = `${path}[${i}]`;
+    checkExtraKey(key, `${at}.key`, domain, errors);
+    if (!once(seen, key, `${at}.key`, errors)) continue;
+    if (valueExpression === "") {
+      errors.push(required(`${at}.valueExpression`, "valueExpression is required"));
+      continue;
+    }
+    const values = compiled(expressions.texts(valueExpression), `${at}.valueExpression`, valueExpression, errors);
+    if (values !== undefined) found.push({ key, values });
+  }
+  return found;
+}
+
+function checkExtraKey(key: string, path: string, domain: ApiDomain, errors: FieldError[]): void {
+  const [host = "", ...rest] = key.split("/");
+  const isDomain = host.length <= 253 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(host);
+  if (key === "") errors.push(required(path));
+  else if (rest.join("/") === "" || !isDomain) {
+    errors.push(invalidField(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
+  }
+  if (key !== key.toLowerCase()) errors.push(invalidField(path, key, "must be lowercase"));
+  const reserved = ["k8s.io", "kubernetes.io"].map((name) => domain.rename(name));
+  if (reserved.some((name) => host === name || host.endsWith(`.${name}`))) {
+    const names = [...new Set(reserved)].join(", ");
+    errors.push(invalidField(path, key, `${names} and their subdomains are reserved for Kubernetes use`));
+  }
+}
+
+function checkUserRules(config: JwtConfig, path: string, { expressions }: ConfigRules, errors: FieldError[]) {
+  const checks: ((user: UserInfo) => void)[] = [];
+  const seen = new Set<string>();
+  for (const [i, { expression = "", message = "" }] of (config.userValidationRules ?? []).entries()) {
+    const at = `${path}[${i}].expression`;
+    if (expression === "") errors.push(required(at, "expression is required"));
+    else if (once(seen, expression, at, errors)) {
+      const check = compiled(expressions.userCheck(expression, message), at, expression, errors);
+      if (check !== undefined) checks.push(check);
+    }
+  }
+  return checks;
+}

@@ -1,0 +1,28 @@
+/** Whether options name anybody else who says who users are; without, nothing that asks others is loaded. */
+import type { ServerOptions } from "../options.ts";
+
+export function namesProviders(options: ServerOptions): boolean {
+  return (
+    options.authenticationConfig !== undefined ||
+    options.authenticationTokenWebhookConfigFile !== undefined ||
+    hasOidcFlags(options)
+  );
+}
+
+/** Whether any flag of `--oidc-*` says something. */
+export function hasOidcFlags(options: ServerOptions): boolean {
+  const texts = [
+    options.oidcIssuerUrl,
+    options.oidcClientId,
+    options.oidcCaFile,
+    options.oidcUsernamePrefix,
+    options.oidcGroupsClaim,
+    options.oidcGroupsPrefix,
+  ];
+  return (
+    texts.some((text) => text !== undefined) ||
+    options.oidcRequiredClaim.length > 0 ||
+    options.oidcUsernameClaim !== "sub" ||
+    options.oidcSigningAlgs.join(",") !== "RS256"
+  );
+}

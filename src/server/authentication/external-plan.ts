@@ -1,0 +1,94 @@
+/**
+ * What a server will know others by, read from flags and files before anything is opened or written: a configuration
+ * that cannot be ends the start here.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import {
+  type AuthenticationConfig,
+  checkJwtConfig,
+  type ConfigRules,
+  type JwtIssuer,
+  noExpressions,
+  readAuthenticationConfig,
+} from "./configuration.ts";
+import { ConfigError } from "../config-document.ts";
+import { readAuthorities, readGiven } from "../credentials.ts";
+import { hasOidcFlags } from "./external-choice.ts";
+import type { ServerOptions } from "../options.ts";
+import { StartError } from "../start-error.ts";
+import { readWebhookConnection, type WebhookConnection } from "../webhook-connection.ts";
+
+export interface ExternalPlan {
+  /** Rules for the file when it is read again. */
+  readonly rules: ConfigRules;
+  readonly issuers: readonly JwtIssuer[];
+  /** ID tokens may be signed with these. */
+  readonly algorithms: readonly string[];
+  /** Of `--authentication-config`: what the file held. */
+  readonly configText: string | undefined;
+  /** Of the file; `undefined` when the flag decides. */
+  readonly anonymous: AuthenticationConfig["anonymous"];
+  readonly webhook: WebhookConnection | undefined;
+}
+
+const allAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"];
+
+/** Throws `StartError`. */
+export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssuers: readonly string[]): ExternalPlan {
+  const rules: ConfigRules = { domain, ownIssuers, expressions: noExpressions };
+  const { authenticationConfig: file, authenticationTokenWebhookConfigFile: webhookFile } = options;
+  const flags = hasOidcFlags(options);
+  if (file !== undefined && flags) {
+    throw new StartError("--authentication-config and --oidc-* flags are mutually exclusive");
+  }
+  const text = file === undefined ? undefined : readGiven(file);
+  const config = text === undefined ? undefined : asStart(`${file}: `, () => readAuthenticationConfig(text, rules));
+  if (config?.anonymous !== undefined && options.anonymousAuth !== undefined) {
+    throw new StartError(
+      `--anonymous-auth cannot be set when the field anonymous is set in ${file} (--authentication-config)`,
+    );
+  }
+  return {
+    rules,
+    issuers: config?.issuers ?? (flags ? [issuerOfFlags(options, rules)] : []),
+    algorithms: flags ? options.oidcSigningAlgs : allAlgorithms,
+    configText: text,
+    anonymous: config?.anonymous,
+    webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),
+  };
+}
+
+function asStart<T>(prefix: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ConfigError) throw new StartError(prefix + error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** The entry of a configuration that says the same as the flags. */
+function issuerOfFlags(options: ServerOptions, rules: ConfigRules): JwtIssuer {
+  const { oidcIssuerUrl: url, oidcClientId: clientId, oidcUsernameClaim: claim, oidcGroupsClaim: groups } = options;
+  if (url === undefined || clientId === undefined) {
+    throw new StartError("--oidc-issuer-url and --oidc-client-id must be set together when any --oidc-* flag is set");
+  }
+  const given = options.oidcUsernamePrefix ?? (claim === "email" ? "" : `${url}#`);
+  const required = options.oidcRequiredClaim.map((pair) => {
+    const at = pair.indexOf("=");
+    return { claim: pair.slice(0, at), requiredValue: pair.slice(at + 1) };
+  });
+  const config = {
+    issuer: {
+      url,
+      audiences: [clientId],
+      ...(options.oidcCaFile === undefined ? {} : { certificateAuthority: readAuthorities(options.oidcCaFile) }),
+    },
+    claimMappings: {
+      username: { claim, prefix: given === "-" ? "" : given },
+      ...(groups === undefined ? {} : { groups: { claim: groups, prefix: options.oidcGroupsPrefix ?? "" } }),
+    },
+    claimValidationRules: required,
+  };
+  return asStart("--oidc-* flags: ", () => checkJwtConfig(config, rules));
+}

@@ -1,0 +1,90 @@
+/**
+ * Those who are known by others' word: client certificates, an authenticating proxy, identity providers (OpenID
+ * Connect), a token webhook; and who may be anonymous.
+ */
+import type { Authenticator } from "#authn/authenticator.ts";
+import type { TokenAuthenticator } from "#authn/bearer-token.ts";
+import { clientCertificate } from "#authn/client-certificate.ts";
+import { identityHeaders, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
+import type { AccessConfig } from "../access.ts";
+import type { ServerOptions } from "../options.ts";
+
+export interface ExternalAuthenticators {
+  /** The authenticating proxy; asked first. */
+  readonly requestHeader?: Authenticator;
+  /** Asked after the proxy. */
+  readonly clientCertificate: Authenticator;
+  /** OpenID Connect, then the webhook; asked after the server's own tokens. */
+  readonly tokens: readonly TokenAuthenticator[];
+  /** No paths: all of them. */
+  readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] };
+  close(): void;
+}
+
+export async function externalAuthenticators(config: AccessConfig): Promise<ExternalAuthenticators> {
+  const { domain, clock, clientTrust, external } = config;
+  const proxy = proxyAuthenticator(config);
+  const providers =
+    external === undefined
+      ? undefined
+      : (await import("./identity-providers.ts")).openIdentityProviders(config, external);
+  const webhook =
+    external?.webhook === undefined
+      ? undefined
+      : (await import("./token-webhook.ts")).openTokenWebhook(config, external.webhook);
+  return {
+    ...(proxy === undefined ? {} : { requestHeader: proxy }),
+    clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
+    tokens: [providers, webhook].flatMap((opened) => opened?.tokens ?? []),
+    anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(config), paths: [] },
+    close() {
+      providers?.close();
+      webhook?.close();
+    },
+  };
+}
+
+/** Who may do everything must be known: the flag does not count then. Upstream does the same. */
+function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: AccessConfig): boolean {
+  if (!authorizationMode.includes("AlwaysAllow")) return anonymousAuth ?? true;
+  if (anonymousAuth === true) log.warn({}, "--anonymous-auth does not count with the authorization mode AlwaysAllow");
+  return false;
+}
+
+function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig): Authenticator | undefined {
+  const { proxies } = clientTrust;
+  const allowedNames = options.requestheaderAllowedNames;
+  if (proxies === undefined) return undefined;
+  if (allowedNames.length === 0 && proxies.overlaps(clientTrust.clients)) {
+    log.warn(
+      {},
+      "every client of an authority in --requestheader-client-ca-file may speak for anybody: it is one of --client-ca-file too, and --requestheader-allowed-names is not set",
+    );
+  }
+  return requestHeader({
+    clock,
+    authorities: () => clientTrust.proxies ?? proxies,
+    allowedNames,
+    names: headerNames(options),
+  });
+}
+
+/**
+ * What the flags say; with none of them what proxies usually send. A proxy that was told other names may pass on the
+ * usual ones as its clients sent them, so they count only when nothing is said.
+ */
+function headerNames(options: ServerOptions): RequestHeaderNames {
+  const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase());
+  const names: RequestHeaderNames = {
+    users: lower(options.requestheaderUsernameHeaders),
+    uids: lower(options.requestheaderUidHeaders),
+    groups: lower(options.requestheaderGroupHeaders),
+    extraPrefixes: lower(options.requestheaderExtraHeadersPrefix),
+  };
+  return Object.values(names).every(({ length }) => length === 0) ? standardHeaders : names;
+}
+
+/** For the chain: which headers nobody behind authentication may see. */
+export function hiddenHeaders(options: ServerOptions): (name: string) => boolean {
+  return identityHeaders([standardHeaders, headerNames(options)]);
+}

@@ -1,0 +1,123 @@
+/**
+ * The identity providers of a server, as its configuration names them now: opened, and replaced as a whole when
+ * `--authentication-config` changes. Providers that stay the same keep their keys.
+ */
+import { OidcTokens, type TokenIssuer } from "#authn/oidc.ts";
+import { OidcProvider } from "#authn/oidc-provider.ts";
+import { openOutgoing } from "#client/outgoing-https.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { AccessConfig } from "../access.ts";
+import { type JwtIssuer, readAuthenticationConfig } from "./configuration.ts";
+import type { ExternalPlan } from "./external-plan.ts";
+import { reloadMetrics } from "../reload-metrics.ts";
+import { watchFile } from "../watched-file.ts";
+
+export interface IdentityProviders {
+  readonly tokens: OidcTokens;
+  close(): void;
+}
+
+interface OpenIssuer extends TokenIssuer {
+  readonly identity: string;
+  close(): void;
+}
+
+/** New providers must have answered by then, or the configuration is not taken. Upstream waits as long. */
+const readyMs = 60_000;
+
+export function openIdentityProviders(
+  { options, clock, log, metrics }: AccessConfig,
+  plan: ExternalPlan,
+): IdentityProviders {
+  /** Read again when it changes. */
+  const file = options.authenticationConfig;
+  const count = reloadMetrics(metrics, "authentication", clock);
+  const tokens = new OidcTokens(clock);
+  const open = (issuer: JwtIssuer): OpenIssuer => openIssuer(issuer, plan.algorithms, clock, log);
+  // Providers may run on top of this server: they are waited for in the background.
+  let current: readonly OpenIssuer[] = plan.issuers.map(open);
+  /** Of a changed file, waited for. */
+  let added: readonly OpenIssuer[] = [];
+  let closed = false;
+  tokens.use(current);
+
+  async function change(text: string): Promise<void> {
+    const config = readAuthenticationConfig(text, plan.rules);
+    if (JSON.stringify(config.anonymous) !== JSON.stringify(plan.anonymous)) {
+      log.warn({ file }, "the field anonymous changed, which takes effect at the next start");
+    }
+    const kept = new Map(current.map((issuer) => [issuer.identity, issuer]));
+    const next = config.issuers.map((issuer) => kept.get(issuer.identity) ?? open(issuer));
+    added = next.filter((issuer) => !current.includes(issuer));
+    try {
+      await allReady(added, clock);
+    } catch (error) {
+      for (const issuer of added) issuer.close();
+      throw error;
+    }
+    if (closed) return;
+    added = [];
+    const gone = current.filter((issuer) => !next.includes(issuer));
+    current = next;
+    tokens.use(next);
+    for (const issuer of gone) issuer.close();
+    count("success");
+    log.info({ file, issuers: next.map(({ url }) => url) }, "authentication configuration changed");
+  }
+
+  const stop =
+    file === undefined || plan.configText === undefined
+      ? undefined
+      : watchFile({
+          file,
+          text: plan.configText,
+          clock,
+          changed: change,
+          failed(error) {
+            count("failure");
+            log.error({ error, file }, "authentication configuration could not be read again, the earlier one stays");
+          },
+        });
+  return {
+    tokens,
+    close() {
+      closed = true;
+      stop?.();
+      for (const issuer of [...current, ...added]) issuer.close();
+    },
+  };
+}
+
+function openIssuer(issuer: JwtIssuer, algorithms: readonly string[], clock: Clock, log: Log): OpenIssuer {
+  const { url, discoveryUrl, ca, audiences, rules, identity } = issuer;
+  const outgoing = openOutgoing({ clock, ...(ca === undefined ? {} : { ca }), connectionsMax: 2 });
+  const provider = new OidcProvider({
+    url,
+    ...(discoveryUrl === undefined ? {} : { discoveryUrl }),
+    outgoing,
+    clock,
+    failed: (error) => log.error({ error, issuer: url }, "keys of an identity provider could not be fetched"),
+  });
+  return {
+    url,
+    audiences,
+    algorithms,
+    rules,
+    provider,
+    identity,
+    close() {
+      provider.close();
+      outgoing.close();
+    },
+  };
+}
+
+function allReady(issuers: readonly OpenIssuer[], clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(readyMs, () => reject(new Error("a new identity provider did not answer in time")));
+    Promise.all(issuers.map(({ provider }) => provider.ready))
+      .then(() => resolve(), reject)
+      .finally(cancel);
+  });
+}

@@ -1,0 +1,118 @@
+/**
+ * The server as issuer of service account tokens: which keys sign and verify them, whom they are for, and the two
+ * documents that tell other programs how to verify them by themselves.
+ */
+import {
+  discoveryDocument,
+  keySetDocument,
+  readSigningKey,
+  readVerificationKeys,
+  type SigningKey,
+  type VerificationKey,
+  VerificationKeys,
+} from "#authn/service-account-keys.ts";
+import { signJwt } from "#authn/jwt.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { methodUnknown } from "#meta/status-error.ts";
+import { readGiven } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import { StartError } from "../start-error.ts";
+
+export interface ServiceAccountIssuer {
+  /** Of new tokens first, then others whose tokens are taken. */
+  readonly issuers: readonly [string, ...string[]];
+  /** Names of this server. */
+  readonly audiences: readonly string[];
+  readonly keys: VerificationKeys;
+  /** A token with these claims. */
+  sign(claims: object): Promise<string>;
+}
+
+/** The same in every domain: the name under which programs inside a cluster reach the server. */
+const defaultIssuer = "https://kubernetes.default.svc.cluster.local";
+
+/** `own` is the key the server made for itself. Throws `StartError` for files and values that cannot be. */
+export function serviceAccountIssuer(
+  options: ServerOptions,
+  own: { readonly privateKey: string },
+): ServiceAccountIssuer {
+  const { serviceAccountJwksUri: keySetUrl, serviceAccountMaxTokenExpirationMs: maxMs } = options;
+  if (keySetUrl !== undefined && (!URL.canParse(keySetUrl) || new URL(keySetUrl).protocol !== "https:")) {
+    throw new StartError(
+      `invalid value ${JSON.stringify(keySetUrl)} for --service-account-jwks-uri: must be an https URL`,
+    );
+  }
+  if (maxMs !== 0 && (maxMs < 3_600_000 || maxMs > 2 ** 32 * 1000)) {
+    throw new StartError("--service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
+  }
+  if (new Set(options.serviceAccountIssuer).size !== options.serviceAccountIssuer.length) {
+    throw new StartError("--service-account-issuer names an issuer twice");
+  }
+  const [first = defaultIssuer, ...others] = options.serviceAccountIssuer;
+  const file = options.serviceAccountSigningKeyFile;
+  const signing = file === undefined ? readSigningKey(own.privateKey) : read(file, readSigningKey);
+  return {
+    issuers: [first, ...others],
+    audiences: options.apiAudiences.length === 0 ? [first] : options.apiAudiences,
+    keys: new VerificationKeys(verificationKeys(options, signing)),
+    sign: (claims) => signJwt(claims, signing.key, signing.id),
+  };
+}
+
+/** Tokens this server makes are always taken, whatever other keys are named. */
+function verificationKeys(options: ServerOptions, signing: SigningKey): VerificationKey[] {
+  const { serviceAccountKeyFile, tlsPrivateKeyFile } = options;
+  const fallback = tlsPrivateKeyFile === undefined ? [] : [tlsPrivateKeyFile];
+  const files = serviceAccountKeyFile.length === 0 ? fallback : serviceAccountKeyFile;
+  const pem = signing.key.export({ type: "pkcs8", format: "pem" }).toString();
+  return [...readVerificationKeys(pem), ...files.flatMap((file) => read(file, readVerificationKeys))];
+}
+
+function read<T>(file: string, parse: (pem: string) => T): T {
+  const pem = readGiven(file);
+  try {
+    return parse(pem);
+  } catch (error) {
+    throw new StartError(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+export interface IssuerDocuments {
+  /** Answers the paths of the two documents, undefined for others. Who may ask is decided before. */
+  reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
+  /** Why there are none. */
+  readonly problem: string | undefined;
+}
+
+/** `url` is where clients reach this server. */
+export function issuerDocuments(issuer: ServiceAccountIssuer, options: ServerOptions, url: string): IssuerDocuments {
+  const keySetUrl = options.serviceAccountJwksUri ?? `${externalUrl(options, url)}/openid/v1/jwks`;
+  const document = discoveryDocument({ issuer: issuer.issuers[0], keySetUrl, keys: issuer.keys });
+  // Upstream: an issuer nobody could look up goes without documents.
+  if (document instanceof Error) return { reply: () => undefined, problem: document.message };
+  const replies = new Map<string, Reply>([
+    ["/.well-known/openid-configuration", publicReply("application/json", document)],
+    ["/openid/v1/jwks", publicReply("application/jwk-set+json", keySetDocument(issuer.keys))],
+  ]);
+  return {
+    problem: undefined,
+    reply(request) {
+      const reply = replies.get(request.path);
+      if (reply !== undefined && request.method !== "GET") throw methodUnknown();
+      return reply;
+    },
+  };
+}
+
+const publicReply = (contentType: string, text: string): Reply => ({
+  code: 200,
+  contentType,
+  headers: { "cache-control": "public, max-age=3600" },
+  bytes: Buffer.from(text),
+});
+
+/** `--external-hostname` with the port of `url` unless it has one of its own. */
+export function externalUrl({ externalHostname }: ServerOptions, url: string): string {
+  if (externalHostname === undefined) return url;
+  return `https://${externalHostname}${/:\d+$/.test(externalHostname) ? "" : `:${new URL(url).port || "443"}`}`;
+}

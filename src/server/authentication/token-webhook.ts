@@ -1,0 +1,43 @@
+/** The webhook that is asked about bearer tokens nobody here knows. Loaded only where there is one. */
+import type { TokenAuthenticator } from "#authn/bearer-token.ts";
+import { WebhookTokens } from "#authn/webhook-token.ts";
+import type { Clock } from "#std/clock.ts";
+import type { AccessConfig } from "../access.ts";
+import { openWebhook, type WebhookConnection } from "../webhook-connection.ts";
+
+/** Opens the webhook of `--authentication-token-webhook-config-file`. */
+export function openTokenWebhook(
+  { options, domain, clock, log, issuer }: AccessConfig,
+  connection: WebhookConnection,
+): { readonly tokens: TokenAuthenticator; close(): void } {
+  const outgoing = openWebhook(connection, clock);
+  const tokens = new WebhookTokens({
+    url: connection.url,
+    headers: connection.headers,
+    outgoing,
+    apiVersion: domain.rename(`authentication.k8s.io/${options.authenticationTokenWebhookVersion}`),
+    audiences: issuer.audiences,
+    cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,
+    clock,
+    failed: seldom(clock, (error) => log.error({ error }, "the token webhook gave no answer")),
+  });
+  return {
+    tokens,
+    close() {
+      tokens.close();
+      outgoing.close();
+    },
+  };
+}
+
+const sayAgainMs = 10_000;
+
+/** What fails for every request is said now and then. */
+function seldom(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (clock.monotonic() - saidMs < sayAgainMs) return;
+    saidMs = clock.monotonic();
+    say(error);
+  };
+}

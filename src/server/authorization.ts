@@ -1,0 +1,57 @@
+/** Who may do what: `system:masters` everything, own controllers what roles say, others as flags or a file say. */
+import { type Authorizer, union } from "#authz/authorizer.ts";
+import { privilegedGroups } from "#authz/privileged-groups.ts";
+import { rbac } from "#authz/rbac.ts";
+import { type CompiledRule, compileRule } from "#authz/rules.ts";
+import { bootstrapPolicy, type PolicyRule } from "#api/bootstrap-policy.ts";
+import { groupMasters, type UserInfo } from "#meta/user-info.ts";
+import type { AccessConfig } from "./access.ts";
+import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
+
+export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
+  const { authorization, domain, clock, log, metrics, rbacIndex, nodeGraph, plan } = config;
+  const roles = rbac(rbacIndex);
+  const selectors = plan.gates.isOn("AuthorizeWithSelectors");
+  const chain = await openAuthorizers({
+    plan: authorization,
+    domain,
+    clock,
+    log,
+    metrics,
+    selectors,
+    rbac: roles,
+    async node() {
+      const { node } = await import("#authz/node.ts");
+      return node({
+        domain,
+        graph: nodeGraph,
+        rules: nodeRules(config),
+        selectors: selectors && plan.gates.isOn("AuthorizeNodeWithSelectors"),
+      });
+    },
+  });
+  const others = byRolesAlone((user) => config.ownUsers.has(user), union([roles]), chain.authorizer);
+  return { authorizer: union([privilegedGroups([groupMasters]), others]), close: () => chain.close() };
+}
+
+/** Asks `roles` alone about users of the server itself, and `others` about everybody else. */
+function byRolesAlone(
+  isOwn: (user: UserInfo) => boolean,
+  roles: Required<Authorizer>,
+  others: Required<Authorizer>,
+): Required<Authorizer> {
+  const of = (user: UserInfo): Required<Authorizer> => (isOwn(user) ? roles : others);
+  return {
+    authorize: (attributes) => of(attributes.user).authorize(attributes),
+    rulesFor: (user, namespace) => of(user).rulesFor(user, namespace),
+    explain: (attributes) => of(attributes.user).explain(attributes),
+  };
+}
+
+/** Of the role that nodes had before there was an authorizer of their own. */
+function nodeRules({ domain, plan }: AccessConfig): readonly CompiledRule[] {
+  const policy = bootstrapPolicy(domain, plan.gates.isOn);
+  const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
+  const { rules = [] } = (role ?? {}) as { readonly rules?: readonly PolicyRule[] }; // the kind says so
+  return rules.map(compileRule);
+}

@@ -1,0 +1,272 @@
+/**
+ * The file of `--authorization-config`: which authorizers decide, in order, with every webhook's settings. Read strictly;
+ * what is wrong is named by its path. Source: upstream's `apis/apiserver/validation`; of authorizers only Webhook, Node
+ * and RBAC may stand in it.
+ */
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import type { FailurePolicy, MatchCondition } from "#authz/webhook.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  required,
+  tooMany,
+} from "#meta/field-error.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
+import { parseGoDuration } from "#std/go-duration.ts";
+import { webhookTimeoutMaxMs } from "./flags.ts";
+import { ConfigError, durationValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
+import { readWebhookConnection, type WebhookConnection } from "../webhook-connection.ts";
+
+export interface WebhookSettings {
+  readonly connection: WebhookConnection;
+  readonly version: "v1" | "v1beta1";
+  readonly authorizedTtlMs: number;
+  readonly unauthorizedTtlMs: number;
+  readonly timeoutMs: number;
+  readonly failurePolicy: FailurePolicy;
+  readonly conditions: readonly MatchCondition[];
+}
+
+export type AuthorizerEntry =
+  | { readonly type: "Node" | "RBAC"; readonly name: string }
+  | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookSettings };
+
+/** Knows the language of match conditions. A text is what is wrong with an expression. */
+export type ConditionCompiler = (expression: string) => MatchCondition | string;
+
+/** Of a server without the language. */
+export const noConditions: ConditionCompiler = () => "expressions are not supported yet";
+
+export interface AuthorizationRules {
+  readonly domain: ApiDomain;
+  readonly compile: ConditionCompiler;
+}
+
+interface WebhookConfig {
+  readonly authorizedTTL?: string;
+  readonly unauthorizedTTL?: string;
+  readonly timeout?: string;
+  readonly subjectAccessReviewVersion?: string;
+  readonly matchConditionSubjectAccessReviewVersion?: string;
+  readonly failurePolicy?: string;
+  readonly connectionInfo?: { readonly type?: string; readonly kubeConfigFile?: string };
+  readonly matchConditions?: readonly { readonly expression?: string }[];
+}
+
+interface AuthorizerConfig {
+  readonly type?: string;
+  readonly name?: string;
+  readonly webhook?: WebhookConfig;
+}
+
+const fields = {
+  authorizers: listOf(
+    struct({
+      type: textValue,
+      name: textValue,
+      webhook: struct({
+        authorizedTTL: durationValue,
+        unauthorizedTTL: durationValue,
+        timeout: durationValue,
+        subjectAccessReviewVersion: textValue,
+        matchConditionSubjectAccessReviewVersion: textValue,
+        failurePolicy: textValue,
+        connectionInfo: struct({ type: textValue, kubeConfigFile: textValue }),
+        matchConditions: listOf(struct({ expression: textValue })),
+      }),
+    }),
+  ),
+};
+
+const types = ["Node", "RBAC", "Webhook"] as const;
+export const authorizedTtlMs = 5 * 60_000;
+export const unauthorizedTtlMs = 30_000;
+const conditionsMax = 64;
+
+/** Throws `ConfigError` with everything that is wrong. */
+export function readAuthorizationConfig(text: string, rules: AuthorizationRules): readonly AuthorizerEntry[] {
+  const group = rules.domain.rename("apiserver.config.k8s.io");
+  const { authorizers = [] } = readDocument<{ authorizers?: readonly AuthorizerConfig[] }>(text, {
+    kind: "AuthorizationConfiguration",
+    apiVersions: ["v1", "v1beta1", "v1alpha1"].map((version) => `${group}/${version}`),
+    fields,
+  });
+  const errors: FieldError[] = [];
+  if (authorizers.length === 0) {
+    errors.push(required("authorizers", "at least one authorization mode must be defined"));
+  }
+  const seen = { types: new Set<string>(), names: new Set<string>() };
+  const entries = authorizers.flatMap((authorizer, at) => {
+    return checkAuthorizer(authorizer, `authorizers[${at}]`, rules, seen, errors) ?? [];
+  });
+  refuseWith(errors);
+  return entries;
+}
+
+function checkAuthorizer(
+  { type = "", name: given = "", webhook }: AuthorizerConfig,
+  path: string,
+  rules: AuthorizationRules,
+  seen: { readonly types: Set<string>; readonly names: Set<string> },
+  errors: FieldError[],
+): AuthorizerEntry | undefined {
+  const known = types.find((candidate) => candidate === type);
+  if (known === undefined) {
+    errors.push(type === "" ? required(`${path}.type`) : notSupported(`${path}.type`, type, types));
+    return undefined;
+  }
+  if (known !== "Webhook" && seen.types.has(known)) {
+    errors.push(duplicate(`${path}.type`, type));
+    return undefined;
+  }
+  seen.types.add(known);
+  const name = given === "" && known !== "Webhook" ? known.toLowerCase() : given;
+  checkName(name, `${path}.name`, seen.names, errors);
+  if (known !== "Webhook") {
+    if (webhook !== undefined) {
+      errors.push(invalidField(`${path}.webhook`, "non-null", "may only be specified when type=Webhook"));
+    }
+    return { type: known, name };
+  }
+  if (webhook === undefined) {
+    errors.push(required(`${path}.webhook`, "required when type=Webhook"));
+    return undefined;
+  }
+  const settings = checkWebhook(webhook, `${path}.webhook`, rules, errors);
+  return settings === undefined ? undefined : { type: known, name, webhook: settings };
+}
+
+function checkName(name: string, path: string, seen: Set<string>, errors: FieldError[]): void {
+  const problems = dns1123Subdomain(name);
+  if (name === "") errors.push(required(path));
+  else if (seen.has(name)) errors.push(duplicate(path, name));
+  else if (problems.length > 0) {
+    errors.push(invalidField(path, name, `authorizer name is invalid: ${problems.join(", ")}`));
+  }
+  seen.add(name);
+}
+
+/** `undefined` when something is wrong that was added to `errors`. */
+function checkWebhook(
+  config: WebhookConfig,
+  path: string,
+  { compile }: AuthorizationRules,
+  errors: FieldError[],
+): WebhookSettings | undefined {
+  const before = errors.length;
+  const timeoutMs = checkTimeout(config.timeout, `${path}.timeout`, errors);
+  const version = oneOf(
+    ["v1beta1", "v1"],
+    config.subjectAccessReviewVersion,
+    `${path}.subjectAccessReviewVersion`,
+    errors,
+  );
+  oneOf(
+    ["v1"],
+    config.matchConditionSubjectAccessReviewVersion,
+    `${path}.matchConditionSubjectAccessReviewVersion`,
+    errors,
+  );
+  const failurePolicy = oneOf(["NoOpinion", "Deny"], config.failurePolicy, `${path}.failurePolicy`, errors);
+  const connection = checkConnection(config.connectionInfo, `${path}.connectionInfo`, errors);
+  const conditions = checkConditions(config.matchConditions ?? [], `${path}.matchConditions`, compile, errors);
+  const ttl = (text: string | undefined, initialMs: number, name: string): number => {
+    const ms = milliseconds(text);
+    if (ms < 0) errors.push(invalidField(`${path}.${name}`, text, "must be > 0s"));
+    return ms === 0 ? initialMs : ms;
+  };
+  const settings = {
+    authorizedTtlMs: ttl(config.authorizedTTL, authorizedTtlMs, "authorizedTTL"),
+    unauthorizedTtlMs: ttl(config.unauthorizedTTL, unauthorizedTtlMs, "unauthorizedTTL"),
+  };
+  if (connection === undefined || version === undefined || failurePolicy === undefined || errors.length > before) {
+    return undefined;
+  }
+  return { ...settings, connection, version, failurePolicy, timeoutMs, conditions };
+}
+
+/** 0 when there is none; the document was decoded, so it is a duration. */
+const milliseconds = (text: string | undefined): number => parseGoDuration(text ?? "0") ?? 0;
+
+function checkTimeout(text: string | undefined, path: string, errors: FieldError[]): number {
+  const ms = milliseconds(text);
+  if (ms === 0) errors.push(required(path));
+  else if (ms < 0 || ms > webhookTimeoutMaxMs) errors.push(invalidField(path, text, "must be > 0s and <= 30s"));
+  return ms;
+}
+
+function oneOf<T extends string>(values: readonly T[], given = "", path: string, errors: FieldError[]): T | undefined {
+  const found = values.find((value) => value === given);
+  if (found === undefined) errors.push(given === "" ? required(path) : notSupported(path, given, values));
+  return found;
+}
+
+function checkConnection(
+  { type, kubeConfigFile = "" }: NonNullable<WebhookConfig["connectionInfo"]> = {},
+  path: string,
+  errors: FieldError[],
+): WebhookConnection | undefined {
+  const at = `${path}.kubeConfigFile`;
+  const known = oneOf(["InClusterConfig", "KubeConfigFile"], type, `${path}.type`, errors);
+  if (known === undefined) return undefined;
+  if (known === "InClusterConfig") {
+    if (kubeConfigFile !== "") {
+      errors.push(invalidField(at, kubeConfigFile, "can only be set when type=KubeConfigFile"));
+    }
+    errors.push(forbiddenField(`${path}.type`, "InClusterConfig is not allowed in the configuration of this server"));
+    return undefined;
+  }
+  const problem = kubeConfigFile === "" ? "" : fileProblem(kubeConfigFile);
+  if (kubeConfigFile === "") errors.push(required(at));
+  else if (problem !== "") errors.push(invalidField(at, kubeConfigFile, problem));
+  else {
+    try {
+      return readWebhookConnection(kubeConfigFile);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      errors.push(invalidField(at, kubeConfigFile, error.message));
+    }
+  }
+  return undefined;
+}
+
+function fileProblem(file: string): string {
+  if (!isAbsolute(file)) return "must be an absolute path";
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return "no such file";
+  return stats.isFile() ? "" : "must be a regular file";
+}
+
+function checkConditions(
+  conditions: NonNullable<WebhookConfig["matchConditions"]>,
+  path: string,
+  compile: ConditionCompiler,
+  errors: FieldError[],
+): readonly MatchCondition[] {
+  if (conditions.length > conditionsMax) {
+    errors.push(tooMany(path, conditions.length, conditionsMax));
+    return [];
+  }
+  const seen = new Set<string>();
+  return conditions.flatMap(({ expression = "" }, i) => {
+    const at = `${path}[${i}].expression`;
+    if (expression.trim() === "") {
+      errors.push(required(at));
+      return [];
+    }
+    if (seen.has(expression)) {
+      errors.push(duplicate(at, expression));
+      return [];
+    }
+    seen.add(expression);
+    const condition = compile(expression);
+    if (typeof condition !== "string") return [condition];
+    errors.push(invalidField(at, expression, condition));
+    return [];
+  });
+}

@@ -1,0 +1,268 @@
+/**
+ * The authorizers of a plan, put together and counted; with a configuration file, put together anew when it changes. A
+ * file that cannot be used leaves those there are. Source: upstream's `kubeapiserver/authorizer/reload.go`.
+ */
+import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
+import { type Attributes, type Authorizer, union, type Verdict } from "#authz/authorizer.ts";
+import type { WebhookObserver } from "#authz/webhook.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Soon } from "#std/soon.ts";
+import { webhookTimeoutMaxMs } from "./flags.ts";
+import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
+import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
+import { watchFile } from "../watched-file.ts";
+
+export interface ChainOptions {
+  readonly plan: AuthorizationPlan;
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Webhooks are told what lists are limited to: `AuthorizeWithSelectors`. */
+  readonly selectors: boolean;
+  /** Those that know the server's own objects. */
+  readonly rbac: Authorizer;
+  node(): Promise<Authorizer>;
+}
+
+export interface AuthorizerChain {
+  readonly authorizer: Required<Authorizer>;
+  close(): void;
+}
+
+/** Loads what asks others, or reads policies, only where the plan names it. */
+export async function openAuthorizers(options: ChainOptions): Promise<AuthorizerChain> {
+  const { plan, clock, log, metrics } = options;
+  const counts = authorizationMetrics(metrics);
+  let isClosed = false;
+  let current = await openChain(options, plan.authorizers, counts);
+  // Questions to webhooks that are no longer there are answered to their end.
+  const ending = new Map<AuthorizerChain, () => void>();
+  const end = (chain: AuthorizerChain): void => {
+    ending.delete(chain);
+    chain.close();
+  };
+  const count: CountReload = plan.file === undefined ? () => undefined : reloadMetrics(metrics, "authorization", clock);
+  const { file } = plan;
+  const stop =
+    file === undefined
+      ? () => undefined
+      : watchFile({
+          file: file.name,
+          text: file.text,
+          clock,
+          async changed(text) {
+            const { readAuthorizationConfig } = await import("./configuration.ts");
+            const authorizers = readAuthorizationConfig(text, file.rules);
+            checkSameOwn(plan.authorizers, authorizers);
+            const next = await openChain(options, authorizers, counts);
+            if (isClosed) {
+              next.close();
+              return;
+            }
+            const before = current;
+            current = next;
+            ending.set(
+              before,
+              clock.after(webhookTimeoutMaxMs, () => end(before)),
+            );
+            count("success");
+            log.info({ file: file.name }, "the authorization configuration was read again");
+          },
+          failed(error) {
+            count("failure");
+            const reason = error instanceof Error ? error.message : String(error);
+            log.error({ file: file.name, error: reason }, "the authorization configuration stays as it was");
+          },
+        });
+  return {
+    authorizer: {
+      authorize: (attributes) => current.authorizer.authorize(attributes),
+      rulesFor: (user, namespace) => current.authorizer.rulesFor(user, namespace),
+      explain: (attributes) => current.authorizer.explain(attributes),
+    },
+    close() {
+      isClosed = true;
+      stop();
+      current.close();
+      for (const [chain, cancel] of ending) {
+        cancel();
+        end(chain);
+      }
+    },
+  };
+}
+
+/** Webhooks come and go; what the server itself decides by stays as it started. */
+function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly PlannedAuthorizer[]): void {
+  const own = (list: readonly PlannedAuthorizer[]): string =>
+    list
+      .flatMap(({ type }) => (type === "Webhook" ? [] : type))
+      .toSorted()
+      .join(", ");
+  if (own(before) === own(after)) return;
+  throw new Error(
+    `authorizers: other than webhooks there must be those of the start: ${own(before) || "none"}, not ${own(after) || "none"}`,
+  );
+}
+
+async function openChain(
+  options: ChainOptions,
+  planned: readonly PlannedAuthorizer[],
+  counts: AuthorizationMetrics,
+): Promise<AuthorizerChain> {
+  const opened = await Promise.all(planned.map((one) => openAuthorizer(options, one, counts)));
+  const counted = opened.map(({ authorizer }, at) => counting(authorizer, counts.decisions(planned[at]!)));
+  return {
+    authorizer: union(counted),
+    close() {
+      for (const { close } of opened) close();
+    },
+  };
+}
+
+interface Opened {
+  readonly authorizer: Authorizer;
+  close(): void;
+}
+
+async function openAuthorizer(
+  options: ChainOptions,
+  planned: PlannedAuthorizer,
+  counts: AuthorizationMetrics,
+): Promise<Opened> {
+  const simple = (authorizer: Authorizer): Opened => ({ authorizer, close: () => undefined });
+  switch (planned.type) {
+    case "AlwaysAllow":
+      return simple(alwaysAllow);
+    case "AlwaysDeny":
+      return simple(alwaysDeny);
+    case "ABAC":
+      return simple((await import("#authz/abac.ts")).abac(planned.policies));
+    case "RBAC":
+      return simple(options.rbac);
+    case "Node":
+      return simple(await options.node());
+    case "Webhook":
+      break;
+  }
+  const { connection, ...settings } = planned.webhook;
+  const { webhook } = await import("#authz/webhook.ts");
+  const { openWebhook } = await import("../webhook-connection.ts");
+  const outgoing = openWebhook(connection, options.clock);
+  const authorizer = webhook({
+    ...settings,
+    name: planned.name,
+    url: connection.url,
+    headers: connection.headers,
+    outgoing,
+    group: options.domain.rename("authorization.k8s.io"),
+    selectors: options.selectors,
+    clock: options.clock,
+    observe: counts.webhook(planned.name, seldom(options, planned.name)),
+  });
+  return {
+    authorizer,
+    close() {
+      authorizer.close();
+      outgoing.close();
+    },
+  };
+}
+
+const sayAgainMs = 10_000;
+
+/** What fails for every request is said now and then. */
+function seldom({ clock, log }: ChainOptions, name: string): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (clock.monotonic() - saidMs < sayAgainMs) return;
+    saidMs = clock.monotonic();
+    log.error({ name, error }, "an authorization webhook gave no answer");
+  };
+}
+
+interface Decisions {
+  allowed(): void;
+  denied(): void;
+}
+
+function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
+  const counted = (verdict: Verdict): Verdict => {
+    if (verdict.decision === "allow") decisions.allowed();
+    else if (verdict.decision === "deny") decisions.denied();
+    return verdict;
+  };
+  return {
+    ...authorizer,
+    authorize(attributes: Attributes): Soon<Verdict> {
+      const verdict = authorizer.authorize(attributes);
+      return verdict instanceof Promise ? verdict.then(counted) : counted(verdict);
+    },
+  };
+}
+
+interface AuthorizationMetrics {
+  decisions(of: { readonly type: string; readonly name: string }): Decisions;
+  webhook(name: string, failed: (error: unknown) => void): WebhookObserver;
+}
+
+/** Upstream's names. */
+function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
+  const decisions = metrics.counter({
+    name: "apiserver_authorization_decisions_total",
+    help: "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
+    labels: ["type", "name", "decision"],
+  });
+  const labels = ["name", "result"];
+  const evaluations = metrics.counter({
+    name: "apiserver_authorization_webhook_evaluations_total",
+    help: "Round-trips to authorization webhooks.",
+    labels,
+  });
+  const failOpen = metrics.counter({
+    name: "apiserver_authorization_webhook_evaluations_fail_open_total",
+    help: "NoOpinion results due to webhook timeout or error.",
+    labels,
+  });
+  const durations = metrics.histogram({
+    name: "apiserver_authorization_webhook_duration_seconds",
+    help: "Request latency in seconds.",
+    labels,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+  const conditionLabels = ["type", "name"];
+  const excluded = metrics.counter({
+    name: "apiserver_authorization_match_condition_exclusions_total",
+    help: "Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.",
+    labels: conditionLabels,
+  });
+  const conditionErrors = metrics.counter({
+    name: "apiserver_authorization_match_condition_evaluation_errors_total",
+    help: "Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
+    labels: conditionLabels,
+  });
+  return {
+    decisions({ type, name }) {
+      // Children are made when they first count: a series of zeros says nothing.
+      let allowed: ReturnType<typeof decisions.with> | undefined;
+      return {
+        allowed: () => (allowed ??= decisions.with(type, name, "allowed")).add(),
+        denied: () => decisions.with(type, name, "denied").add(),
+      };
+    },
+    webhook: (name, failed) => ({
+      asked(result, seconds) {
+        evaluations.with(name, result).add();
+        durations.with(name, result).observe(seconds);
+      },
+      failedOpen: (result) => failOpen.with(name, result).add(),
+      excluded: () => excluded.with("Webhook", name).add(),
+      conditionFailed: () => conditionErrors.with("Webhook", name).add(),
+      failed,
+    }),
+  };
+}

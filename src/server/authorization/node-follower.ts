@@ -1,0 +1,84 @@
+/** What nodes have to do with, kept in step with the store: their pods, volumes, attachments and slices. */
+import { NodeGraph } from "#authz/node-graph.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Stores } from "#registry/stores.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Backend } from "#storage/backend.ts";
+import { FollowedStore, settling } from "../followed-store.ts";
+
+export interface NodeFollowerOptions {
+  readonly domain: ApiDomain;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether anybody asks. */
+  readonly needed: boolean;
+}
+
+type Followed = "persistentvolumes" | "pods" | "resourceslices" | "volumeattachments";
+const groups: Readonly<Record<Followed, string>> = {
+  persistentvolumes: "",
+  pods: "",
+  resourceslices: "resource.k8s.io",
+  volumeattachments: "storage.k8s.io",
+};
+
+export class NodeFollower {
+  readonly graph: NodeGraph;
+  readonly #options: NodeFollowerOptions;
+  readonly #stores = new Map<Followed, FollowedStore>();
+
+  constructor(options: NodeFollowerOptions) {
+    this.#options = options;
+    this.graph = new NodeGraph(options.domain.rename("kubernetes.io/config.mirror"));
+  }
+
+  /** Definitions as they have to be served: a node loses its rights before the write that takes them is acknowledged. */
+  readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
+    const followed = this.#followed(definition);
+    return followed === undefined ? definition : settling(definition, () => this.#stores.get(followed));
+  };
+
+  /** Reads what there is and follows it. */
+  async start(table: ResourceTable, stores: Stores): Promise<void> {
+    const { backend, clock, log } = this.#options;
+    const starts: Promise<void>[] = [];
+    for (const definition of table.definitions) {
+      const resource = this.#followed(definition);
+      if (resource === undefined || this.#stores.has(resource)) continue;
+      const followed = new FollowedStore({
+        backend,
+        store: stores.of(definition),
+        clock,
+        log,
+        cleared: () => this.graph.clear(resource),
+        changed: (namespace, name, object) => this.#changed(resource, namespace, name, object),
+      });
+      this.#stores.set(resource, followed);
+      starts.push(followed.start());
+    }
+    await Promise.all(starts);
+  }
+
+  close(): void {
+    for (const followed of this.#stores.values()) followed.close();
+  }
+
+  #followed({ group, resource }: ResourceDefinition): Followed | undefined {
+    const { needed, domain } = this.#options;
+    if (!needed || !Object.hasOwn(groups, resource)) return undefined;
+    const name = resource as Followed; // it is one of the keys
+    return domain.rename(groups[name]) === group ? name : undefined;
+  }
+
+  #changed(resource: Followed, namespace: string, name: string, object: ApiObject | undefined): void {
+    const { graph } = this;
+    if (resource === "pods") graph.setPod(namespace, name, object);
+    else if (resource === "persistentvolumes") graph.setVolume(name, object);
+    else graph.setOwned(resource, name, object);
+  }
+}

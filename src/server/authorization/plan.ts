@@ -1,0 +1,99 @@
+/**
+ * Who will decide what users may do, read from flags and files before anything is opened or written: a configuration
+ * that cannot be ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
+ */
+import type { Policy } from "#authz/abac.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { AuthorizationRules, AuthorizerEntry } from "./configuration.ts";
+import { authorizationFlags, type AuthorizationMode, webhookTimeoutMaxMs } from "./flags.ts";
+import { readGiven } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import { StartError } from "../start-error.ts";
+
+/** One authorizer of the chain; those without settings of their own are known by their mode. */
+export type PlannedAuthorizer =
+  | AuthorizerEntry
+  | { readonly type: Exclude<AuthorizationMode, "Webhook" | "ABAC">; readonly name: string }
+  | { readonly type: "ABAC"; readonly name: string; readonly policies: readonly Policy[] };
+
+export interface AuthorizationPlan {
+  readonly authorizers: readonly PlannedAuthorizer[];
+  /** Of `--authorization-config`: its name, what it held, and rules for when it is read again. */
+  readonly file: { readonly name: string; readonly text: string; readonly rules: AuthorizationRules } | undefined;
+}
+
+/** Rejects with `StartError`. Loads what reads files only where there are any. */
+export async function planAuthorization(options: ServerOptions, domain: ApiDomain): Promise<AuthorizationPlan> {
+  const name = options.authorizationConfig;
+  if (name === undefined) return { authorizers: await ofFlags(options, domain), file: undefined };
+  if (isAnyOtherSet(options)) {
+    throw new StartError(
+      "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined",
+    );
+  }
+  const text = readGiven(name);
+  const { noConditions, readAuthorizationConfig } = await import("./configuration.ts");
+  const rules: AuthorizationRules = { domain, compile: noConditions };
+  const authorizers = asStart(`${name}: `, () => readAuthorizationConfig(text, rules));
+  return { authorizers, file: { name, text, rules } };
+}
+
+/** A list that was given is another one than the default, even if it says the same. */
+const isAnyOtherSet = (options: ServerOptions): boolean =>
+  (Object.keys(authorizationFlags) as (keyof typeof authorizationFlags)[]) // it has no other keys
+    .filter((key) => key !== "authorizationConfig")
+    .some((key) => options[key] !== authorizationFlags[key].default);
+
+async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<readonly PlannedAuthorizer[]> {
+  const modes = options.authorizationMode;
+  const { authorizationPolicyFile: policyFile, authorizationWebhookConfigFile: webhookFile } = options;
+  if (modes.length === 0) throw new StartError("at least one authorization-mode must be passed");
+  if (new Set(modes).size !== modes.length) {
+    throw new StartError(`authorization-mode ${JSON.stringify(modes)} has mode specified more than once`);
+  }
+  if (policyFile !== undefined && !modes.includes("ABAC")) {
+    throw new StartError("cannot specify --authorization-policy-file without mode ABAC");
+  }
+  if (webhookFile !== undefined && !modes.includes("Webhook")) {
+    throw new StartError("cannot specify --authorization-webhook-config-file without mode Webhook");
+  }
+  const planned = async (given: string): Promise<PlannedAuthorizer> => {
+    const mode = given as AuthorizationMode; // checked by the flag
+    const name = mode.toLowerCase();
+    if (mode === "ABAC") {
+      if (policyFile === undefined)
+        throw new StartError("authorization-mode ABAC's authorization policy file not passed");
+      const text = readGiven(policyFile);
+      const { readPolicies } = await import("#authz/abac.ts");
+      return { type: mode, name, policies: asStart(`${policyFile}: `, () => readPolicies(text, domain)) };
+    }
+    if (mode !== "Webhook") return { type: mode, name };
+    if (webhookFile === undefined) {
+      throw new StartError("authorization-mode Webhook's authorization config file not passed");
+    }
+    const { readWebhookConnection } = await import("../webhook-connection.ts");
+    return {
+      type: mode,
+      name: "default",
+      webhook: {
+        connection: asStart("", () => readWebhookConnection(webhookFile)),
+        version: options.authorizationWebhookVersion,
+        authorizedTtlMs: options.authorizationWebhookCacheAuthorizedTtlMs,
+        unauthorizedTtlMs: options.authorizationWebhookCacheUnauthorizedTtlMs,
+        timeoutMs: webhookTimeoutMaxMs,
+        failurePolicy: "NoOpinion",
+        conditions: [],
+      },
+    };
+  };
+  return Promise.all(modes.map(planned));
+}
+
+function asStart<T>(prefix: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new StartError(prefix + error.message, { cause: error });
+  }
+}

@@ -1,0 +1,69 @@
+/** The roles and bindings of the store, kept as an index that is up to date whenever a write is acknowledged. */
+import { type BindingContent, RbacIndex, type RoleRules } from "#authz/rbac-index.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Stores } from "#registry/stores.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Backend } from "#storage/backend.ts";
+import { FollowedStore, settling } from "../followed-store.ts";
+
+export interface RbacFollowerOptions {
+  readonly domain: ApiDomain;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const resources = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+
+export class RbacFollower {
+  readonly index: RbacIndex;
+  readonly #options: RbacFollowerOptions;
+  readonly #stores = new Map<string, FollowedStore>();
+
+  constructor(options: RbacFollowerOptions) {
+    this.#options = options;
+    this.index = new RbacIndex(options.domain.rename("rbac.authorization.k8s.io"));
+  }
+
+  /** Definitions of roles and bindings as they have to be served: their writers wait for the index. */
+  readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
+    const { group, resource } = definition;
+    if (group !== this.index.group || !resources.includes(resource)) return definition;
+    return settling(definition, () => this.#stores.get(resource));
+  };
+
+  /** Reads what there is and follows it. */
+  async start(table: ResourceTable, stores: Stores): Promise<void> {
+    const { backend, clock, log } = this.#options;
+    const { index } = this;
+    const definitions = table.definitions.filter(
+      ({ group, resource }) => group === index.group && resources.includes(resource),
+    );
+    await Promise.all(
+      definitions.map((definition) => {
+        const what = definition.resource.endsWith("roles") ? "roles" : "bindings";
+        const followed = new FollowedStore({
+          backend,
+          store: stores.of(definition),
+          clock,
+          log,
+          cleared: () => index.clear(what, definition.namespaced),
+          changed(namespace, name, object) {
+            // By their schemas.
+            if (what === "roles") index.setRole(namespace, name, object as RoleRules | undefined);
+            else index.setBinding(namespace, name, object as unknown as BindingContent | undefined);
+          },
+        });
+        this.#stores.set(definition.resource, followed);
+        return followed.start();
+      }),
+    );
+  }
+
+  close(): void {
+    for (const followed of this.#stores.values()) followed.close();
+  }
+}

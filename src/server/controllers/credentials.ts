@@ -1,0 +1,150 @@
+/**
+ * What controllers sign and publish: certificates that are asked for, tokens in Secrets, the certificates by which the
+ * server is known. From the files of flags, or the server's own. Files of signers are read again when they change.
+ */
+import { signJwt } from "#authn/jwt.ts";
+import { readSigningKey } from "#authn/service-account-keys.ts";
+import { legacyClaims } from "#authn/service-account-token.ts";
+import type { Signer } from "#controllers/csr-signing.ts";
+import type { TokenParties } from "#controllers/service-account-tokens.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type Authority, readAuthority } from "#std/certificate.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import { type KeyPair, readAuthorities, readGiven } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import type { ServiceAccountIssuer } from "../authentication/service-account-issuer.ts";
+import { serverTrust } from "../credentials/server-trust.ts";
+import { StartError } from "../start-error.ts";
+import { watchFile } from "../watched-file.ts";
+
+export interface ControllerCredentials {
+  /** Who signs for a signer now; `undefined`: nobody here. */
+  authority(signer: Signer): Authority | undefined;
+  /** A token that lies in a Secret. */
+  signToken(parties: TokenParties, domain: ApiDomain): Promise<string>;
+  /** PEM. */
+  readonly rootCertificates: string;
+  /** Reads the files of signers again when they change, until the returned function is called. */
+  follow(clock: Clock, log: Log): () => void;
+}
+
+export interface OwnCredentials {
+  readonly ca: KeyPair;
+  /** What the server serves with. */
+  readonly serving: KeyPair;
+  readonly issuer: ServiceAccountIssuer;
+}
+
+interface Files {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Throws `StartError` for files that cannot be read, used or combined. */
+export function readControllerCredentials(options: ServerOptions, own: OwnCredentials): ControllerCredentials {
+  const { ca, serving, issuer } = own;
+  const files = signerFiles(options);
+  const current = new Map([...files.values()].map((pair) => [pair, readPair(pair)]));
+  const ownAuthority = readAuthority(ca.certificate, ca.key);
+  const { rootCaFile, serviceAccountPrivateKeyFile: tokenKeyFile } = options;
+  return {
+    authority(signer) {
+      if (files.size === 0) return ownAuthority;
+      const pair = files.get(signer);
+      return pair === undefined ? undefined : current.get(pair);
+    },
+    signToken: tokenSigner(tokenKeyFile, issuer),
+    // Something has to be there: for those who know the authority already, what it signed.
+    rootCertificates:
+      rootCaFile === undefined
+        ? (serverTrust(options, ca.certificate).ca ?? serving.certificate)
+        : readAuthorities(rootCaFile),
+    follow(clock, log) {
+      const stops = [...current.keys()].flatMap((pair) =>
+        [pair.certificate, pair.key].map((file) =>
+          watchFile({
+            file,
+            // Nothing was kept of what it held: the first look reads both again.
+            text: "",
+            clock,
+            changed: () => void current.set(pair, readPair(pair)),
+            failed: (error) => log.error({ error, file }, "the signer of certificates stays as it was"),
+          }),
+        ),
+      );
+      return () => stops.forEach((stop) => stop());
+    },
+  };
+}
+
+/** The files of each signer; empty when no flag names one. Signers of the same files share the pair. */
+function signerFiles(options: ServerOptions): ReadonlyMap<Signer, Files> {
+  const own: readonly (readonly [Signer, string, string | undefined, string | undefined])[] = [
+    [
+      "kube-apiserver-client",
+      "kube-apiserver-client-",
+      options.clusterSigningClientCertFile,
+      options.clusterSigningClientKeyFile,
+    ],
+    [
+      "kube-apiserver-client-kubelet",
+      "kubelet-client-",
+      options.clusterSigningKubeletClientCertFile,
+      options.clusterSigningKubeletClientKeyFile,
+    ],
+    [
+      "kubelet-serving",
+      "kubelet-serving-",
+      options.clusterSigningKubeletServingCertFile,
+      options.clusterSigningKubeletServingKeyFile,
+    ],
+    [
+      "legacy-unknown",
+      "legacy-unknown-",
+      options.clusterSigningLegacyUnknownCertFile,
+      options.clusterSigningLegacyUnknownKeyFile,
+    ],
+  ];
+  const all = filesOf("", options.clusterSigningCertFile, options.clusterSigningKeyFile);
+  const files = new Map<Signer, Files>();
+  for (const [signer, name, certificate, key] of own) {
+    const pair = filesOf(name, certificate, key);
+    if (pair !== undefined && all !== undefined) {
+      throw new StartError(
+        "--cluster-signing-cert-file and --cluster-signing-key-file cannot be given together with those of one signer",
+      );
+    }
+    const used = pair ?? all;
+    if (used !== undefined) files.set(signer, used);
+  }
+  return files;
+}
+
+function filesOf(name: string, certificate: string | undefined, key: string | undefined): Files | undefined {
+  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  if (certificate === undefined && key === undefined) return undefined;
+  throw new StartError(
+    `--cluster-signing-${name}cert-file and --cluster-signing-${name}key-file must be given together`,
+  );
+}
+
+function readPair({ certificate, key }: Files): Authority {
+  const [certificateText, keyText] = [readGiven(certificate), readGiven(key)];
+  try {
+    return readAuthority(certificateText, keyText);
+  } catch (error) {
+    throw new StartError(`${certificate} and ${key}: no certificate (PEM) with its key`, { cause: error });
+  }
+}
+
+function tokenSigner(file: string | undefined, issuer: ServiceAccountIssuer): ControllerCredentials["signToken"] {
+  if (file === undefined) return (parties, domain) => issuer.sign(legacyClaims(parties, domain));
+  const pem = readGiven(file);
+  try {
+    const { key, id } = readSigningKey(pem);
+    return (parties, domain) => signJwt(legacyClaims(parties, domain), key, id);
+  } catch (error) {
+    throw new StartError(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

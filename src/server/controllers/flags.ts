@@ -1,0 +1,64 @@
+/** Flags of the controllers; names, defaults and meaning are kube-controller-manager's. */
+import { duration, type Flag, optional } from "../flags.ts";
+import { StartError } from "../start-error.ts";
+
+const controllers = (name: string) => [name, "Controllers"] as const;
+
+const certificateFile = (name: string, whom: string) =>
+  optional(
+    controllers(`cluster-signing-${name}cert-file`),
+    "file",
+    `Certificate (PEM) that signs ${whom}. Default: the server's own authority.`,
+  );
+const keyFile = (name: string, whom: string) =>
+  optional(controllers(`cluster-signing-${name}key-file`), "file", `Key (PEM) that signs ${whom}.`);
+
+const moreThanNothing = (flag: Flag<number>): Flag<number> => ({
+  ...flag,
+  read(value, before) {
+    const number = flag.read(value, before);
+    if (number > 0) return number;
+    throw new StartError(`invalid value ${JSON.stringify(value)} for --${flag.name}: must be greater than 0`);
+  },
+});
+
+const clients = "certificates of the signer kube-apiserver-client";
+const kubeletClients = "certificates of the signer kube-apiserver-client-kubelet";
+const kubeletServing = "certificates of the signer kubelet-serving";
+const legacy = "certificates of the signer legacy-unknown";
+
+export const controllerFlags = {
+  clusterSigningCertFile: certificateFile("", "certificates that are asked for"),
+  clusterSigningKeyFile: keyFile("", "certificates that are asked for"),
+  clusterSigningDurationMs: duration(
+    controllers("cluster-signing-duration"),
+    8760 * 3_600_000,
+    "Longest life of a certificate that is asked for.",
+  ),
+  clusterSigningClientCertFile: certificateFile("kube-apiserver-client-", clients),
+  clusterSigningClientKeyFile: keyFile("kube-apiserver-client-", clients),
+  clusterSigningKubeletClientCertFile: certificateFile("kubelet-client-", kubeletClients),
+  clusterSigningKubeletClientKeyFile: keyFile("kubelet-client-", kubeletClients),
+  clusterSigningKubeletServingCertFile: certificateFile("kubelet-serving-", kubeletServing),
+  clusterSigningKubeletServingKeyFile: keyFile("kubelet-serving-", kubeletServing),
+  clusterSigningLegacyUnknownCertFile: certificateFile("legacy-unknown-", legacy),
+  clusterSigningLegacyUnknownKeyFile: keyFile("legacy-unknown-", legacy),
+  legacyTokenPeriodMs: moreThanNothing(
+    duration(
+      controllers("legacy-service-account-token-clean-up-period"),
+      8760 * 3_600_000,
+      "How long a token that was made with its account, in a Secret, may go unused until it is no longer taken, and " +
+        "then until it is deleted.",
+    ),
+  ),
+  rootCaFile: optional(
+    controllers("root-ca-file"),
+    "file",
+    "Certificates (PEM) by which programs in pods know the server, and kubeconfigs when --tls-cert-file is given. Default: the root in that file, or what is nearest to it; else the server's own authority.",
+  ),
+  serviceAccountPrivateKeyFile: optional(
+    controllers("service-account-private-key-file"),
+    "file",
+    "Private key (PEM) that signs tokens kept in Secrets. Default: the key of other service account tokens.",
+  ),
+};

@@ -1,0 +1,90 @@
+/** Kubeconfigs: the administrator's, somebody's, and the one that says of the cluster what anybody may know. */
+import type { KeyPair } from "../credentials.ts";
+import type { ServerTrust } from "./server-trust.ts";
+
+const data = (pem: string): string => Buffer.from(pem).toString("base64");
+
+/** A cluster and nobody: for those who join. Its name is empty, as upstream's tools make it. */
+export function publicKubeconfig(url: string, ca: string): string {
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: ""
+  cluster:
+    server: ${url}
+    certificate-authority-data: ${data(ca)}
+contexts: null
+current-context: ""
+preferences: {}
+users: null
+`;
+}
+
+/** One cluster, one user with a client certificate, everything embedded. `url` is `https://host:port`. */
+export function adminKubeconfig(url: string, { ca, serverName }: ServerTrust, admin: KeyPair): string {
+  const trust =
+    (ca === undefined ? "" : `\n    certificate-authority-data: ${data(ca)}`) +
+    (serverName === undefined ? "" : `\n    tls-server-name: ${serverName}`);
+  return `apiVersion: v1
+kind: Config
+current-context: binnacle
+clusters:
+- name: binnacle
+  cluster:
+    server: ${url}${trust}
+contexts:
+- name: binnacle
+  context:
+    cluster: binnacle
+    user: admin
+users:
+- name: admin
+  user:
+    client-certificate-data: ${data(admin.certificate)}
+    client-key-data: ${data(admin.key)}
+`;
+}
+
+export type ClientCredentials = KeyPair | { readonly token: string };
+
+export interface ClientConfigOptions {
+  /** `https://host:port`. */
+  readonly url: string;
+  /** PEM; the machine's authorities when undefined. */
+  readonly ca: string | undefined;
+  /** Name in the server's certificate when it is not the host of the URL. */
+  readonly serverName: string | undefined;
+  /** The server's certificate is not looked at. */
+  readonly insecure: boolean;
+  readonly user: string;
+  /** Where commands look that name no namespace. */
+  readonly namespace: string | undefined;
+  readonly credentials: ClientCredentials;
+}
+
+/** A kubeconfig of one user, everything embedded; to be printed as YAML or JSON. */
+export function clientConfig(options: ClientConfigOptions): object {
+  const { url, ca, serverName, insecure, user, namespace, credentials } = options;
+  const cluster = {
+    server: url,
+    ...(ca === undefined ? {} : { "certificate-authority-data": data(ca) }),
+    ...(serverName === undefined ? {} : { "tls-server-name": serverName }),
+    ...(insecure ? { "insecure-skip-tls-verify": true } : {}),
+  };
+  const shown =
+    "token" in credentials
+      ? { token: credentials.token }
+      : {
+          "client-certificate-data": data(credentials.certificate),
+          "client-key-data": data(credentials.key),
+        };
+  const context = { cluster: "binnacle", user, ...(namespace === undefined ? {} : { namespace }) };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "binnacle",
+    clusters: [{ name: "binnacle", cluster }],
+    contexts: [{ name: "binnacle", context }],
+    users: [{ name: user, user: shown }],
+  };
+}

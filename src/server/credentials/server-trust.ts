@@ -1,0 +1,80 @@
+/**
+ * What a client must know to trust this server's certificate: the server's own authority, or, when the certificate was
+ * given, as much of where it comes from as can be told from its file.
+ */
+import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { getCACertificates } from "node:tls";
+import { readAuthorities, readGiven, splitCertificates } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+
+export interface ServerTrust {
+  /** PEM; undefined: a public authority, which machines know by themselves. */
+  readonly ca: string | undefined;
+  /** Name in the certificate when it is not the host of the server's URL. */
+  readonly serverName: string | undefined;
+}
+
+/** Where a server listens, as a URL has it. */
+export const hostOf = ({ bindAddress }: Pick<ServerOptions, "bindAddress">): string =>
+  bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
+
+/**
+ * `ownCa` is the authority of certificates the server makes, `known` are the authorities machines trust anyway. Throws
+ * `StartError`.
+ */
+export function serverTrust(
+  options: ServerOptions,
+  ownCa: string,
+  known: () => Iterable<string> = publicAuthorities,
+): ServerTrust {
+  const { tlsCertFile, rootCaFile } = options;
+  if (tlsCertFile === undefined) return { ca: ownCa, serverName: undefined };
+  const chain = splitCertificates(readGiven(tlsCertFile)).map((pem) => new X509Certificate(pem));
+  const [leaf] = chain;
+  const ca = rootCaFile === undefined ? anchorOf(chain, known) : readAuthorities(rootCaFile);
+  return { ca, serverName: leaf === undefined ? undefined : otherName(leaf, hostOf(options)) };
+}
+
+/**
+ * The certificate that stands for all below it: the root when it is there, else the one nearest to it, which clients
+ * take for one when they are told to. Undefined when a public authority signed that.
+ */
+function anchorOf(chain: readonly X509Certificate[], known: () => Iterable<string>): string | undefined {
+  let top = chain[0];
+  if (top === undefined) return undefined;
+  const others = new Set(chain.slice(1));
+  for (;;) {
+    if (isIssuedBy(top, top)) break;
+    const above: X509Certificate | undefined = [...others].find((other) => isIssuedBy(top!, other));
+    if (above === undefined) break;
+    others.delete(above);
+    top = above;
+  }
+  return !isIssuedBy(top, top) && isAnyIssuer(known(), top) ? undefined : top.toString();
+}
+
+const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
+  certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+
+const publicAuthorities = (): Iterable<string> =>
+  new Set([...getCACertificates("default"), ...getCACertificates("system")]);
+
+function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate): boolean {
+  for (const pem of authorities) {
+    try {
+      if (isIssuedBy(certificate, new X509Certificate(pem))) return true;
+    } catch {
+      // A machine's list may hold what nobody can read.
+    }
+  }
+  return false;
+}
+
+/** A name of the certificate, when it has none for the host. A star stands for any one word. */
+function otherName(leaf: X509Certificate, host: string): string | undefined {
+  const fits = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
+  if (fits !== undefined) return undefined;
+  const [name] = [...(leaf.subjectAltName ?? "").matchAll(/(?:^|, )DNS:([\w.*-]+)/g)].map(([, found]) => found!);
+  return name?.replace("*", "kubernetes");
+}

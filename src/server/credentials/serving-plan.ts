@@ -1,0 +1,51 @@
+/**
+ * What a server will serve and whom it will know, read from its options before anything is opened or written: a wrong
+ * gate, version or token file ends the start here.
+ */
+import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
+import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";
+import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
+import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
+import { builtInDefinitions } from "#kinds/built-in.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import type { Clock } from "#std/clock.ts";
+import { readGiven } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import { StartError } from "../start-error.ts";
+
+export interface ServingPlan {
+  readonly tables: ApiTables;
+  readonly gates: FeatureGates;
+  /** Built-in kinds that are served. */
+  readonly table: ResourceTable;
+  /** Of `--token-auth-file`. */
+  readonly tokens: TokenFile | undefined;
+}
+
+/** Throws `StartError` for options that cannot be. */
+export function planServing(options: ServerOptions, domain: ApiDomain, clock: Clock): ServingPlan {
+  const tables = loadDefinitions(domain);
+  const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
+  const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
+  const { tokenAuthFile } = options;
+  const tokens =
+    tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
+  const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
+  const definitions = builtInDefinitions(
+    tables,
+    { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000), now: () => clock.now() },
+    (facts) => served.has(facts),
+  );
+  return { tables, gates, table: new ResourceTable(definitions, 1), tokens };
+}
+
+/** What a parser finds wrong is the one line the program ends with. */
+function asStart<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

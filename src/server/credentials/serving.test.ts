@@ -1,0 +1,75 @@
+/** Certificates are renewed while the server runs. */
+import assert from "node:assert";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { TlsFiles } from "#http/listener.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import { silentLog } from "#std/log.ts";
+import { seededRandom } from "#std/random.ts";
+import { resolveOptions, type ServerSettings } from "../options.ts";
+import { keepRenewed, readServingCredentials, writeCredentials } from "./serving.ts";
+
+const root = mkdtempSync(join(tmpdir(), "binnacle-serving-"));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const url = "https://127.0.0.1:1";
+
+function running(name: string, settings: ServerSettings = {}) {
+  const folder = join(root, name);
+  const clock = new FakeClock();
+  const sources = { options: resolveOptions(settings), folder, clock, random: seededRandom(2) };
+  const current = readServingCredentials(sources);
+  writeCredentials(folder, url, current);
+  const used: TlsFiles[] = [];
+  const stop = keepRenewed({ ...sources, url, current, log: silentLog, use: (files) => used.push(files) });
+  return { folder, clock, current, used, stop };
+}
+
+void test("a certificate near its end is replaced, on disk, in the kubeconfig and for new connections", () => {
+  const { folder, clock, current, used, stop } = running("a");
+  clock.advance(dayMs);
+  assert.strictEqual(used.length, 0);
+  clock.advance(340 * dayMs);
+  assert.strictEqual(used.length, 1);
+  assert.notStrictEqual(used[0]!.cert, current.serving.certificate);
+  assert.strictEqual(readFileSync(join(folder, "pki/apiserver.crt"), "utf8"), used[0]!.cert);
+  const admin = readFileSync(join(folder, "pki/admin.crt"));
+  assert.ok(readFileSync(join(folder, "admin.kubeconfig"), "utf8").includes(admin.toString("base64")));
+  stop();
+  clock.advance(400 * dayMs);
+  assert.strictEqual(used.length, 1);
+});
+
+void test("a given certificate file that changed takes effect, one that became unreadable does not", () => {
+  const other = readServingCredentials({
+    options: resolveOptions(),
+    folder: undefined,
+    clock: new FakeClock(),
+    random: seededRandom(3),
+  });
+  const [cert, key] = [join(root, "given.crt"), join(root, "given.key")];
+  const { ca, admin, serving } = other.credentials;
+  writeFileSync(cert, ca.certificate);
+  writeFileSync(key, ca.key);
+  const { folder, clock, used, stop } = running("b", { tlsCertFile: cert, tlsPrivateKeyFile: key });
+  writeFileSync(cert, "half a fi");
+  clock.advance(hourMs);
+  writeFileSync(cert, admin.certificate);
+  clock.advance(hourMs);
+  assert.strictEqual(used.length, 0);
+  writeFileSync(cert, serving.certificate);
+  writeFileSync(key, serving.key);
+  clock.advance(hourMs);
+  assert.deepStrictEqual(
+    used.map((files) => files.cert),
+    [serving.certificate],
+  );
+  // Clients are told whom to trust now.
+  const kubeconfig = readFileSync(join(folder, "admin.kubeconfig"), "utf8");
+  assert.ok(kubeconfig.includes(Buffer.from(serving.certificate).toString("base64")));
+  stop();
+});

@@ -1,0 +1,138 @@
+/**
+ * The certificates a running server uses: its own or those given by flags, read again every hour, so that a new file
+ * takes effect and nothing runs out while the server runs.
+ */
+import type { TlsFiles } from "#http/listener.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import {
+  type Credentials,
+  type KeyPair,
+  prepareCredentials,
+  readAuthorities,
+  readServingPair,
+} from "../credentials.ts";
+import { writePrivate } from "../data-folder.ts";
+import { adminKubeconfig } from "./kubeconfig.ts";
+import type { ServerOptions } from "../options.ts";
+import { serverTrust, type ServerTrust } from "./server-trust.ts";
+import { tlsSettings } from "./tls-settings.ts";
+import { watchFile } from "../watched-file.ts";
+
+export interface CredentialSources {
+  readonly options: ServerOptions;
+  /** Data folder; undefined keeps nothing. */
+  readonly folder: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface ServingCredentials {
+  readonly credentials: Credentials;
+  readonly serving: KeyPair;
+  /** All certificates that sign clients', PEM. */
+  readonly clientCa: string;
+  /** All certificates that sign authenticating proxies', PEM; empty for none. */
+  readonly requestHeaderCa: string;
+  readonly trust: ServerTrust;
+}
+
+const checkIntervalMs = 3_600_000;
+
+/** Reads, and makes what is missing, in memory. Throws `StartError`. */
+export function readServingCredentials({ options, folder, clock, random }: CredentialSources): ServingCredentials {
+  const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
+  const given =
+    tlsCertFile === undefined || tlsPrivateKeyFile === undefined
+      ? undefined
+      : readServingPair(tlsCertFile, tlsPrivateKeyFile);
+  const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
+  const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
+  const credentials = prepareCredentials({ folder, names, clock, random });
+  const trust = serverTrust(options, credentials.ca.certificate);
+  return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
+}
+
+/** Those of the files, beside the server's own. Throws `StartError`. */
+function readBundles(
+  { clientCaFile, requestheaderClientCaFile }: ServerOptions,
+  { ca }: Credentials,
+): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
+  const read = (file: string | undefined): string => (file === undefined ? "" : readAuthorities(file));
+  return { clientCa: ca.certificate + read(clientCaFile), requestHeaderCa: read(requestheaderClientCaFile) };
+}
+
+/** For the listener. Throws `StartError` for an unknown cipher suite. */
+export function tlsFiles(options: ServerOptions, { serving, clientCa, requestHeaderCa }: ServingCredentials): TlsFiles {
+  const { minVersion, ciphers } = tlsSettings(options);
+  return {
+    key: serving.key,
+    cert: serving.certificate,
+    clientCa: clientCa + requestHeaderCa,
+    minVersion,
+    ...(ciphers === undefined ? {} : { ciphers }),
+  };
+}
+
+/** Writes what was made new, and the kubeconfig that goes with it. Throws `StartError`. */
+export function writeCredentials(folder: string, url: string, { credentials, trust }: ServingCredentials): void {
+  for (const [path, content] of credentials.files) writePrivate(folder, path, content);
+  writePrivate(folder, "admin.kubeconfig", adminKubeconfig(url, trust, credentials.admin));
+}
+
+export interface Renewal extends CredentialSources {
+  readonly url: string;
+  readonly current: ServingCredentials;
+  readonly log: Log;
+  /** New connections get these; the authorities count at once. */
+  use(files: TlsFiles, next: ServingCredentials): void;
+}
+
+/** Looks again, at bundles of authorities every minute and at the rest every hour, until the returned function is called. */
+export function keepRenewed(renewal: Renewal): () => void {
+  const { options, folder, clock, log, url } = renewal;
+  let { current } = renewal;
+  function take(next: ServingCredentials): void {
+    const isSame =
+      next.serving.certificate === current.serving.certificate &&
+      next.clientCa === current.clientCa &&
+      next.requestHeaderCa === current.requestHeaderCa;
+    if (isSame) return;
+    renewal.use(tlsFiles(options, next), next);
+    current = next;
+    log.info({}, "certificates renewed");
+  }
+  const failed = (error: unknown): void => log.error({ error }, "certificates could not be renewed");
+  const stops = [options.clientCaFile, options.requestheaderClientCaFile].flatMap((file) =>
+    file === undefined
+      ? []
+      : [
+          watchFile({
+            file,
+            // Nothing was kept of what it held: the first look compares.
+            text: "",
+            clock,
+            changed: () => take({ ...current, ...readBundles(options, current.credentials) }),
+            failed,
+          }),
+        ],
+  );
+  // A server without a folder keeps the certificates it made.
+  let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
+  function check(): void {
+    cancel = clock.after(checkIntervalMs, check);
+    try {
+      const next = readServingCredentials(renewal);
+      const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
+      if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);
+      take(next);
+    } catch (error) {
+      failed(error);
+    }
+  }
+  return () => {
+    cancel?.();
+    for (const stop of stops) stop();
+  };
+}

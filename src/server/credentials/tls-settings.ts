@@ -1,0 +1,38 @@
+/** From kube-apiserver's names for TLS versions and cipher suites to those of Node. */
+import { getCiphers } from "node:tls";
+import type { ServerOptions } from "../options.ts";
+import { StartError } from "../start-error.ts";
+
+export interface TlsSettings {
+  readonly minVersion: "TLSv1.2" | "TLSv1.3";
+  /** OpenSSL's names with colons between; undefined for the default. */
+  readonly ciphers: string | undefined;
+}
+
+/** Throws `StartError` for a suite there is not. */
+export function tlsSettings(options: Pick<ServerOptions, "tlsMinVersion" | "tlsCipherSuites">): TlsSettings {
+  const suites = options.tlsCipherSuites.map(opensslName);
+  return {
+    minVersion: options.tlsMinVersion === "VersionTLS13" ? "TLSv1.3" : "TLSv1.2",
+    ciphers: suites.length === 0 ? undefined : suites.join(":"),
+  };
+}
+
+/** `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` is `ECDHE-RSA-AES128-GCM-SHA256`; names of TLS 1.3 stay. */
+function opensslName(name: string): string {
+  const known = new Set(getCiphers());
+  const direct = name.toLowerCase();
+  if (known.has(direct)) return name;
+  const old = name
+    .replace(/^TLS_/, "")
+    .replace("_WITH_", "_")
+    .replace(/^RSA_/, "")
+    .replace(/AES_(\d+)/, "AES$1")
+    .replace(/AES(\d+)_CBC/, "AES$1")
+    .replace(/(CHACHA20_POLY1305)(?:_SHA256)?$/, "$1")
+    .replaceAll("_", "-");
+  if (!known.has(old.toLowerCase())) {
+    throw new StartError(`invalid value ${JSON.stringify(name)} for --tls-cipher-suites: no such suite here`);
+  }
+  return old;
+}
