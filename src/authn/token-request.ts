@@ -52,6 +52,14 @@ const lifetimeSecondsMin = 600;
 const askedByDefaultSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 
+/** A request that does not say how long, asks for an hour. */
+export function tokenRequestDefaults(object: ApiObject): ApiObject {
+  const spec = object["spec"] as Spec | undefined; // decoded by its schema
+  const expirationSeconds = spec?.expirationSeconds ?? lifetimeSecondsDefault;
+  return expirationSeconds === spec?.expirationSeconds ? object : { ...object, spec: { ...spec, expirationSeconds } };
+}
+
+/** Takes requests with their defaults. */
 export function tokenRequest(options: TokenRequestOptions): Action {
   const { domain, clock, find } = options;
   const kind = { group: domain.rename("authentication.k8s.io"), kind: "TokenRequest" };
@@ -68,7 +76,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
 
     const nowMs = clock.now();
     const audiences = asked?.audiences?.length ? asked.audiences : options.audiences;
-    let lifetime = asked?.expirationSeconds ?? lifetimeSecondsDefault;
+    let lifetime = asked?.expirationSeconds ?? 0;
     const ref = asked?.boundObjectRef ?? undefined;
     const request = (): ApiObject => ({
       ...object,
@@ -140,6 +148,8 @@ function bind(options: TokenRequestOptions, ref: BoundObjectRef, namespace: stri
       'cannot bind token to a Node object as the "ServiceAccountTokenNodeBinding" feature-gate is disabled',
     );
   }
+  // Upstream: looked up as by a client, who has to name something.
+  if (name === "") throw badRequest("Name parameter required.");
   const object = options.find(resource, kind === "Node" ? "" : namespace, name);
   if (object === undefined) throw notFound({ group: "", resource }, name);
   const { serviceAccountName, nodeName } = (object["spec"] ?? {}) as PodSpec; // of a pod; others have no such fields

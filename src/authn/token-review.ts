@@ -21,8 +21,8 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
     if (token === "") throw badRequest("token is required for TokenReview in authentication");
     await admitted(object);
     const wanted = spec?.audiences?.length ? spec.audiences : audiences;
-    // Upstream: goes through a header, where only the first word is the token.
-    const word = token.trim().split(" ", 1)[0]!;
+    // Upstream: goes through a header, where only the first word is the token; it is empty after a space.
+    const word = token.trimEnd().split(" ", 1)[0]!;
     const answer = await tokens.authenticateToken(word, wanted);
     if (answer.outcome !== "user") {
       const reason = answer.outcome === "refused" ? answer.reason : "";

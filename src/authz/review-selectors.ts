@@ -34,16 +34,17 @@ export function reviewSelectors(
 ): { readonly selectors: ReviewSelectors; readonly errors: readonly string[] } {
   const field = read(fields, parseFieldRequirements, fieldRequirement);
   const label = read(labels, (text) => parseLabelSelector(text).requirements, labelRequirement);
-  const ignored = (name: string): string => `spec.resourceAttributes.${name} partially ignored due to parse error`;
+  const ignored = (name: string, { found, isWhole }: Reading<unknown>): string[] => {
+    if (isWhole) return [];
+    const part = found.length === 0 ? "" : "partially ";
+    return [`spec.resourceAttributes.${name} ${part}ignored due to parse error`];
+  };
   return {
     selectors: {
       ...(field.found.length === 0 ? {} : { fieldSelector: field.found }),
       ...(label.found.length === 0 ? {} : { labelSelector: label.found }),
     },
-    errors: [
-      ...(field.isWhole ? [] : [ignored("fieldSelector")]),
-      ...(label.isWhole ? [] : [ignored("labelSelector")]),
-    ],
+    errors: [...ignored("fieldSelector", field), ...ignored("labelSelector", label)],
   };
 }
 

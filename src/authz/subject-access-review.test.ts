@@ -97,7 +97,7 @@ test("questions that are none are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]
   ]);
   assert.deepEqual(await refused(self, {}), await refused(self, { spec: {} }));
   assert.deepEqual(await refused(self, { spec: { resourceAttributes: pods, nonResourceAttributes: { path: "/" } } }), [
-    'spec.nonResourceAttributes: Invalid value: {"path":"/"}: cannot be specified in combination with resourceAttributes',
+    'spec.nonResourceAttributes: Invalid value: authorization.NonResourceAttributes{Path:"/", Verb:""}: cannot be specified in combination with resourceAttributes',
   ]);
   assert.deepEqual(await refused(self, { spec: { resourceAttributes: pods }, metadata: { name: "x" } }), [
     'metadata: Invalid value: {"name":"x"}: must be empty',
@@ -111,7 +111,7 @@ test("questions that are none are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]
     'spec.resourceAttributes.namespace: Invalid value: "a": must match metadata.namespace',
   ]);
   assert.deepEqual(await refused(local, { spec: { user: "x", nonResourceAttributes: { path: "/" } } }, "b"), [
-    'spec.nonResourceAttributes: Invalid value: {"path":"/"}: disallowed on this kind of request',
+    'spec.nonResourceAttributes: Invalid value: authorization.NonResourceAttributes{Path:"/", Verb:""}: disallowed on this kind of request',
   ]);
   assert.deepEqual(await refused(local, { spec, metadata: { namespace: "a", labels: { a: "b" } } }, "a"), [
     'metadata: Invalid value: {"labels":{"a":"b"}}: must be empty except for namespace',
@@ -140,8 +140,33 @@ test("selectors are checked, with operators nobody knows yet let through [AUTHRE
   const spec = { resourceAttributes: { ...pods, labelSelector: { requirements } } };
   assert.deepEqual((await ask("selfsubjectaccessreviews", { spec })).status, {
     allowed: false,
-    evaluationError: "spec.resourceAttributes.labelSelector partially ignored due to parse error",
+    evaluationError: "spec.resourceAttributes.labelSelector ignored due to parse error",
   });
+  const both = { fieldSelector: { rawSelector: "!!" }, labelSelector: { rawSelector: "(" } };
+  assert.deepEqual(
+    (await ask("selfsubjectaccessreviews", { spec: { resourceAttributes: { ...pods, ...both } } })).status,
+    {
+      allowed: false,
+      evaluationError:
+        "spec.resourceAttributes.fieldSelector ignored due to parse error; " +
+        "spec.resourceAttributes.labelSelector ignored due to parse error",
+    },
+  );
+});
+
+test("keys and values of label selectors are those of labels [AUTHRES-12]", async () => {
+  const check = (requirement: unknown): Promise<unknown> =>
+    refused("selfsubjectaccessreviews", {
+      spec: { resourceAttributes: { ...pods, labelSelector: { requirements: [requirement] } } },
+    });
+  const path = "spec.resourceAttributes.labelSelector.requirements[0]";
+  assert.deepEqual(await check({ key: "/b", operator: "In" }), [
+    `${path}.values: Required value: must be specified when \`operator\` is 'In' or 'NotIn'`,
+    `${path}.key: Invalid value: "/b": prefix part must be non-empty`,
+  ]);
+  assert.deepEqual(await check({ key: "a", operator: "In", values: ["b", "x".repeat(64)] }), [
+    `${path}.values[1]: Invalid value: "${"x".repeat(64)}": must be no more than 63 characters`,
+  ]);
 });
 
 test("selectors reach the authorizer, as far as they can be read [AUTHRES-12]", async () => {
@@ -164,9 +189,9 @@ test("selectors reach the authorizer, as far as they can be read [AUTHRES-12]", 
     { key: "a", operator: "In", values: ["x", "y"] },
     { key: "b", operator: "Exists" },
   ];
-  const ignored = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
-  assert.deepEqual(await selectors({ requirements }), [[nodeName], undefined, ignored]);
-  assert.deepEqual(await selectors({ rawSelector: "a in (b" }), [undefined, undefined, ignored]);
+  const ignored = (part: string): string => `spec.resourceAttributes.fieldSelector ${part}ignored due to parse error`;
+  assert.deepEqual(await selectors({ requirements }), [[nodeName], undefined, ignored("partially ")]);
+  assert.deepEqual(await selectors({ rawSelector: "a in (b" }), [undefined, undefined, ignored("")]);
   const app = { key: "app", operator: "in", values: ["a", "b"] };
   assert.deepEqual(await selectors(undefined, { rawSelector: "app in (b,a)" }), [undefined, [app], undefined]);
   const expressions = { requirements: [{ key: "app", operator: "In", values: ["b", "a"] }] };

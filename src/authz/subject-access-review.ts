@@ -2,14 +2,20 @@
  * SubjectAccessReview and its relatives: whether somebody may do something, asked over the API. Source: upstream's
  * `registry/authorization` and `apis/authorization/validation`.
  */
-import { type FieldError, forbiddenField, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, GoSyntax, invalidField, required } from "#meta/field-error.ts";
 import type { Action } from "#meta/action.ts";
+import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
-import { type ReviewSelectors, reviewSelectors, type SelectorAttributes } from "./review-selectors.ts";
+import {
+  type ReviewSelectors,
+  reviewSelectors,
+  type SelectorAttributes,
+  type SelectorRequirement,
+} from "./review-selectors.ts";
 
 interface ResourceAttributes {
   readonly namespace?: string;
@@ -23,9 +29,14 @@ interface ResourceAttributes {
   readonly labelSelector?: SelectorAttributes;
 }
 
+interface NonResourceAttributes {
+  readonly path?: string;
+  readonly verb?: string;
+}
+
 interface Spec {
   readonly resourceAttributes?: ResourceAttributes;
-  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
+  readonly nonResourceAttributes?: NonResourceAttributes;
   readonly user?: string;
   readonly groups?: readonly string[] | null;
   readonly uid?: string;
@@ -102,7 +113,7 @@ function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): Soon<Readon
   const { fieldSelector, labelSelector } = spec.resourceAttributes ?? {};
   const { selectors, errors } = reviewSelectors(fieldSelector, labelSelector);
   return andThen(authorizer.authorize(attributesOf(user, spec, selectors)), ({ decision, reason, error }) => {
-    const evaluationError = aggregate([...(error === undefined ? [] : [error]), ...errors]);
+    const evaluationError = [...(error === undefined ? [] : [error]), ...errors].join("; ");
     return {
       allowed: decision === "allow",
       ...(decision === "deny" ? { denied: true } : {}),
@@ -159,19 +170,25 @@ function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): 
   const errors: FieldError[] = [];
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
     const detail = "cannot be specified in combination with resourceAttributes";
-    errors.push(invalidField("spec.nonResourceAttributes", nonResourceAttributes, detail));
+    errors.push(invalidField("spec.nonResourceAttributes", goAttributes(nonResourceAttributes), detail));
   } else if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
     const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
     errors.push(invalidField("spec.resourceAttributes", null, detail));
   }
-  for (const name of ["fieldSelector", "labelSelector"] as const) {
-    errors.push(...validateSelector(resourceAttributes?.[name], `spec.resourceAttributes.${name}`));
-  }
-  return errors;
+  const { fieldSelector, labelSelector } = resourceAttributes ?? {};
+  return [
+    ...errors,
+    ...validateSelector(fieldSelector, "spec.resourceAttributes.fieldSelector", fieldRequirement),
+    ...validateSelector(labelSelector, "spec.resourceAttributes.labelSelector", labelRequirement),
+  ];
 }
 
 /** Operators nobody knows are no mistake: newer clients may ask with them. */
-function validateSelector(selector: SelectorAttributes | undefined, field: string): FieldError[] {
+function validateSelector(
+  selector: SelectorAttributes | undefined,
+  field: string,
+  check: (requirement: SelectorRequirement, path: string) => readonly FieldError[],
+): FieldError[] {
   if (selector === undefined) return [];
   const { rawSelector = "" } = selector;
   const requirements = selector.requirements ?? [];
@@ -184,20 +201,20 @@ function validateSelector(selector: SelectorAttributes | undefined, field: strin
     const detail = `when ${field} is specified, requirements or rawSelector is required`;
     errors.push(required(`${field}.requirements`, detail));
   }
-  for (const [at, { key = "", operator = "", values }] of requirements.entries()) {
-    const path = `${field}.requirements[${at}]`;
-    const given = (values ?? []).length;
-    if (key === "") errors.push(required(`${path}.key`, "must be specified"));
-    if ((operator === "In" || operator === "NotIn") && given === 0) {
-      errors.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-    }
-    if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
-      const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-      errors.push(forbiddenField(`${path}.values`, detail));
-    }
-  }
+  for (const [at, requirement] of requirements.entries())
+    errors.push(...check(requirement, `${field}.requirements[${at}]`));
   return errors;
 }
+
+function fieldRequirement({ key = "", ...rest }: SelectorRequirement, path: string): FieldError[] {
+  const missing = key === "" ? [required(`${path}.key`, "must be specified")] : [];
+  return [...missing, ...validateSelectorValues(rest, path)];
+}
+
+const labelRequirement = (requirement: SelectorRequirement, path: string): FieldError[] => [
+  ...validateSelectorValues(requirement, path),
+  ...validateLabelRequirement(requirement, path),
+];
 
 function validateSubject({ user = "", groups }: Spec): FieldError[] {
   if (user !== "" || (groups ?? []).length > 0) return [];
@@ -213,10 +230,14 @@ function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): Fie
   }
   if (spec.nonResourceAttributes !== undefined) {
     const detail = "disallowed on this kind of request";
-    errors.push(invalidField("spec.nonResourceAttributes", spec.nonResourceAttributes, detail));
+    errors.push(invalidField("spec.nonResourceAttributes", goAttributes(spec.nonResourceAttributes), detail));
   }
   return errors;
 }
+
+/** As Go writes the structure. */
+const goAttributes = ({ path = "", verb = "" }: NonResourceAttributes): GoSyntax =>
+  new GoSyntax(`authorization.NonResourceAttributes{Path:${goQuote(path)}, Verb:${goQuote(verb)}}`);
 
 /** Reviews are no objects: they have no name, labels or anything else. */
 function emptyMetadata(metadata: ObjectMeta, detail = "must be empty"): FieldError[] {

@@ -7,6 +7,7 @@ import {
   resourceNotFound,
   whileTerminating,
 } from "#meta/status-error.ts";
+import type { Action } from "#meta/action.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -117,7 +118,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
     }
     const action = verb === "create" ? definition.actions?.get(info.subresource) : undefined;
-    if (action !== undefined) return runAction(viewScope(scope), action);
+    if (action !== undefined) return runAction(viewScope(scope, action), action);
     if (definition.computed === undefined) return handler(scope);
     const objects = definition.computed();
     return single === "" ? listComputed(scope, objects) : getComputed(scope, objects);
@@ -125,10 +126,12 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
 }
 
 /** The scope in which a subresource whose bodies are of another kind is read. */
-function viewScope(scope: Scope): Scope {
+function viewScope(scope: Scope, { defaults }: Action): Scope {
   const { definition, parts, subresource } = scope;
   const part = definition.subresources.find(({ name }) => name === subresource);
-  return part === undefined ? scope : { ...scope, definition: viewKind(definition, part, parts), parent: definition };
+  if (part === undefined) return scope;
+  const view = viewKind(definition, part, parts, undefined, defaults === undefined ? {} : { defaults });
+  return { ...scope, definition: view, parent: definition };
 }
 
 /** Name in the path; a name that only a field selector gave is none. */

@@ -1,6 +1,6 @@
 /** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources that handlers understand. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
-import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Column, ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { HandlerParts } from "./scope.ts";
 
 const views = new WeakMap<ResourceDefinition, Map<string, ResourceDefinition>>();
@@ -11,6 +11,7 @@ export function viewKind(
   { group, version, kind }: GroupVersionKind,
   parts: HandlerParts,
   columns: () => readonly Column[] = () => [],
+  strategy: Strategy = {},
 ): ResourceDefinition {
   let known = views.get(of);
   if (known === undefined) {
@@ -44,7 +45,7 @@ export function viewKind(
       selectableFields: [],
       fieldAliases: {},
       columns: columns(),
-      strategy: {},
+      strategy,
       origin: "builtin",
     };
     known.set(kind, view);

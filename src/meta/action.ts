@@ -19,5 +19,9 @@ export interface ActionRequest {
   admitted(object: ApiObject): Soon<void>;
 }
 
-/** Answers with the object to send (code 201), or throws a `StatusError`. */
-export type Action = (request: ActionRequest) => Soon<ApiObject>;
+export interface Action {
+  /** Answers with the object to send (code 201), or throws a `StatusError`. */
+  (request: ActionRequest): Soon<ApiObject>;
+  /** Defaults of the body that its schema cannot say. */
+  readonly defaults?: (object: ApiObject) => ApiObject;
+}

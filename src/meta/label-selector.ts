@@ -34,26 +34,42 @@ export function validateLabelSelector(
   const errors = validateLabels(selector.matchLabels ?? undefined, `${field}.matchLabels`);
   for (const [index, expression] of (selector.matchExpressions ?? []).entries()) {
     const path = `${field}.matchExpressions[${index}]`;
-    const { key = "", operator = "" } = expression;
-    const values = expression.values ?? [];
-    if (operator === "In" || operator === "NotIn") {
-      if (values.length === 0) {
-        errors.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
-      }
-    } else if (operator === "Exists" || operator === "DoesNotExist") {
-      if (values.length > 0) {
-        errors.push(
-          forbiddenField(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
-        );
-      }
-    } else {
+    const { operator = "" } = expression;
+    errors.push(...validateSelectorValues(expression, path));
+    if (!operators.has(operator)) {
       errors.push(invalidField(`${path}.operator`, operator, "not a valid selector operator"));
     }
-    for (const message of qualifiedName(key)) errors.push(invalidField(`${path}.key`, key, message));
-    if (options.allowInvalidValues === true) continue;
-    for (const [at, value] of values.entries()) {
-      for (const message of labelValue(value)) errors.push(invalidField(`${path}.values[${at}]`, value, message));
-    }
+    errors.push(...validateLabelRequirement(expression, path, options));
+  }
+  return errors;
+}
+
+/** Whether there are values exactly where the operator needs some. Operators nobody knows pass. */
+export function validateSelectorValues(
+  { operator, values }: LabelSelectorRequirement,
+  path: string,
+): readonly FieldError[] {
+  const given = (values ?? []).length;
+  if ((operator === "In" || operator === "NotIn") && given === 0) {
+    return [required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+  }
+  if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
+    const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    return [forbiddenField(`${path}.values`, detail)];
+  }
+  return [];
+}
+
+/** Whether key and values could be those of a label. */
+export function validateLabelRequirement(
+  { key = "", values }: LabelSelectorRequirement,
+  path: string,
+  options: { readonly allowInvalidValues?: boolean } = {},
+): readonly FieldError[] {
+  const errors = qualifiedName(key).map((message) => invalidField(`${path}.key`, key, message));
+  if (options.allowInvalidValues === true) return errors;
+  for (const [at, value] of (values ?? []).entries()) {
+    for (const message of labelValue(value)) errors.push(invalidField(`${path}.values[${at}]`, value, message));
   }
   return errors;
 }

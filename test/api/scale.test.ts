@@ -41,7 +41,14 @@ inBothDomains("the scale of a deployment shows wanted and present replicas and t
     status: { replicas: 0, selector: "app=d,t in (a,b)" },
   });
   (await api.put(`${path}/d/scale`, got.value)).expect(200, { spec: { replicas: 2 } });
-  (await api.get(`${path}/none/scale`)).refused(404, "NotFound", 'deployments.apps "none" not found');
+  (await api.get(`${path}/none/scale`)).refused(404, "NotFound", 'deployments/scale.apps "none" not found');
+  (await api.put(`${path}/none/scale`, { ...(got.value as object), metadata: { name: "none" } })).refused(
+    404,
+    "NotFound",
+    'deployments.apps "none" not found',
+  );
+  const inCore = `/api/v1/namespaces/${ns}/replicationcontrollers/none/scale`;
+  (await api.get(inCore)).refused(404, "NotFound", 'replicationcontrollers/scale.autoscaling "none" not found');
   (await api.post(`${path}/d/scale`, {})).expect(405);
   (await api.delete(`${path}/d/scale`)).expect(405);
 });

@@ -77,6 +77,8 @@ inBothDomains(
       "spec.expirationSeconds": 3600,
       "spec.audiences": [defaultIssuer],
       "spec.boundObjectRef": null,
+      // What the request did not say is its sender's all the same.
+      "metadata.managedFields.0.fieldsV1": { "f:spec": { "f:expirationSeconds": {} } },
     });
     const token = answer.string("status.token");
     const claims = claimsOf(token);
@@ -283,6 +285,7 @@ inBothDomains("what a token cannot be bound to is refused in upstream's words [A
   (await bind("Secret", "none")).refused(404, "NotFound", 'secrets "none" not found');
   (await bind("Pod", "none")).refused(404, "NotFound", 'pods "none" not found');
   (await bind("Node", "none")).refused(404, "NotFound", 'nodes "none" not found');
+  (await bind("Node", "")).refused(400, "BadRequest", "Name parameter required.");
   (await bind("ConfigMap", "tie")).refused(
     400,
     "BadRequest",
@@ -298,6 +301,26 @@ inBothDomains("what a token cannot be bound to is refused in upstream's words [A
     "Conflict",
     `Operation cannot be fulfilled on Secret "tie": the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
   );
+});
+
+inBothDomains("what is not stored has no table", async (api) => {
+  const accept = api.name("application/json;as=Table;v=v1;g=meta.k8s.io");
+  const it = await robot(api);
+  const types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  const text = `only the following media types are accepted: ${types}`;
+  (await api.post(reviews, review("x"), { accept })).refused(406, "NotAcceptable", text);
+  (await api.post(`${it.path}/token`, request(), { accept })).refused(406, "NotAcceptable", text);
+  const either = `${accept},application/json`;
+  (await api.post(`${it.path}/token`, request(), { accept: either })).expect(201, { kind: "TokenRequest" });
+});
+
+inBothDomains("a space before a reviewed token leaves none [AUTHRES-19]", async (api) => {
+  const token = await (await robot(api)).token();
+  (await api.post(reviews, review(`${token} `))).expect(201, { "status.authenticated": true });
+  (await api.post(reviews, review(` ${token}`))).expect(201, {
+    "status.authenticated": absent,
+    "status.error": "invalid bearer token",
+  });
 });
 
 inBothDomains("requests outside the limits are refused, and so are other accounts [ASA-10]", async (api) => {

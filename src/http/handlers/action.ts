@@ -9,7 +9,10 @@ import { admissionAttributes, inNamespace, readObject, withOwnership, withoutSys
 export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const { request, parts, context, namespace, name } = scope;
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
-  const negotiated = parts.negotiator.answer(request, parts.transforms);
+  const negotiated = parts.negotiator.answer(request, (mediaType, kind, group, version) =>
+    // Upstream: what is not stored has no columns.
+    kind === "Table" ? false : parts.transforms(mediaType, kind, group, version),
+  );
   const body = await readObject(scope, options);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);

@@ -11,11 +11,19 @@ import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { badRequest, internalError, invalid, StatusError, unclassified } from "#meta/status-error.ts";
+import {
+  badRequest,
+  internalError,
+  invalid,
+  notFound,
+  type ResourceName,
+  StatusError,
+  unclassified,
+} from "#meta/status-error.ts";
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import type { Entry } from "#storage/backend.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
@@ -33,18 +41,32 @@ export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
 }
 
 /** GET of the scale of an object. */
-export function getScale(scope: Scope, scale: ScaleDefinition): Soon<Reply> {
+export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Reply> {
   const { request, parts, definition, store, namespace, name } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const resourceVersion = request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "";
-  return andThen(store.get(namespace, name, resourceVersion), (entry) => {
-    const { object, isFound } = shownAs(store.object(entry), scale);
-    if (!isFound && definition.origin === "custom") {
-      throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
-    }
-    return objectReply(scaleScope(scope, scale), negotiated, 200, object, undefined);
-  });
+  let entry: Entry;
+  try {
+    entry = await store.get(namespace, name, resourceVersion);
+  } catch (error) {
+    const missing = definition.origin === "builtin" ? missingScales.get(definition.resource) : undefined;
+    throw missing !== undefined && isNotFound(error) ? notFound(missing, name) : error;
+  }
+  const { object, isFound } = shownAs(store.object(entry), scale);
+  if (!isFound && definition.origin === "custom") {
+    throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
+  }
+  return objectReply(scaleScope(scope, scale), negotiated, 200, object, undefined);
 }
+
+/** Upstream: what a GET of these misses is the scale, in whatever group its author thought it was. */
+const missingScales: ReadonlyMap<string, ResourceName> = new Map([
+  ["deployments", { group: "apps", resource: "deployments/scale" }],
+  ["replicasets", { group: "apps", resource: "replicasets/scale" }],
+  ["replicationcontrollers", { group: "autoscaling", resource: "replicationcontrollers/scale" }],
+]);
+
+const isNotFound = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "NotFound";
 
 /** What a number that is not there looks like to a patch; one that is still there afterwards was not given. */
 const unset = -2147483648;
