@@ -55,11 +55,13 @@ test("authorities in between may come with the certificate, and do not count wit
 });
 
 test("a certificate that is no authority's issues nothing", async () => {
-  const leaf = await first.issue({ commonName: "leaf", usage: "any" });
-  // What the leaf's owner would make of it: the same name as issuer, another key.
-  const impostor = await fakeAuthority("leaf");
-  const forged = await shown(impostor, alice);
-  assert.equal(onlyFirst.validityOf({ ...forged, issuers: [der(leaf.certificate)] }), undefined);
+  for (const usage of ["any", "client"] as const) {
+    const leaf = await first.usurper({ commonName: "leaf", usage });
+    assert.notEqual(onlyFirst.validityOf(await shown(first, { commonName: "leaf", usage })), undefined);
+    assert.equal(onlyFirst.validityOf(await shown(leaf, alice, [leaf])), undefined, usage);
+    const middle = await leaf.subordinate("middle");
+    assert.equal(onlyFirst.validityOf(await shown(middle, alice, [middle, leaf])), undefined, usage);
+  }
 });
 
 test("a path is valid while all its certificates are", async () => {

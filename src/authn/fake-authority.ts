@@ -34,6 +34,8 @@ export interface FakeAuthority {
   issue(options: IssueOptions): Promise<Issued>;
   /** An authority that this one has signed. */
   subordinate(commonName: string): Promise<FakeAuthority>;
+  /** Somebody with a certificate that issues nothing, who does it all the same. */
+  usurper(options: IssueOptions): Promise<FakeAuthority>;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
@@ -57,7 +59,14 @@ export async function fakeAuthority(commonName = "fake authority"): Promise<Fake
 function authorityOf(own: X509Certificate, keys: CryptoKeyPair): FakeAuthority {
   return {
     certificate: `${own.toString("pem")}\n`,
-    issue: (options) => issue(own, keys, options),
+    async issue(options) {
+      const { certificate, keys: issuedKeys } = await issue(own, keys, options);
+      return { certificate: `${certificate.toString("pem")}\n`, key: await keyText(issuedKeys) };
+    },
+    async usurper(options) {
+      const issued = await issue(own, keys, options);
+      return authorityOf(issued.certificate, issued.keys);
+    },
     async subordinate(commonName) {
       const subordinateKeys = await newKeys();
       const certificate = await X509CertificateGenerator.create({
@@ -76,7 +85,11 @@ function authorityOf(own: X509Certificate, keys: CryptoKeyPair): FakeAuthority {
   };
 }
 
-async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, options: IssueOptions): Promise<Issued> {
+async function issue(
+  authority: X509Certificate,
+  authorityKeys: CryptoKeyPair,
+  options: IssueOptions,
+): Promise<{ readonly certificate: X509Certificate; readonly keys: CryptoKeyPair }> {
   const keys = await newKeys();
   const usage = options.usage ?? "client";
   const hosts = options.hosts ?? ["localhost", "127.0.0.1"];
@@ -103,12 +116,14 @@ async function issue(authority: X509Certificate, authorityKeys: CryptoKeyPair, o
         : []),
     ],
   });
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  return { certificate, keys };
+}
+
+/** PEM. */
+async function keyText({ privateKey }: CryptoKeyPair): Promise<string> {
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", privateKey));
   const body = der.toString("base64").replace(/.{64}/g, "$&\n");
-  return {
-    certificate: `${certificate.toString("pem")}\n`,
-    key: `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----\n`,
-  };
+  return `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----\n`;
 }
 
 function subject(options: IssueOptions): JsonName {

@@ -287,6 +287,11 @@ test("ten thousand tokens of unknown keys make the provider answer once, and slo
   const answers = new Set(await Promise.all(flood));
   assert.deepEqual([...answers], ["oidc: failed to verify signature"]);
   assert.equal(calls.length, 4);
+  for (let i = 0; i < 9; i++) {
+    clock.advance(1000);
+    await outcome(tokens, `${header}.${body}.${Buffer.from(`later ${i}`.padEnd(64)).toString("base64url")}`);
+  }
+  assert.equal(calls.length, 4, "one after the other neither");
 });
 
 test("discovery must be the issuer's own, over https, and is followed nowhere else", async () => {
@@ -362,10 +367,10 @@ test("other issuers from now on: nothing is known of the tokens before", async (
 });
 
 test("an endless token, or one of the wrong form, is nobody's", async () => {
-  const { provider, tokens, claims } = provided();
+  const { provider, tokens, token } = provided();
   await provider.ready;
-  const long = forged({ alg: "RS256", kid: "k1" }, claims({ filler: "x".repeat(100_000) }), "AA");
-  assert.equal(await outcome(tokens, long), "none");
+  assert.equal(await outcome(tokens, await token({ filler: "x".repeat(48_000) })), "idp:alice");
+  assert.equal(await outcome(tokens, await token({ filler: "x".repeat(49_000) })), "none", "although it is signed");
   const deep = `${Buffer.from('{"alg":"RS256"}').toString("base64url")}.${Buffer.from("[".repeat(20_000)).toString("base64url")}.AA`;
   assert.equal(await outcome(tokens, deep), "none");
 });
