@@ -1,6 +1,6 @@
 /** What a POST does where nothing is stored, by resource. */
 import { selfSubjectReview } from "#authn/self-subject-review.ts";
-import { tokenRequest } from "#authn/token-request.ts";
+import { tokenRequest, tokenRequestDefaults } from "#authn/token-request.ts";
 import { tokenReview } from "#authn/token-review.ts";
 import { accessReviews, rulesReview } from "#authz/subject-access-review.ts";
 import type { Action } from "#meta/action.ts";
@@ -29,7 +29,12 @@ export function serverActions(parts: () => ActionParts): Actions {
       Object.entries(reviews).map(([resource, action]) => [`${resource}.${group}`, { "": action }]),
     ),
     [`selfsubjectrulesreviews.${group}`]: { "": rulesReview(authorizer) },
-    serviceaccounts: { token: later(() => requestToken(parts())) },
+    serviceaccounts: {
+      token: Object.assign(
+        later(() => requestToken(parts())),
+        { defaults: tokenRequestDefaults },
+      ),
+    },
     "selfsubjectreviews.authentication.k8s.io": { "": later(() => selfSubjectReview(parts().clock)) },
     "tokenreviews.authentication.k8s.io": {
       "": later(() => tokenReview(parts().access.tokens, parts().issuer.audiences)),
