@@ -145,11 +145,11 @@ test("a role that is not there can be bound by those only who may bind it unseen
   const own = plugin([readMaps]);
   assert.equal(
     await outcome(own, write("rolebindings", binding("Role", "gone"))),
-    `404 role.${group} "gone" not found`,
+    `404 rolebindings.${group} "gone" not found`,
   );
   assert.equal(
     await outcome(own, write("clusterrolebindings", binding("ClusterRole", "gone"))),
-    `404 clusterrole.${group} "gone" not found`,
+    `404 clusterrolebindings.${group} "gone" not found`,
   );
   assert.equal(
     await outcome(own, write("rolebindings", binding("Robot", "gone"))),
@@ -177,13 +177,13 @@ test("errors on the way are told when the rights do not suffice", async () => {
   index.setBinding("n", "b", { roleRef: { kind: "Role", name: "gone" }, subjects: [{ kind: "User", name: "author" }] });
   const own = rbacEscalation({ authorizer: rbac(index), index });
   const text = await outcome(own, write("roles", role([readSecrets])));
-  assert.ok(text.endsWith(`Verbs:["get"]}; resolution errors: [role.${group} "gone" not found]`), text);
+  assert.ok(text.endsWith(`Verbs:["get"]}; resolution errors: [roles.${group} "gone" not found]`), text);
   index.setBinding("", "c", {
     roleRef: { kind: "ClusterRole", name: "lost" },
     subjects: [{ kind: "User", name: "author" }],
   });
   const two = await outcome(own, write("roles", role([readSecrets])));
   // Upstream: a list of one error, which is a list itself.
-  const both = `[[clusterrole.${group} "lost" not found, role.${group} "gone" not found]]`;
+  const both = `[[roles.${group} "lost" not found, roles.${group} "gone" not found]]`;
   assert.ok(two.endsWith(`Verbs:["get"]}; resolution errors: ${both}`), two);
 });

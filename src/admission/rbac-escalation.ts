@@ -41,7 +41,7 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
   /** Throws unless the caller holds the rules. */
   const confirmHeld = (attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void => {
     const { user } = attributes.context;
-    const held = rulesFor(index, user, attributes.namespace);
+    const held = rulesFor(index, user, attributes.namespace, attributes.resource.resource);
     const coverage = covers([...held.resourceRules, ...held.nonResourceRules], rules);
     if (coverage.covered) return;
     const errors = held.errors.length === 0 ? "" : `; resolution errors: [${aggregate(held.errors)}]`;
@@ -62,8 +62,8 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
     const rules = index.referenced(ref, attributes.namespace);
     if (rules !== undefined) return confirmHeld(attributes, rules);
     if (ref.kind !== "Role" && ref.kind !== "ClusterRole") throw unclassified(index.missing(ref));
-    // Upstream: the resource of this message is in the singular.
-    throw notFound({ group: index.group, resource: ref.kind.toLowerCase() }, ref.name);
+    // Upstream: the message names the resource that is written.
+    throw notFound(attributes.resource, ref.name);
   };
 
   const isAllowed = (attributes: Attributes): Soon<boolean> =>

@@ -130,12 +130,15 @@ export class RbacIndex {
     return key === undefined ? undefined : this.#roles.get(key)?.map(({ rule }) => rule);
   }
 
-  /** Why a reference gives nothing. Wording: upstream's listers. */
-  missing(ref: RoleReference): string {
+  /**
+   * Why a reference gives nothing. Wording: upstream's listers; where it looks into the storage itself, the message
+   * names the resource that the request is about.
+   */
+  missing(ref: RoleReference, resource = ref.kind.toLowerCase()): string {
     if (ref.kind !== "Role" && ref.kind !== "ClusterRole") {
       return `unsupported role reference kind: ${goQuote(ref.kind)}`;
     }
-    return `${ref.kind.toLowerCase()}.${this.group} ${goQuote(ref.name)} not found`;
+    return `${resource}.${this.group} ${goQuote(ref.name)} not found`;
   }
 
   /** The allowance of a binding, in upstream's words. The same object each time. */

@@ -59,14 +59,17 @@ function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   return errors.size === 0 ? noOpinion : { decision: "noOpinion", reason: `RBAC: ${aggregate([...errors])}` };
 }
 
-/** All rules that apply to a user in a namespace (empty: at the cluster scope). */
-export function rulesFor(index: RbacIndex, user: UserInfo, namespace: string): Rules {
+/**
+ * All rules that apply to a user in a namespace (empty: at the cluster scope). `resource` is what messages about missing
+ * roles call them, instead of what they are.
+ */
+export function rulesFor(index: RbacIndex, user: UserInfo, namespace: string, resource?: string): Rules {
   const resourceRules: PolicyRule[] = [];
   const nonResourceRules: PolicyRule[] = [];
   const errors = new Set<string>();
   for (const binding of index.bindingsOf(user, namespace)) {
     const rules = index.rulesOf(binding);
-    if (rules === undefined) errors.add(index.missing(binding.roleRef));
+    if (rules === undefined) errors.add(index.missing(binding.roleRef, resource));
     for (const { rule } of rules ?? []) {
       if ((rule.resources ?? []).length > 0) resourceRules.push(rule);
       if ((rule.nonResourceURLs ?? []).length > 0) nonResourceRules.push(rule);

@@ -238,7 +238,7 @@ for (const [how, verbs, send] of writers) {
       (await send(api, bindings, "d", bound("d", "gone"), as)).refused(
         404,
         "NotFound",
-        `role.${group} "gone" not found`,
+        `rolebindings.${group} "gone" not found`,
       );
       const admin = binding("RoleBinding", "e", "ClusterRole", "cluster-admin", user(who));
       (await send(api, bindings, "e", admin, as)).refused(403, "Forbidden");
@@ -282,6 +282,13 @@ inBothDomains(
       clusterRole("r", [{ ...rule("get", "pods"), ...path }]),
       `${urls}rules cannot apply to both regular resources and non-resource URLs`,
     );
+    // What is wrong with an update is a cause twice, and named once.
+    const noVerbs = "Required value: verbs must contain at least one value";
+    (await api.post(roles, role("r", rule("get", "pods")))).expect(201);
+    (await api.put(`${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
+      message: `Role.${group} "r" is invalid: rules[0].verbs: ${noVerbs}`,
+      "details.causes.1": { reason: "FieldValueRequired", message: noVerbs, field: "rules[0].verbs" },
+    });
     const selectors = [{ matchExpressions: [{ key: "a", operator: "Like" }] }];
     const at = "aggregationRule.clusterRoleSelectors[0]";
     await invalid(

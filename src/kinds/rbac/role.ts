@@ -7,7 +7,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function roles(): KindBehaviour {
   const validate = (object: ApiObject): FieldError[] => validateRules(object, true);
-  return { strategy: { validate, validateUpdate: validate } };
+  return { strategy: { validate, validateUpdate: twice(validate) } };
 }
 
 export function clusterRoles(): KindBehaviour {
@@ -15,7 +15,15 @@ export function clusterRoles(): KindBehaviour {
     ...validateRules(object, false),
     ...validateAggregation(objectField(object, "aggregationRule")),
   ];
-  return { strategy: { validate, validateUpdate: validate } };
+  return { strategy: { validate, validateUpdate: twice(validate) } };
+}
+
+/** Upstream: an update is checked twice, so that each cause stands there twice. */
+function twice(validate: (object: ApiObject) => readonly FieldError[]): typeof validate {
+  return (object) => {
+    const errors = validate(object);
+    return errors.length === 0 ? errors : [...errors, ...errors];
+  };
 }
 
 const texts = (rule: Json, name: string): readonly string[] =>
