@@ -284,8 +284,8 @@ inBothDomains(
     );
     // What is wrong with an update is a cause twice, and named once.
     const noVerbs = "Required value: verbs must contain at least one value";
-    (await api.post(roles, role("r", rule("get", "pods")))).expect(201);
-    (await api.put(`${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
+    (await api.post(`${rbac}/${roles}`, role("r", rule("get", "pods")))).expect(201);
+    (await api.put(`${rbac}/${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
       message: `Role.${group} "r" is invalid: rules[0].verbs: ${noVerbs}`,
       "details.causes.1": { reason: "FieldValueRequired", message: noVerbs, field: "rules[0].verbs" },
     });
