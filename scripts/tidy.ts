@@ -91,6 +91,8 @@ function checkImport(file: string, found: Import, packages: Packages, sources: S
   if (!sources.has(target)) return `${specifier} does not exist`;
   const there = placeOf(target);
   if (specifier.startsWith(".")) {
+    // Only what is in `src/` has another name.
+    if (there.top !== "src" && outside[place.top] === "all") return undefined;
     if (there.top !== place.top || there.folder !== place.folder)
       return `relative import leaves its folder: write #${target.replace(/^src\//, "")}`;
     return undefined;

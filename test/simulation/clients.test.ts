@@ -52,6 +52,8 @@ const valueOf = (object: View): Value => {
   };
 };
 const keyOf = (object: View): string => `${object.string("metadata.namespace")}/${object.string("metadata.name")}`;
+/** The server has config maps of its own elsewhere. */
+const isOurs = (places: readonly Place[], key: string): boolean => places.some(({ ns }) => key.startsWith(`${ns}/`));
 const versionOf = (object: View): number => Number(object.string("metadata.resourceVersion"));
 
 /** One client that writes. */
@@ -144,8 +146,7 @@ async function list(world: World, roll: Dice): Promise<void> {
       const token = page.string("metadata.continue");
       page = (await api.get(`${path}?${query}&continue=${encodeURIComponent(token)}`)).expect(200);
     }
-    // Other config maps of the cluster are no part of this.
-    const mine = new Map([...found].filter(([key]) => world.places.some(({ ns }) => key.startsWith(`${ns}/`))));
+    const mine = new Map([...found].filter(([key]) => isOurs(world.places, key)));
     world.versions.push(version);
     world.listings.push({
       startedMs,
@@ -180,7 +181,7 @@ async function watch(world: World, roll: Dice): Promise<void> {
       while (events.length < most && !world.isOver) {
         const event = await stream.next(300);
         const key = `${event.string("object.metadata.namespace")}/${event.name}`;
-        events.push({ version: Number(event.version), type: event.type, key });
+        if (isOurs(world.places, key)) events.push({ version: Number(event.version), type: event.type, key });
       }
     } catch {
       // Nothing came for a while.
@@ -202,13 +203,15 @@ async function guard(world: World, client: Promise<void>): Promise<void> {
 }
 
 /** Records every change of config maps until the last one comes. */
-async function readTruth(stream: WatchStream, changes: Change[]): Promise<void> {
+async function readTruth(stream: WatchStream, places: readonly Place[], changes: Change[]): Promise<void> {
   for (;;) {
     const event = await stream.next();
     if (event.name === "the-end") return;
     const object = event.view("object");
+    const key = keyOf(object);
+    if (!isOurs(places, key)) continue;
     const uid = object.string("metadata.uid");
-    changes.push({ version: versionOf(object), type: event.type, key: keyOf(object), uid, value: valueOf(object) });
+    changes.push({ version: versionOf(object), type: event.type, key, uid, value: valueOf(object) });
   }
 }
 
@@ -240,7 +243,7 @@ for (const [index, domain] of domains.entries()) {
         isOver: false,
         problem: undefined,
       };
-      const reading = readTruth(truth, changes);
+      const reading = readTruth(truth, places, changes);
       // When a client failed, nobody waits for it.
       reading.catch(() => undefined);
       const writers = Array.from({ length: 8 }, (_, id) => guard(world, write(world, id, dice(seed + id))));
