@@ -7,6 +7,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, editItems, fillZero, type Json, listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { twice } from "./twice.ts";
 
 export function roleBindings(environment: KindEnvironment): KindBehaviour {
   return bindings(environment, ["Role", "ClusterRole"], true);
@@ -34,7 +35,7 @@ function bindings(environment: KindEnvironment, roleKinds: readonly string[], na
         );
       },
       validate,
-      validateUpdate: (object, old) => [...validate(object), ...validateKept(object, old)],
+      validateUpdate: (object, old) => [...twice(validate(object)), ...validateKept(object, old)],
     },
   };
 }

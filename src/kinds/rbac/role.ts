@@ -4,10 +4,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, objectField } from "../edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { twice } from "./twice.ts";
 
 export function roles(): KindBehaviour {
   const validate = (object: ApiObject): FieldError[] => validateRules(object, true);
-  return { strategy: { validate, validateUpdate: twice(validate) } };
+  return { strategy: { validate, validateUpdate: (object) => twice(validate(object)) } };
 }
 
 export function clusterRoles(): KindBehaviour {
@@ -15,15 +16,7 @@ export function clusterRoles(): KindBehaviour {
     ...validateRules(object, false),
     ...validateAggregation(objectField(object, "aggregationRule")),
   ];
-  return { strategy: { validate, validateUpdate: twice(validate) } };
-}
-
-/** Upstream: an update is checked twice, so that each cause stands there twice. */
-function twice(validate: (object: ApiObject) => readonly FieldError[]): typeof validate {
-  return (object) => {
-    const errors = validate(object);
-    return errors.length === 0 ? errors : [...errors, ...errors];
-  };
+  return { strategy: { validate, validateUpdate: (object) => twice(validate(object)) } };
 }
 
 const texts = (rule: Json, name: string): readonly string[] =>
