@@ -8,7 +8,7 @@ import { bootstrapTokens } from "#authn/bootstrap-token.ts";
 import { serviceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { AccessConfig } from "./access.ts";
+import type { AccessConfig } from "./access-config.ts";
 import { observed, tokenUseCounter } from "./authentication/metrics.ts";
 import { externalAuthenticators } from "./authentication/external.ts";
 import { ownRequests } from "./in-process-transport.ts";

@@ -5,7 +5,7 @@ import { rbac } from "#authz/rbac.ts";
 import { type CompiledRule, compileRule } from "#authz/rules.ts";
 import { bootstrapPolicy, type PolicyRule } from "#api/bootstrap-policy.ts";
 import { groupMasters, type UserInfo } from "#meta/user-info.ts";
-import type { AccessConfig } from "./access.ts";
+import type { AccessConfig } from "./access-config.ts";
 import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
 
 export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {

@@ -6,7 +6,7 @@ import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { identityHeaders, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
-import type { AccessConfig } from "../access.ts";
+import type { AccessConfig } from "../access-config.ts";
 import type { ServerOptions } from "../options.ts";
 
 export interface ExternalAuthenticators {

@@ -7,7 +7,7 @@ import { OidcProvider } from "#authn/oidc-provider.ts";
 import { openOutgoing } from "#client/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import type { AccessConfig } from "../access.ts";
+import type { AccessConfig } from "../access-config.ts";
 import { type JwtIssuer, readAuthenticationConfig } from "./configuration.ts";
 import type { ExternalPlan } from "./external-plan.ts";
 import { reloadMetrics } from "../reload-metrics.ts";

@@ -1,0 +1,19 @@
+/** What authentication and authorization of a server are made of. */
+import type { NodeGraph } from "#authz/node-graph.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
+import type { RestClient } from "#client/rest-client.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import type { Lookups } from "./lookups.ts";
+
+export interface AccessConfig extends AssembleConfig {
+  readonly lookups: Lookups;
+  /** Of the server itself; there before the first request. */
+  readonly client: () => RestClient;
+  /** Users of the server itself about whom roles alone decide; known by the objects, which nobody else has. */
+  readonly ownUsers: WeakSet<UserInfo>;
+  /** Roles and bindings, always up to date with acknowledged writes. */
+  readonly rbacIndex: RbacIndex;
+  /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
+  readonly nodeGraph: NodeGraph;
+}
