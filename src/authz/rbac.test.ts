@@ -219,7 +219,13 @@ test("names that are members of every object are ordinary names", () => {
     assert.ok(!isAllowed(decide({ user: { name, groups: [name] }, namespace: name })));
     index.setRole(name, name, { rules: [read] });
     index.setBinding(name, name, { roleRef: { kind: "Role", name }, subjects: [user(name)] });
-    assert.ok(isAllowed(decide({ user: { name, groups: [] }, namespace: name })));
+    const member: UserInfo = { name, groups: [] };
+    assert.ok(isAllowed(decide({ user: member, namespace: name })));
+    for (const over of [{ verb: name }, { group: name }, { resource: name }, { subresource: name }]) {
+      assert.ok(!isAllowed(decide({ user: member, namespace: name, ...over })), JSON.stringify(over));
+    }
+    index.setRole(name, name, { rules: [{ ...read, resourceNames: ["one"] }] });
+    assert.ok(!isAllowed(decide({ user: member, namespace: name, name })));
   }
 });
 

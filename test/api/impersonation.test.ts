@@ -27,8 +27,13 @@ const may = (resource: string, group = "", resourceNames?: readonly string[]): R
   ...(resourceNames === undefined ? {} : { resourceNames }),
 });
 
-/** A role for one user in the whole cluster, taken away at the end. */
-async function granted(api: Api, user: string, rules: readonly Rule[], run: () => Promise<void>): Promise<void> {
+/** A role for one user, or a group, in the whole cluster, taken away at the end. */
+async function granted(
+  api: Api,
+  whom: string | { readonly group: string },
+  rules: readonly Rule[],
+  run: () => Promise<void>,
+): Promise<void> {
   const name = api.unique("imp");
   const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules };
   const binding = {
@@ -36,7 +41,12 @@ async function granted(api: Api, user: string, rules: readonly Rule[], run: () =
     kind: "ClusterRoleBinding",
     metadata: { name },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: user }],
+    subjects: [
+      {
+        apiGroup: "rbac.authorization.k8s.io",
+        ...(typeof whom === "string" ? { kind: "User", name: whom } : { kind: "Group", name: whom.group }),
+      },
+    ],
   };
   (await api.post(`${rbac}/clusterroles`, role)).expect(201);
   (await api.post(`${rbac}/clusterrolebindings`, binding)).expect(201);
@@ -187,7 +197,11 @@ inBothDomains(
       else twice.expect([400, 403]);
       (await ask(api, { "impersonate-user": ["admin", "bob"] }, "carol")).expect([400, 403]);
       const bob = { headers: { "impersonate-user": "bob" }, as: "carol" };
-      (await api.get("/api/v1/secrets", bob)).refused(403, "Forbidden", /User "bob" cannot list/);
+      const list = { apiGroups: [""], resources: ["secrets"], verbs: ["list"] };
+      await granted(api, { group: "auditors" }, [list], async () => {
+        (await api.get("/api/v1/secrets", { as: "carol" })).expect(200);
+        (await api.get("/api/v1/secrets", bob)).refused(403, "Forbidden", /User "bob" cannot list/);
+      });
       await granted(api, "bob", [may("users")], async () => {
         // Bob may, but the request is Carol's: she may become Bob only.
         (await ask(api, { "impersonate-user": "admin" }, "carol")).expect(403);

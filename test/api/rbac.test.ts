@@ -369,6 +369,15 @@ inBothDomains(
     (
       await api.patch(`${rbac}/clusterroles/view`, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))
     ).refused(403, "Forbidden");
+    // Nor does he keep what was gathered by ending the gathering.
+    const selector = { matchLabels: { [`example.com/${name}`]: "yes" } };
+    const sum = clusterRole(name, [], { aggregationRule: { clusterRoleSelectors: [selector] } });
+    (await api.post(`${rbac}/clusterroles`, sum)).expect(201);
+    (await api.put(`${rbac}/clusterroles/${name}`, clusterRole(name, []), acting(who))).refused(
+      403,
+      "Forbidden",
+      /must have cluster-admin privileges to use the aggregationRule$/,
+    );
     const feeds = {
       ...clusterRole(api.unique("part"), [rule("get", "secrets")]),
       metadata: { name: api.unique("part"), labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } },
@@ -473,7 +482,7 @@ inBothDomains(
       "status.allowed": true,
     });
     (await api.post(`${root}/selfsubjectaccessreviews`, self, acting("other"))).expect(201, {
-      "status.allowed": false,
+      status: { allowed: false },
     });
     const about = review("SubjectAccessReview", { resourceAttributes, user: "reader" });
     (await api.post(`${root}/subjectaccessreviews`, about)).expect(201, { "status.allowed": true });
