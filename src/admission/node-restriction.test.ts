@@ -148,8 +148,8 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
     check({ ...remove, name: "others" }),
     'node "one" can only delete pods with spec.nodeName set to itself',
   );
-  assert.equal(check({ ...remove, name: "missing" }), 'pods "missing" not found');
-  assert.equal(check({ ...remove, name: "" }), 'pods "" not found');
+  assert.equal(check({ ...remove, name: "missing" }), 'pod "missing" not found');
+  assert.equal(check({ ...remove, name: "" }), 'pod "" not found');
 
   const evict = { ...pods, subresource: "eviction" };
   const eviction = object("Eviction", "mine");
@@ -296,7 +296,7 @@ test("tokens are for pods that are on the node, and for audiences these name [AU
   assert.equal(token(null), "node requested token not bound to a pod");
   assert.equal(token({ ...ref, kind: "Secret" }), "node requested token not bound to a pod");
   assert.equal(token({ ...ref, uid: "" }), "node requested token with a pod binding without a uid");
-  assert.equal(token({ ...ref, name: "missing" }), 'pods "missing" not found');
+  assert.equal(token({ ...ref, name: "missing" }), 'pod "missing" not found');
   assert.match(token({ ...ref, uid: "old" }), /^the UID in the bound object reference \(old\) does not match/);
   assert.equal(
     token({ ...ref, name: "others", uid: "other-uid" }),

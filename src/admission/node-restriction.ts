@@ -84,7 +84,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
   const create = checkMirrorPod(options);
   const placed = (attributes: AdmissionAttributes, name: string): string | undefined => {
     const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
-    if (pod === undefined) throw missing("pods", name);
+    if (pod === undefined) throw missing("pod", name);
     return pod.spec?.nodeName;
   };
   return (node, attributes) => {
@@ -124,7 +124,8 @@ function checkPod(options: NodeRestrictionOptions): Check {
   };
 }
 
-const missing = (resource: string, name: string): StatusError => notFound({ group: "", resource }, name);
+/** Upstream: its caches name the resource in the singular. */
+const missing = (resource: "pod" | "node", name: string): StatusError => notFound({ group: "", resource }, name);
 
 function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
   const mirror = domain.rename("kubernetes.io/config.mirror");
@@ -140,7 +141,7 @@ function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
     }
     checkOwner(node, ownerReferences, attributes);
     const found = find("nodes", "", node);
-    if (found === undefined) throw missing("nodes", node);
+    if (found === undefined) throw missing("node", node);
     const [owner] = ownerReferences;
     if (owner?.uid !== found.metadata.uid) {
       refuse(attributes, `node ${node} UID mismatch: expected ${owner?.uid ?? ""} got ${found.metadata.uid ?? ""}`);
@@ -321,7 +322,7 @@ function checkToken(options: NodeRestrictionOptions): Check {
     }
     if (uid === "") refuse(attributes, "node requested token with a pod binding without a uid");
     const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
-    if (pod === undefined) throw missing("pods", name);
+    if (pod === undefined) throw missing("pod", name);
     if (uid !== pod.metadata.uid) {
       refuse(
         attributes,

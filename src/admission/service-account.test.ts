@@ -133,6 +133,12 @@ test("a mirror pod has neither account nor secrets", async () => {
   assert.equal(await refused({}), "");
   assert.equal(await refused({ nodeSelector: { secret: "x" } }), "");
   assert.equal(await refused({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");
+  // Before other plugins see it, too.
+  const named = pod({ serviceAccountName: "a" }, { "kubernetes.io/config.mirror": "x" });
+  assert.equal(
+    await messageOf(() => plugin.admit!(attributesOf(named, podAttributes))),
+    "a mirror pod may not reference service accounts",
+  );
   for (const spec of [
     { volumes: [{ name: "v", secret: { secretName: "s" } }] },
     { volumes: [{ name: "v", projected: { sources: [{ secret: { name: "s" } }] } }] },

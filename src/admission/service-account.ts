@@ -93,7 +93,10 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       const { object, operation, subresource } = attributes;
       if (!isPod(attributes) || operation !== "CREATE" || subresource !== "") return object;
       const given = object as Pod; // the resource says so
-      if (isMirror(given)) return given;
+      if (isMirror(given)) {
+        refuseMirror(attributes, given);
+        return given;
+      }
       const name = given.spec?.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(given, defaultAccount) : given;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);

@@ -173,7 +173,7 @@ withOwnServer("a kubelet makes, reports, evicts and deletes pods of its own only
       ),
       api.post(pods, pod("robber", { nodeName: "one", serviceAccountName: "default" }, mirror), one),
     ],
-    /can (only|not) create (mirror )?pods|pod may not reference service accounts|may not have/i,
+    /can (only|not) create (mirror )?pods|pod may not reference (service accounts|secrets)/i,
   );
   (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } }, patchTypes.merge, one)).expect(200);
   await refusals(

@@ -378,6 +378,7 @@ inBothDomains("anybody can verify a token with the published documents", async (
   const body = Buffer.from(token.slice(0, token.lastIndexOf(".")));
   const dsaEncoding = "ieee-p1363";
   assert.ok(verify("sha256", body, { key, dsaEncoding }, Buffer.from(signature, "base64url")));
+  (await api.get("/openid/v1/jwks/")).expect(200, { "keys.length": 1 });
   (await api.post("/openid/v1/jwks", {})).expect(405);
 });
 

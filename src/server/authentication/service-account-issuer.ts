@@ -78,7 +78,7 @@ function read<T>(file: string, parse: (pem: string) => T): T {
 }
 
 export interface IssuerDocuments {
-  /** Answers the paths of the two documents, undefined for others. Who may ask is decided before. */
+  /** Answers the paths of the two documents, also with a slash at the end; undefined for others. Who may ask is decided before. */
   reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
   /** Why there are none. */
   readonly problem: string | undefined;
@@ -97,7 +97,8 @@ export function issuerDocuments(issuer: ServiceAccountIssuer, options: ServerOpt
   return {
     problem: undefined,
     reply(request) {
-      const reply = replies.get(request.path);
+      const { path } = request;
+      const reply = replies.get(path.endsWith("/") ? path.slice(0, -1) : path);
       if (reply !== undefined && request.method !== "GET") throw methodUnknown();
       return reply;
     },
