@@ -13,7 +13,7 @@ const key = "ca.crt";
  * Nothing in a namespace needs the certificates before its first pod, for which they are published at once. Many
  * namespaces are gone again without one: they cost no write, and whoever looks into a new one finds only what is his.
  */
-const delayMs = 1000;
+const delayMs = 500;
 
 interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
