@@ -2,7 +2,7 @@
  * The audit policy: rules in order, the first that fits says how much is recorded of a request and at which stages.
  * Source: upstream's `audit/policy` and the validation of `audit.k8s.io/v1`.
  */
-import { type FieldError, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
@@ -70,11 +70,6 @@ function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
   const errors: FieldError[] = [];
   if (level === "") errors.push(required(`${path}.level`));
   else if (!(levels as readonly string[]).includes(level)) errors.push(notSupported(`${path}.level`, level, levels));
-  errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
-  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
-    const message = "rules cannot apply to both regular resources and non-resource URLs";
-    errors.push(invalidField(`${path}.nonResourceURLs`, nonResourceURLs, message));
-  }
   for (const [at, url] of nonResourceURLs.entries()) {
     const field = `${path}.nonResourceURLs[${at}]`;
     if (url === "*") continue;
@@ -92,15 +87,22 @@ function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
     }
     if (resourceNames.length > 0 && names.length === 0) {
       const message = "using resourceNames requires at least one resource";
-      errors.push(invalidField(`${field}.resourceNames`, resourceNames, message));
+      errors.push(invalidField(`${field}.resourceNames`, goTexts(resourceNames), message));
     }
+  }
+  errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
+  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
+    const message = "rules cannot apply to both regular resources and non-resource URLs";
+    errors.push(invalidField(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
   }
   return errors;
 }
 
 function stageErrors(given: readonly string[], path: string): FieldError[] {
   return given.flatMap((stage, at) =>
-    (stages as readonly string[]).includes(stage) ? [] : [notSupported(`${path}[${at}]`, stage, stages)],
+    (stages as readonly string[]).includes(stage)
+      ? []
+      : [invalidField(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
   );
 }
 

@@ -17,6 +17,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { Lookups } from "./lookups.ts";
+import { StartError } from "./start-error.ts";
 
 export interface AdmissionOptions {
   readonly domain: ApiDomain;
@@ -33,8 +34,13 @@ export interface AdmissionOptions {
   readonly disabled: readonly string[];
 }
 
+/** Throws `StartError` for plugins that are switched on and off. */
 export async function serverAdmission(options: AdmissionOptions): Promise<AdmissionChain> {
   const { domain, lookups, authorizer, rbacIndex, clock, random, gate, enabled, disabled } = options;
+  const both = enabled.filter((name) => disabled.includes(name)).toSorted();
+  if (both.length > 0) {
+    throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
+  }
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const plugins: AdmissionPlugin[] = [

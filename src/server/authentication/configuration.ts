@@ -13,7 +13,8 @@ import {
   usernameFromClaim,
 } from "#authn/oidc-claims.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, invalidField, required, tooMany } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goQuote, GoSyntax, invalidField, required, tooMany } from "#meta/field-error.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
 
@@ -137,7 +138,9 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
   const { enabled = false, conditions = [] } = anonymous ?? {};
   if (!enabled && conditions.length > 0) {
     const detail = "enabled should be set to true when conditions are defined";
-    errors.push(invalidField("anonymous.conditions", conditions, detail));
+    const paths = conditions.map(({ path = "" }) => `apiserver.AnonymousAuthCondition{Path:${goQuote(path)}}`);
+    const value = new GoSyntax(`[]apiserver.AnonymousAuthCondition{${paths.join(", ")}}`);
+    errors.push(invalidField("anonymous.conditions", value, detail));
   }
   const paths = conditions.map(({ path = "" }, at) => {
     if (!path.startsWith("/")) errors.push(invalidField(`anonymous.conditions[${at}].path`, path, "must begin with /"));
@@ -198,7 +201,13 @@ function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors
   }
   checkAudiences(audiences, config.issuer?.audienceMatchPolicy ?? "", at, errors);
   if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
-    errors.push(invalidField(`${at}.certificateAuthority`, "<omitted>", "must hold certificates in PEM form"));
+    errors.push(
+      invalidField(
+        `${at}.certificateAuthority`,
+        "<omitted>",
+        "data does not contain any valid RSA or ECDSA certificates",
+      ),
+    );
   }
   const claimRules = checkRules(config, path, rules, errors);
   return {
@@ -299,13 +308,15 @@ function checkClaimRules(config: JwtConfig, path: string, { expressions }: Confi
     const { claim = "", requiredValue = "", expression = "", message = "" } = rule;
     if (claim !== "" && expression !== "") errors.push(invalidField(at, claim, bothSet));
     else if (claim !== "") {
-      if (message !== "") errors.push(invalidField(`${at}.message`, message, "may not be specified when claim is set"));
+      if (message !== "") errors.push(invalidField(`${at}.message`, message, "message can't be set when claim is set"));
       once(seenClaims, claim, `${at}.claim`, errors);
       checks.push(requiredClaim(claim, requiredValue));
     } else if (expression === "") errors.push(required(at, oneRequired));
     else {
       if (requiredValue !== "") {
-        errors.push(invalidField(`${at}.requiredValue`, requiredValue, "may not be specified when expression is set"));
+        errors.push(
+          invalidField(`${at}.requiredValue`, requiredValue, "requiredValue can't be set when expression is set"),
+        );
       }
       if (!once(seenExpressions, expression, `${at}.expression`, errors)) continue;
       const result = expressions.claimCheck(expression, message);
@@ -338,9 +349,6 @@ function prefixedOf<T>(
   }
   if (claim === "") {
     if (isRequired) errors.push(required(path, oneRequired));
-    if (prefix !== undefined && prefix !== "") {
-      errors.push(required(`${path}.claim`, "non-empty claim name is required when prefix is set"));
-    }
     return undefined;
   }
   if (prefix === undefined) {
@@ -383,13 +391,19 @@ function checkExtra(config: JwtConfig, path: string, { domain, expressions }: Co
 }
 
 function checkExtraKey(key: string, path: string, domain: ApiDomain, errors: FieldError[]): void {
-  const [host = "", ...rest] = key.split("/");
-  const isDomain = host.length <= 253 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(host);
+  const [host = "", ...segments] = key.split("/");
+  const rest = segments.join("/");
   if (key === "") errors.push(required(path));
-  else if (rest.join("/") === "" || !isDomain) {
+  else if (host === "" || rest === "") {
     errors.push(invalidField(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
+  } else {
+    for (const message of dns1123Subdomain(host)) errors.push(invalidField(path, host, message));
+    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) {
+      const form = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+      errors.push(invalidField(path, rest, `Invalid path (regex used for validation is '${form}')`));
+    }
   }
-  if (key !== key.toLowerCase()) errors.push(invalidField(path, key, "must be lowercase"));
+  if (key !== key.toLowerCase()) errors.push(invalidField(path, key, "key must be lowercase"));
   const reserved = ["k8s.io", "kubernetes.io"].map((name) => domain.rename(name));
   if (reserved.some((name) => host === name || host.endsWith(`.${name}`))) {
     const names = [...new Set(reserved)].join(", ");
