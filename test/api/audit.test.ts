@@ -385,7 +385,7 @@ withAudit(
     const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
     (await on.api.delete(`${configMaps}/a`, options)).expect(200);
     const deleted = on.of(`${configMaps}/a`).at(-1);
-    assert.equal(deleted?.requestObject?.kind, "DeleteOptions");
+    assert.deepEqual(deleted?.requestObject, { ...options, apiVersion: on.api.name("meta.k8s.io/__internal") });
     assert.equal(deleted.responseStatus?.["status"], "Success");
     assert.equal(deleted.responseStatus.code, 200);
     const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";

@@ -97,7 +97,10 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
     fieldValidation: "Ignore",
     isOptions: true,
   });
-  request.audit?.sent(object);
+  // Upstream: options are recorded as what the server makes of them, whatever version was sent.
+  const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
+  const recorded: ApiObject = { ...(object as ApiObject), ...{ apiVersion } }; // decoded by its schema
+  request.audit?.sent(recorded);
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 
