@@ -34,6 +34,8 @@ export interface ChainOptions {
   /** Headers that end with authentication; names in lower case. */
   isIdentityHeader(name: string): boolean;
   readonly authorizer: Authorizer;
+  /** Decides about requests in its place, so that only these are counted. */
+  readonly requestAuthorizer?: Authorizer;
   /** `--request-timeout`. */
   readonly requestTimeoutMs: number;
   /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
@@ -84,7 +86,7 @@ export function requestChain(options: ChainOptions): Handler {
         })
       : priorityAndFairness({ ...options.fairness, errorReply, ...observed }),
     authorize({
-      authorizer,
+      authorizer: options.requestAuthorizer ?? authorizer,
       errorReply,
       ...(options.audit === undefined ? {} : { annotations: decisionAnnotations(domain) }),
     }),

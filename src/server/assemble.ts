@@ -41,6 +41,7 @@ import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
 import { controllerClients } from "./controllers/clients.ts";
 import { startControllers } from "./controllers.ts";
+import { observedAuthorizer } from "./authorization/metrics.ts";
 import { debugAccess } from "./authorization/debug-access.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
@@ -171,6 +172,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     authenticator,
     isIdentityHeader: hiddenHeaders(options),
     authorizer,
+    requestAuthorizer: observedAuthorizer(authorizer, config.metrics, clock),
     requestTimeoutMs: options.requestTimeoutMs,
     requestsInFlightMax: options.maxRequestsInflight,
     mutatingRequestsInFlightMax: options.maxMutatingRequestsInflight,

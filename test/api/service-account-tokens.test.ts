@@ -627,6 +627,7 @@ withOwnServer("who was known and who was not is counted, without names", gated, 
   assert.match(counted, /^authentication_attempts\{result="success"\} [1-9]/m);
   assert.match(counted, /^authentication_attempts\{result="error"\} 1$/m);
   assert.match(counted, /^authentication_duration_seconds_count\{result="error"\} 1$/m);
+  assert.match(counted, /^authorization_attempts_total\{result="allowed"\} [1-9]/m);
   assert.match(counted, /^authenticated_user_requests\{username="admin"\} [1-9]/m);
   assert.match(counted, /^authenticated_user_requests\{username="other"\} [1-9]/m);
   assert.doesNotMatch(counted, /robot/);
