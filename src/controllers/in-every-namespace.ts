@@ -16,15 +16,18 @@ export interface NamespacedObject {
   readonly name: string;
   /** As it is made. */
   readonly object: ApiObject;
-  /** How long a namespace that was just made is left alone, if nobody calls for it before. */
-  readonly delayMs?: number;
-  /** `needed` is called with namespaces where it is needed at once. */
-  onNeeded?(needed: (namespace: string) => void): void;
+  /** Given, a namespace that is made gets it only when it is called for. */
+  onNeeded?(needed: Needed): void;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
   mend?(object: ApiObject): ApiObject;
 }
 
+/** Has the object made in a namespace; resolves when it is there, or soon without it. `undefined`: there is nothing to do. */
+export type Needed = (namespace: string) => Promise<void> | undefined;
+
 const workers = 8;
+/** Who needs it waits so long at most. */
+const neededMs = 1000;
 
 interface NamespaceObject extends ApiObject {
   readonly status?: { readonly phase?: string };
@@ -33,13 +36,19 @@ interface NamespaceObject extends ApiObject {
 /** Runs until the environment's signal is aborted. */
 export async function keepInEveryNamespace(environment: ControllerEnvironment, kept: NamespacedObject): Promise<void> {
   const { reader, clock, signal, log } = environment;
-  const { what, name, mend, delayMs } = kept;
+  const { what, name, mend } = kept;
   const active = new Set<string>();
+  /** Namespaces that were made meanwhile, and where nobody needs it. */
+  const spared = new Set<string>();
+  /** Called for before their making was heard of. */
+  const early = new Set<string>();
+  const waiting = new Map<string, Set<() => void>>();
   /** Namespaces where it is, and is right. */
   const settled = new Set<string>();
   /** What is there instead, by namespace. */
   const wrong = new Map<string, ApiObject>();
-  const isMissing = (namespace: string): boolean => active.has(namespace) && !settled.has(namespace);
+  const isMissing = (namespace: string): boolean =>
+    active.has(namespace) && !spared.has(namespace) && !settled.has(namespace);
   const queue = new WorkQueue({
     clock,
     workersMax: workers,
@@ -52,15 +61,26 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
 
   const seenNamespace = (object: NamespaceObject, isNew: boolean): void => {
     const { name: namespace = "", deletionTimestamp } = object.metadata;
-    if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") active.delete(namespace);
+    if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") namespaceGone(namespace);
     else if (!active.has(namespace)) {
       active.add(namespace);
-      if (isNew && delayMs !== undefined) queue.addAfter(namespace, delayMs);
+      if (isNew && kept.onNeeded !== undefined && !early.has(namespace)) spared.add(namespace);
       else queue.add(namespace);
     }
   };
+  const namespaceGone = (namespace: string): void => {
+    active.delete(namespace);
+    spared.delete(namespace);
+    wake(namespace);
+  };
+  const wake = (namespace: string): void => {
+    for (const waiter of waiting.get(namespace) ?? []) waiter();
+    waiting.delete(namespace);
+  };
   const seenObject = (object: ApiObject): void => {
     const { namespace = "" } = object.metadata;
+    wake(namespace);
+    spared.delete(namespace);
     wrong.delete(namespace);
     if (mend === undefined || mend(object) === object) {
       settled.add(namespace);
@@ -76,7 +96,25 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     queue.add(namespace);
   };
   kept.onNeeded?.((namespace) => {
-    if (isMissing(namespace)) queue.add(namespace);
+    spared.delete(namespace);
+    if (!active.has(namespace)) {
+      early.add(namespace);
+      clock.after(neededMs, () => early.delete(namespace));
+    }
+    if (!isMissing(namespace)) return undefined;
+    const waiters = waiting.get(namespace) ?? new Set();
+    waiting.set(namespace, waiters);
+    const made = new Promise<void>((resolve) => {
+      const done = (): void => {
+        cancel();
+        waiters.delete(done);
+        resolve();
+      };
+      const cancel = clock.after(neededMs, done);
+      waiters.add(done);
+    });
+    queue.add(namespace);
+    return made;
   });
   const failed = (err: unknown): void =>
     log.warn({ err }, `could not follow what the ${what} depends on; starting over`);
@@ -110,11 +148,12 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     failed,
     path: "/api/v1/namespaces",
     replaced(list) {
+      // Those that were spared stay so.
       active.clear();
-      for (const namespace of list) seenNamespace(namespace, false);
+      for (const namespace of list) seenNamespace(namespace, spared.has(namespace.metadata.name ?? ""));
     },
     changed(type, object) {
-      if (type === "DELETED") active.delete(object.metadata.name ?? "");
+      if (type === "DELETED") namespaceGone(object.metadata.name ?? "");
       else seenNamespace(object, type === "ADDED");
     },
   });

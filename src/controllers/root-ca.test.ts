@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
+import type { Needed } from "./in-every-namespace.ts";
 import { rootCaController } from "./root-ca.ts";
 
 const active = { status: { phase: "Active" } };
@@ -10,7 +11,7 @@ const mapOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/co
 
 async function openApi() {
   const api = new FakeApi(new FakeClock());
-  let need = (_namespace: string): void => undefined;
+  let need: Needed = () => undefined;
   api.put("/api/v1/namespaces/old", active);
   const controller = rootCaController("PEM", (needed) => {
     need = needed;
@@ -21,14 +22,33 @@ async function openApi() {
   return { api, has, need: (namespace: string) => need(namespace) };
 }
 
-test("a new namespace has them after half a second, those there were at the start at once", async () => {
-  const { api, has } = await openApi();
+test("a namespace that was there at the start has them, a new one when somebody needs them", async () => {
+  const { api, has, need } = await openApi();
   assert.ok(has("old"));
+  assert.equal(need("old"), undefined, "nobody waits for what is there");
   api.put("/api/v1/namespaces/shop", active);
-  await api.advance(400);
+  await api.advance(60_000);
   assert.ok(!has("shop"));
-  await api.advance(200);
+  const made = need("shop");
+  await api.settled();
+  await made;
   assert.ok(has("shop"));
+  api.stop();
+});
+
+test("who needs them waits for a second at most, and a namespace may be called for before it was heard of", async () => {
+  const { api, has, need } = await openApi();
+  assert.equal(need("early"), undefined);
+  api.put("/api/v1/namespaces/early", active);
+  await api.settled();
+  assert.ok(has("early"));
+  api.put("/api/v1/namespaces/shop", active);
+  await api.settled();
+  api.fails = (request) => (request.startsWith("POST") ? 403 : 0);
+  const refused = need("shop");
+  await api.advance(1000);
+  await refused;
+  assert.ok(!has("shop"));
   api.stop();
 });
 
@@ -38,10 +58,10 @@ test("a namespace where a pod needs them has them at once, whatever else is aske
   api.put("/api/v1/namespaces/ending", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } });
   await api.settled();
   const before = api.requests.length;
-  for (const namespace of ["shop", "old", "ending", "nowhere"]) need(namespace);
+  for (const namespace of ["shop", "old", "ending", "nowhere"]) void need(namespace);
   await api.settled();
   assert.ok(has("shop"));
-  for (let pod = 0; pod < 10; pod++) need("shop");
+  for (let pod = 0; pod < 10; pod++) void need("shop");
   await api.advance(60_000);
   assert.deepEqual(api.requests.slice(before), ["POST /api/v1/namespaces/shop/configmaps"]);
   api.stop();

@@ -1,25 +1,21 @@
 /**
- * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
- * server. Source: upstream's root CA certificate publisher.
+ * Publishes in namespaces, as the config map `kube-root-ca.crt`, the certificates by which programs know the server:
+ * in those there are at the start, and in later ones with their first pod, or when somebody asks for it. Most
+ * namespaces of tests never have a pod; they cost no write, and whoever lists config maps finds only what is his.
+ * Source: upstream's root CA certificate publisher, which makes it in all.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
 import { keepInEveryNamespace, type NamespacedObject } from "./in-every-namespace.ts";
 
-const name = "kube-root-ca.crt";
+export const rootCertificatesName = "kube-root-ca.crt";
 const key = "ca.crt";
-
-/**
- * Nothing in a namespace needs the certificates before its first pod, for which they are published at once. Many
- * namespaces are gone again without one: they cost no write, and whoever looks into a new one finds only what is his.
- */
-const delayMs = 500;
 
 interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** `certificates` is PEM; `onNeeded` tells of namespaces with pods that mount them. */
+/** `certificates` is PEM; `onNeeded` tells of namespaces where they are needed. */
 export const rootCaController =
   (certificates: string, onNeeded: NonNullable<NamespacedObject["onNeeded"]>): Controller =>
   (environment) => {
@@ -38,13 +34,12 @@ export const rootCaController =
     return keepInEveryNamespace(environment, {
       what: "config map of root certificates",
       resource: "configmaps",
-      name,
-      delayMs,
+      name: rootCertificatesName,
       onNeeded,
       object: {
         apiVersion: "v1",
         kind: "ConfigMap",
-        metadata: { name, annotations: { [annotation]: description } },
+        metadata: { name: rootCertificatesName, annotations: { [annotation]: description } },
         data,
       },
       mend(object) {

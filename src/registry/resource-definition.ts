@@ -76,6 +76,8 @@ export interface Strategy {
   fields?(object: ApiObject): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: ApiObject): number;
+  /** Called when an object that is asked for is not there: makes it, and resolves when it may be. */
+  onAbsent?(namespace: string, name: string): Promise<void> | undefined;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
   settled?(revision: Revision): Soon<void>;
 }

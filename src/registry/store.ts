@@ -152,6 +152,16 @@ export class Store {
           : this.reach(resourceVersion);
     return andThen<unknown, Entry>(reached, () => {
       const entry = this.#backend.get(this.key(namespace, name));
+      return entry ?? this.#absent(namespace, name);
+    });
+  }
+
+  /** What is there after all, once whoever makes it had a chance. Throws `notFound`. */
+  #absent(namespace: string, name: string): Promise<Entry> {
+    const made = this.definition.strategy.onAbsent?.(namespace, name);
+    if (made === undefined) throw notFound(this.definition, name);
+    return made.then(() => {
+      const entry = this.peek(namespace, name);
       if (entry === undefined) throw notFound(this.definition, name);
       return entry;
     });

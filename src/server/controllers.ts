@@ -11,6 +11,7 @@ import { clusterRoleAggregationController } from "#controllers/cluster-role-aggr
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
+import type { Needed } from "#controllers/in-every-namespace.ts";
 import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
 import { namespaceController } from "#controllers/namespace.ts";
@@ -122,8 +123,8 @@ export interface ControllersOptions {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
-  /** `needed` is called with the namespace of every pod that is made to mount the root certificates. */
-  onCertificatesNeeded(needed: (namespace: string) => void): void;
+  /** `needed` is called with namespaces where the root certificates are mounted, or asked for. */
+  onCertificatesNeeded(needed: Needed): void;
 }
 
 /** Starts the selected controllers. The returned function ends them. */
