@@ -99,8 +99,7 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   });
   // Upstream: options are recorded as what the server makes of them, whatever version was sent.
   const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
-  const recorded: ApiObject = { ...(object as ApiObject), ...{ apiVersion } }; // decoded by its schema
-  request.audit?.sent(recorded);
+  request.audit?.sent({ ...object, apiVersion } as ApiObject); // decoded by its schema
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 
