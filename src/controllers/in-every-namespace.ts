@@ -16,7 +16,7 @@ export interface NamespacedObject {
   readonly name: string;
   /** As it is made. */
   readonly object: ApiObject;
-  /** Given, a namespace that is made gets it only when it is called for. */
+  /** Given, a namespace that is made and filled at once gets it only when it is called for. */
   onNeeded?(needed: Needed): void;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
   mend?(object: ApiObject): ApiObject;
@@ -26,6 +26,8 @@ export interface NamespacedObject {
 export type Needed = (namespace: string) => Promise<void> | undefined;
 
 const workers = 8;
+/** A namespace is left alone for so long; whoever has objects of the resource there by then is not disturbed. */
+const sparedMs = 1000;
 /** Who needs it waits so long at most. */
 const neededMs = 1000;
 
@@ -53,6 +55,7 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     clock,
     workersMax: workers,
     work: async (namespace) => {
+      if (spared.has(namespace) && (await isEmpty(environment, kept, namespace))) spared.delete(namespace);
       if (isMissing(namespace)) await settle(environment, kept, namespace, wrong.get(namespace));
     },
     failed: (namespace, err) => log.warn({ namespace, err }, `could not keep the ${what} of a namespace; trying again`),
@@ -64,8 +67,10 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") namespaceGone(namespace);
     else if (!active.has(namespace)) {
       active.add(namespace);
-      if (isNew && kept.onNeeded !== undefined && !early.has(namespace)) spared.add(namespace);
-      else queue.add(namespace);
+      if (isNew && kept.onNeeded !== undefined && !early.has(namespace)) {
+        spared.add(namespace);
+        queue.addAfter(namespace, sparedMs);
+      } else queue.add(namespace);
     }
   };
   const namespaceGone = (namespace: string): void => {
@@ -158,6 +163,16 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     },
   });
   await Promise.all([objects, namespaces]);
+}
+
+async function isEmpty(
+  { reader }: ControllerEnvironment,
+  { resource }: NamespacedObject,
+  namespace: string,
+): Promise<boolean> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}?limit=1`;
+  const { items } = await reader.call<{ readonly items: readonly ApiObject[] }>({ method: "GET", path });
+  return items.length === 0;
 }
 
 /** `wrong` is what the namespace has instead; whoever writes it meanwhile is heard of, and it is looked at again. */

@@ -22,11 +22,16 @@ async function openApi() {
   return { api, has, need: (namespace: string) => need(namespace) };
 }
 
-test("a namespace that was there at the start has them, a new one when somebody needs them", async () => {
+test("a new namespace has them after a second, where others keep config maps when somebody needs them", async () => {
   const { api, has, need } = await openApi();
   assert.ok(has("old"));
   assert.equal(need("old"), undefined, "nobody waits for what is there");
-  api.put("/api/v1/namespaces/shop", active);
+  for (const name of ["empty", "shop"]) api.put(`/api/v1/namespaces/${name}`, active);
+  api.put("/api/v1/namespaces/shop/configmaps/mine", {});
+  await api.advance(900);
+  assert.ok(!has("empty"));
+  await api.advance(200);
+  assert.ok(has("empty"));
   await api.advance(60_000);
   assert.ok(!has("shop"));
   const made = need("shop");

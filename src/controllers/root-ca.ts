@@ -1,8 +1,8 @@
 /**
- * Publishes in namespaces, as the config map `kube-root-ca.crt`, the certificates by which programs know the server:
- * in those there are at the start, and in later ones with their first pod, or when somebody asks for it. Most
- * namespaces of tests never have a pod; they cost no write, and whoever lists config maps finds only what is his.
- * Source: upstream's root CA certificate publisher, which makes it in all.
+ * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
+ * server: with the first pod, when somebody asks for it by name, or in a while. Only where others keep config maps
+ * from the start nothing appears between theirs until it is needed. Source: upstream's root CA certificate publisher,
+ * which makes it everywhere at once.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";

@@ -306,7 +306,7 @@ kubectlSuite((test) => {
     );
     await kubectl.fails(
       ["create", "rolebinding", "later", "--role=none", "--user=alice"],
-      /role\.rbac\.authorization\.k8s\.io "none" not found/,
+      /rolebindings\.rbac\.authorization\.k8s\.io "none" not found/,
       user,
     );
     // What one holds may be given on, and with the verb bind also what one does not hold.
