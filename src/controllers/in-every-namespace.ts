@@ -16,7 +16,7 @@ export interface NamespacedObject {
   readonly name: string;
   /** As it is made. */
   readonly object: ApiObject;
-  /** Given, a namespace that is made and filled at once gets it only when it is called for. */
+  /** Given, a namespace that was made, or lost it, and is filled at once gets it only when it is called for. */
   onNeeded?(needed: Needed): void;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
   mend?(object: ApiObject): ApiObject;
@@ -40,7 +40,7 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   const { reader, clock, signal, log } = environment;
   const { what, name, mend } = kept;
   const active = new Set<string>();
-  /** Namespaces that were made meanwhile, and where nobody needs it. */
+  /** Namespaces where nobody needs it yet. */
   const spared = new Set<string>();
   /** Called for before their making was heard of. */
   const early = new Set<string>();
@@ -55,6 +55,7 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
     clock,
     workersMax: workers,
     work: async (namespace) => {
+      if (!active.has(namespace)) return;
       if (spared.has(namespace) && (await isEmpty(environment, kept, namespace))) spared.delete(namespace);
       if (isMissing(namespace)) await settle(environment, kept, namespace, wrong.get(namespace));
     },
@@ -62,15 +63,17 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
 
+  const spare = (namespace: string): void => {
+    spared.add(namespace);
+    queue.addAfter(namespace, sparedMs);
+  };
   const seenNamespace = (object: NamespaceObject, isNew: boolean): void => {
     const { name: namespace = "", deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") namespaceGone(namespace);
     else if (!active.has(namespace)) {
       active.add(namespace);
-      if (isNew && kept.onNeeded !== undefined && !early.has(namespace)) {
-        spared.add(namespace);
-        queue.addAfter(namespace, sparedMs);
-      } else queue.add(namespace);
+      if (isNew && kept.onNeeded !== undefined && !early.has(namespace)) spare(namespace);
+      else queue.add(namespace);
     }
   };
   const namespaceGone = (namespace: string): void => {
@@ -98,7 +101,8 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   const objectGone = (namespace: string): void => {
     settled.delete(namespace);
     wrong.delete(namespace);
-    queue.add(namespace);
+    if (kept.onNeeded === undefined) queue.add(namespace);
+    else spare(namespace);
   };
   kept.onNeeded?.((namespace) => {
     spared.delete(namespace);
