@@ -348,7 +348,8 @@ test("a log that is full keeps what the redo log promised", async () => {
 
 test("a log that lacks what the redo log promised is not compacted, copied or taken for complete", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir, { faults: { eagerRedo: true, failCommit: 40 }, historyBytesMax: 0 });
+  const faults = { eagerRedo: true, failCommitOf: 2 };
+  const backend = await open(dataDir, { faults, historyBytesMax: 0, clock: new FakeClock() });
   let promised = 0;
   for (let i = 0; backend.failure === undefined; i++) {
     await settle();
@@ -357,7 +358,7 @@ test("a log that lacks what the redo log promised is not compacted, copied or ta
   }
   assert.equal(backend.revision, promised);
   const inLog = logRevision(dataDir);
-  assert(inLog < promised, "the commit that failed should have been one of the redo log's");
+  assert(inLog < promised);
   const copy = join(root, "incomplete.db");
   const old = await Recorder.open(backend, { prefix: pods, after: inLog - 1 });
   await waitUntil(() => old.ended !== undefined);

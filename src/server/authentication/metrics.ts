@@ -4,8 +4,7 @@ import type { TokenUse } from "#authn/service-account-token.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Counter, Metrics } from "#std/metrics.ts";
 
-/** Upper bounds in seconds: a doubling from a millisecond on. */
-const buckets = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
+import { attemptMetrics } from "../attempt-metrics.ts";
 
 /** The authenticator, with every answer counted and timed. Anonymous users count as users. */
 export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): Authenticator {
@@ -14,34 +13,24 @@ export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): 
     help: "Counter of authenticated requests broken out by username.",
     labels: ["username"],
   });
-  const attempts = metrics.counter({
-    name: "authentication_attempts",
-    help: "Counter of authenticated attempts.",
-    labels: ["result"],
-  });
-  const durations = metrics.histogram({
-    name: "authentication_duration_seconds",
-    help: "Authentication duration in seconds broken out by result.",
-    labels: ["result"],
-    buckets,
-  });
-  const results = Object.fromEntries(
-    (["success", "failure", "error"] as const).map((result) => [
-      result,
-      { attempts: attempts.with(result), durations: durations.with(result) },
-    ]),
-  );
   // Most often the next request is of the same user.
   let last: { readonly name: string; readonly uses: Counter } | undefined;
+  const count = attemptMetrics({
+    metrics,
+    clock,
+    attempts: { name: "authentication_attempts", help: "Counter of authenticated attempts." },
+    durations: {
+      name: "authentication_duration_seconds",
+      help: "Authentication duration in seconds broken out by result.",
+    },
+  });
   const record = (answer: Authentication, startedMs: number): Authentication => {
-    const result = answer.outcome === "user" ? "success" : answer.outcome === "none" ? "failure" : "error";
     if (answer.outcome === "user") {
       const { name } = answer.user;
       if (last?.name !== name) last = { name, uses: users.with(knownName(name)) };
       last.uses.add();
     }
-    results[result]!.attempts.add();
-    results[result]!.durations.observe((clock.monotonic() - startedMs) / 1000);
+    count(resultOf(answer), startedMs);
     return answer;
   };
   return {
@@ -51,6 +40,11 @@ export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): 
       return answer instanceof Promise ? answer.then((late) => record(late, startedMs)) : record(answer, startedMs);
     },
   };
+}
+
+function resultOf({ outcome }: Authentication): string {
+  if (outcome === "user") return "success";
+  return outcome === "none" ? "failure" : "error";
 }
 
 /** Upstream: a few names of its own, the rest is not told. */

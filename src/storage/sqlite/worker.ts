@@ -232,7 +232,8 @@ function commit(batch: readonly Uint8Array[]): void {
     }
     const rows = batch.flatMap((bytes) => [...readRows(bytes)]);
     revision = rows.at(-1)!.revision;
-    const isFaulty = commitCount === faults.failCommit;
+    const isFaulty =
+      commitCount === faults.failCommit || rows.length >= (faults.failCommitOf ?? Number.POSITIVE_INFINITY);
     // One row is a transaction by itself.
     if (rows.length === 1 && !isFaulty) file.append(rows[0]!);
     else {
