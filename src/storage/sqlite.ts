@@ -199,7 +199,6 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       isWriterAlone = count <= 1 && underWay.length === 0 && queue.length === 0;
       for (let i = settled; i < writes.length; i++) mvcc.acknowledge(writes[i]!);
       if (count === 0) continue;
-      if (writes.length === 1) loneWrites.learn(mailbox.commitMs);
       observe?.commit?.(count, (clock.monotonic() - sent.sentAt) / 1000);
     }
     scheduleDispatch();

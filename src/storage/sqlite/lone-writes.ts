@@ -4,9 +4,9 @@
  * time (measured with creates over one connection).
  *
  * The thread stands still for the sync meanwhile. So it is done only where nobody else waits (the loop has seen
- * hardly anything but this client since its last write), once in a turn of the loop, and only on a disk that
- * syncs in a fraction of a millisecond. After a sync that stood everybody still the disk is left alone for as long as
- * it takes to make that a five-hundredth of the time.
+ * hardly anything but this client since its last write), and once in a turn of the loop. Standing still for more than
+ * a moment is paid for: the redo log rests until that is a hundredth of the time. On a disk whose syncs all take longer
+ * than a moment the worker so gets nearly every write.
  *
  * Hot path: `write`.
  */
@@ -20,15 +20,12 @@ import { RedoLog } from "./redo-log.ts";
 /** The worker gets what the redo log holds after so long at the latest. */
 const handOverMs = 100;
 const valueBytesMax = 16 * 1024;
-/** A disk that takes longer is left to the worker. */
-const syncMsMax = 0.5;
-/** A single sync that took longer has the redo log rest for so many times as long. */
-const stallMs = 5;
-const restFactor = 500;
-/** What is taken for the duration of a sync before one was seen: about 15 fast ones bring it below the limit. */
-const syncMsAtFirst = 4;
-/** The weight of the last sync in the average. */
-const syncWeight = 1 / 8;
+/** Nobody minds a sync of this length. */
+const momentMs = 1;
+/** How much standing still is paid for in advance, at most and at first. */
+const creditMsMax = 20;
+/** What each millisecond pays for. */
+const creditPerMs = 1 / 100;
 /** What one client's request wakes the loop for, and its answer. */
 const eventsOfOneClient = 4;
 
@@ -50,15 +47,15 @@ export class LoneWrites {
   /** In the redo log, and not yet with the worker. */
   #writes: PendingWrite[] = [];
   #cancelHandOver: (() => void) | undefined;
-  #syncMs: number;
-  /** Until when the redo log rests. */
-  #restUntil = Number.NEGATIVE_INFINITY;
+  /** How much longer than a moment the thread may stand still, as of `#creditedAt`; the redo log rests below 0. */
+  #creditMs = creditMsMax;
+  #creditedAt: number;
   #turn = 0;
   #events = 0;
 
   constructor(options: LoneWritesOptions) {
     this.#options = options;
-    this.#syncMs = options.isEager ? 0 : syncMsAtFirst;
+    this.#creditedAt = options.clock.monotonic();
   }
 
   /**
@@ -68,13 +65,19 @@ export class LoneWrites {
   write(write: PendingWrite): boolean {
     const { clock, isEager } = this.#options;
     const isSuitable = this.#isLoopQuiet() && write.version.value.length <= valueBytesMax;
-    if (this.#log === undefined) this.#open();
-    if (!isSuitable || this.#log === undefined || this.#syncMs > syncMsMax) return false;
+    if (!isSuitable) return false;
+    if (this.#log === undefined) {
+      this.#open();
+      return false;
+    }
     const start = clock.monotonic();
-    if (start < this.#restUntil) return false;
+    this.#creditMs = Math.min(this.#creditMs + (start - this.#creditedAt) * creditPerMs, creditMsMax);
+    this.#creditedAt = start;
+    if (this.#creditMs < 0 && !isEager) return false;
     if (this.#writes.length === 0) this.#log.restart();
     if (!this.#log.append(write)) return false;
-    if (!isEager) this.#learnOwn(clock.monotonic() - start);
+    const tookMs = clock.monotonic() - start;
+    if (tookMs > momentMs) this.#creditMs -= tookMs;
     this.#writes.push(write);
     this.#cancelHandOver ??= clock.after(handOverMs, this.#options.handOver);
     return true;
@@ -90,21 +93,11 @@ export class LoneWrites {
     return writes;
   }
 
-  /** So long the last commit of one write took. */
-  learn(syncMs: number): void {
-    this.#syncMs += (syncMs - this.#syncMs) * syncWeight;
-  }
-
   close(): void {
     this.#isClosed = true;
     this.#cancelHandOver?.();
     this.#log?.close();
     this.#log = undefined;
-  }
-
-  #learnOwn(syncMs: number): void {
-    this.learn(syncMs);
-    if (syncMs > stallMs) this.#restUntil = this.#options.clock.monotonic() + syncMs * restFactor;
   }
 
   /** Whether this is another turn of the loop than at the last write, with hardly anything in between. */
@@ -117,7 +110,7 @@ export class LoneWrites {
   }
 
   #open(): void {
-    if (this.#isOpening || this.#syncMs > syncMsMax) return;
+    if (this.#isOpening) return;
     this.#isOpening = true;
     this.#options.open().then(
       (log) => {

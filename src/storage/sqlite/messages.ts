@@ -100,14 +100,13 @@ export type FromWorker =
 /** Commits on their way to the worker at most: each has a place of its own in the mailbox. */
 export const commitsUnderWayMax = 2;
 
-const mailboxHeaderBytes = 24;
+const mailboxHeaderBytes = 16;
 const placeBytes = 256 * 1024;
-/** Words of the header: changes with every call for the worker, the number of commits posted, microseconds of the last. */
+/** Words of the header: changes with every call for the worker, the number of commits posted. */
 const calls = 0;
 const posted = 1;
-const took = 2;
 /** Then, for each place, the length of the commit in it; or that it follows as a message. */
-const lengths = 3;
+const lengths = 2;
 const isMessage = -1;
 
 /**
@@ -156,16 +155,6 @@ export class Mailbox {
   /** Worker: sleeps until a call after `callCount`, or the time is over. */
   sleep(callCount: number, timeoutMs: number): void {
     Atomics.wait(this.#words, calls, callCount, timeoutMs);
-  }
-
-  /** Main thread: how long the worker took for its last commit. */
-  get commitMs(): number {
-    return Atomics.load(this.#words, took) / 1000;
-  }
-
-  /** Worker: so long a commit took. */
-  setCommitMs(ms: number): void {
-    Atomics.store(this.#words, took, Math.min(ms * 1000, 2 ** 31 - 1));
   }
 
   /** Worker: the next commit posted, as `"message"` when it came as one. `undefined`: none. */

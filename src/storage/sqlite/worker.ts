@@ -224,7 +224,6 @@ function nextMessage(): Uint8Array {
 function commit(batch: readonly Uint8Array[]): void {
   if (hasFailed) return;
   let revision = 0;
-  const begin = systemClock.monotonic();
   commitCount++;
   try {
     if (faults.commitDelayMs !== undefined) {
@@ -247,7 +246,6 @@ function commit(batch: readonly Uint8Array[]): void {
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
-  mailbox.setCommitMs(systemClock.monotonic() - begin);
   tell(revision);
 }
 
