@@ -70,9 +70,6 @@ export const defaultLimits: ListenerLimits = {
   stallMs: 60_000,
 };
 
-/** A connection on which something came since it was idle is not closed for so long. */
-const arrivalMs = 1000;
-
 /** Compressed parts of lists that are kept for the next one who asks. */
 const compressedBytesMax = 32 * 1024 * 1024;
 
@@ -138,23 +135,14 @@ class Connection implements Peer {
   readonly remoteAddress: string;
   /** A refusal was written past all replies; nothing else may be. */
   refused = false;
-  /** Told of each request that ended. */
-  readonly finished: () => void;
-  /** When the last request ended, or the connection came, in ms of the clock. */
-  usedMs: number;
   /** Set when certificates are asked for. */
   readonly #chains: CertificateChains | undefined;
   #certificate: ClientCertificate | undefined;
   #problem = "";
   #checked = false;
 
-  constructor(socket: TLSSocket, chains: CertificateChains | undefined, clock: Clock, finished: () => void) {
+  constructor(socket: TLSSocket, chains: CertificateChains | undefined) {
     this.socket = socket;
-    this.usedMs = clock.monotonic();
-    this.finished = () => {
-      this.usedMs = clock.monotonic();
-      finished();
-    };
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#chains = chains;
   }
@@ -214,6 +202,7 @@ class TlsListener implements Listener {
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
   readonly #newId: () => string;
+  readonly #finished = (): void => this.#finish();
   #stopping = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
@@ -248,8 +237,7 @@ class TlsListener implements Listener {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headerMs,
       requestTimeout: limits.requestMs,
-      // Idle connections are ended here: node would set a timer anew with every request, 2 % of what a GET costs.
-      keepAliveTimeout: 0,
+      keepAliveTimeout: limits.idleMs,
       connectionsCheckingInterval: Math.min(5_000, limits.headerMs),
     });
     server.maxHeadersCount = limits.headerCount;
@@ -259,10 +247,7 @@ class TlsListener implements Listener {
     server.on("secureConnection", (socket) => {
       const connection = this.#connected(socket);
       if (socket.alpnProtocol === "h2") this.#serveHttp2(connection);
-      else {
-        serveHttp1!.call(server, socket);
-        this.#endIdle(connection, () => socket.end());
-      }
+      else serveHttp1!.call(server, socket);
     });
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
@@ -296,9 +281,7 @@ class TlsListener implements Listener {
   }
 
   #connected(socket: TLSSocket): Connection {
-    const { clock, tls } = this.#options;
-    const chains = tls.clientCa === undefined ? undefined : this.#chains;
-    const connection = new Connection(socket, chains, clock, () => this.#finish());
+    const connection = new Connection(socket, this.#options.tls.clientCa === undefined ? undefined : this.#chains);
     this.#connections.set(socket, connection);
     socket.on("error", ignore);
     socket.once("close", () => {
@@ -321,10 +304,14 @@ class TlsListener implements Listener {
     });
     connection.session = session;
     session.on("error", ignore);
-    this.#endIdle(connection, () => session.close());
+    const used = this.#endIdle(connection, session);
+    const finished = (): void => {
+      used();
+      this.#finish();
+    };
     session.on("stream", (stream, headers, _flags, rawHeaders) => {
       // The declared type of the fourth argument is out of date: it is the list of names and values.
-      this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[]);
+      this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[], finished);
     });
     // Bodies of all streams together.
     session.setLocalWindowSize(limits.streamWindowBytes * limits.concurrentStreams);
@@ -332,32 +319,28 @@ class TlsListener implements Listener {
   }
 
   /**
-   * Closes a connection without requests after a while. Node's own timers would not do: of HTTP/2 one outlives its
-   * session, and keeps all of it until its time is over.
+   * Closes a session without requests after a while; the returned function is to be told of each that ends. Node's own
+   * timer would not do: it outlives its session, and keeps all of it until its time is over.
    */
-  #endIdle(connection: Connection, close: () => void): void {
+  #endIdle(connection: Connection, session: ServerHttp2Session): () => void {
     const { clock } = this.#options;
     const { idleMs, stallMs } = this.#limits;
-    const { socket } = connection;
-    let bytesRead = 0;
+    let usedMs = clock.monotonic();
     const look = (): void => {
-      let leftMs = idleMs - (clock.monotonic() - connection.usedMs);
-      if (connection.exchanges.size > 0) leftMs = idleMs;
-      else if (leftMs <= 0 && socket.bytesRead !== bytesRead) {
-        // A request may be on its way, of which the headers are not complete: its time is limited by itself.
-        bytesRead = socket.bytesRead;
-        leftMs = Math.min(idleMs, arrivalMs);
-      }
-      if (leftMs > 0) {
-        cancel = clock.after(leftMs, look);
+      const idleForMs = connection.exchanges.size > 0 ? 0 : clock.monotonic() - usedMs;
+      if (idleForMs < idleMs) {
+        cancel = clock.after(idleMs - idleForMs, look);
         return;
       }
-      close();
+      session.close();
       // Answers that the client does not take would keep it open.
-      cancel = clock.after(stallMs, () => socket.destroy());
+      cancel = clock.after(stallMs, () => session.destroy());
     };
     let cancel = clock.after(idleMs, look);
-    socket.once("close", () => cancel());
+    connection.socket.once("close", () => cancel());
+    return () => {
+      usedMs = clock.monotonic();
+    };
   }
 
   #http1(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -384,7 +367,7 @@ class TlsListener implements Listener {
       this.#newId,
     );
     const wire = new Http1Wire(request, response, incoming, this.#options.clock);
-    this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, connection.finished));
+    this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
   }
 
   #http2(
@@ -392,6 +375,7 @@ class TlsListener implements Listener {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
+    finished: () => void,
   ): void {
     stream.on("error", ignore);
     const url = headers[":path"] ?? "";
@@ -413,7 +397,7 @@ class TlsListener implements Listener {
       this.#newId,
     );
     const wire = new Http2Wire(stream, incoming);
-    const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, connection.finished);
+    const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, finished);
     stream.on("close", () => exchange.lost());
     this.#serve(connection, exchange);
   }
