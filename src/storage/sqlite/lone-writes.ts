@@ -5,7 +5,7 @@
  *
  * The thread stands still for the sync meanwhile. So it is done only where nobody else waits (the loop has seen
  * hardly anything but this client since its last write), and once in a turn of the loop. Standing still for more than
- * a moment is paid for: the redo log rests until that is a hundredth of the time. On a disk whose syncs all take longer
+ * a moment is paid for: the redo log rests until that is a fiftieth of the time. On a disk whose syncs all take longer
  * than a moment the worker so gets nearly every write.
  *
  * Hot path: `write`.
@@ -21,11 +21,11 @@ import { RedoLog } from "./redo-log.ts";
 const handOverMs = 100;
 const valueBytesMax = 16 * 1024;
 /** Nobody minds a sync of this length. */
-const momentMs = 1;
+const momentMs = 2;
 /** How much standing still is paid for in advance, at most and at first. */
-const creditMsMax = 20;
+const creditMsMax = 50;
 /** What each millisecond pays for. */
-const creditPerMs = 1 / 100;
+const creditPerMs = 1 / 50;
 /** What one client's request wakes the loop for, and its answer. */
 const eventsOfOneClient = 4;
 
