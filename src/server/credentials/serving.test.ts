@@ -18,9 +18,8 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const url = "https://127.0.0.1:1";
 
-function running(name: string, settings: ServerSettings = {}) {
+function running(name: string, settings: ServerSettings = {}, clock = new FakeClock()) {
   const folder = join(root, name);
-  const clock = new FakeClock();
   const sources = { options: resolveOptions(settings), folder, clock, random: seededRandom(2) };
   const current = readServingCredentials(sources);
   writeCredentials(folder, url, current);
@@ -30,10 +29,14 @@ function running(name: string, settings: ServerSettings = {}) {
 }
 
 void test("a certificate near its end is replaced, on disk, in the kubeconfig and for new connections", () => {
-  const { folder, clock, current, used, stop } = running("a");
+  const first = running("a");
+  first.stop();
+  const later = new FakeClock(first.clock.now() + 330 * dayMs);
+  const { folder, clock, current, used, stop } = running("a", {}, later);
+  assert.strictEqual(current.serving.certificate, first.current.serving.certificate);
   clock.advance(dayMs);
   assert.strictEqual(used.length, 0);
-  clock.advance(340 * dayMs);
+  clock.advance(10 * dayMs);
   assert.strictEqual(used.length, 1);
   assert.notStrictEqual(used[0]!.cert, current.serving.certificate);
   assert.strictEqual(readFileSync(join(folder, "pki/apiserver.crt"), "utf8"), used[0]!.cert);
