@@ -58,8 +58,8 @@ async function setUp(): Promise<Setup> {
     await turn();
     return lone.write(nextWrite(length));
   };
-  assert.equal(await write(), false, "without a redo log");
-  await write();
+  for (let i = 0; i < 16; i++) assert.equal(await write(), false, "not known to be alone");
+  for (let i = 0; i < 32; i++) await write();
   assert.equal(await write(), true);
   lone.take();
   return { lone, handOvers: () => handOvers, write };
@@ -127,6 +127,21 @@ test("while the loop has others to serve writes are left to the worker", async (
   for (let i = 0; i < 8; i++) await stat(folder);
   assert.equal(await write(), false);
   assert.equal(await write(), true);
+  lone.close();
+});
+
+test("where others write as often, now and then one of them after itself, all is left to the worker", async () => {
+  const { lone, write } = await setUp();
+  for (let i = 0; i < 4; i++) {
+    for (let k = 0; k < 8; k++) await stat(folder);
+    assert.equal(await write(), false);
+  }
+  for (let i = 0; i < 200; i++) {
+    if (i % 5 === 0) for (let k = 0; k < 8; k++) await stat(folder);
+    assert.equal(await write(), false);
+  }
+  for (let i = 0; i < 16; i++) await write();
+  assert.equal(await write(), true, "alone again");
   lone.close();
 });
 

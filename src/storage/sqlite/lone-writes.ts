@@ -4,7 +4,7 @@
  * time (measured with creates over one connection).
  *
  * The thread stands still for the sync meanwhile. So it is done only where nobody else waits (the loop has seen
- * hardly anything but this client since its last write), and once in a turn of the loop. Standing still for more than
+ * hardly anything but this client for some writes), and once in a turn of the loop. Standing still for more than
  * a moment is paid for: the redo log rests until that is a fiftieth of the time. On a disk whose syncs all take longer
  * than a moment the worker so gets nearly every write.
  *
@@ -28,6 +28,13 @@ const creditMsMax = 50;
 const creditPerMs = 1 / 50;
 /** What one client's request wakes the loop for, and its answer. */
 const eventsOfOneClient = 4;
+/**
+ * Nearly all of the last writes must have been a single client's, since among many clients, too, one follows the other
+ * now and then: each that was counts 1, up to the most, each that was not takes away as much as `othersWeight`.
+ */
+const quietMin = 16;
+const quietMax = 32;
+const othersWeight = 8;
 
 export interface LoneWritesOptions {
   readonly clock: Clock;
@@ -52,6 +59,7 @@ export class LoneWrites {
   #creditedAt: number;
   #turn = 0;
   #events = 0;
+  #quiet = 0;
 
   constructor(options: LoneWritesOptions) {
     this.#options = options;
@@ -100,13 +108,15 @@ export class LoneWrites {
     this.#log = undefined;
   }
 
-  /** Whether this is another turn of the loop than at the last write, with hardly anything in between. */
+  /** Whether this write and those before came each in a turn of its own, with hardly anything in between. */
   #isLoopQuiet(): boolean {
     const { loopCount, events } = performance.nodeTiming.uvMetricsInfo;
-    const isQuiet = loopCount !== this.#turn && (this.#options.isEager || events - this.#events <= eventsOfOneClient);
+    const isOtherTurn = loopCount !== this.#turn;
+    const isQuiet = isOtherTurn && events - this.#events <= eventsOfOneClient;
     this.#turn = loopCount;
     this.#events = events;
-    return isQuiet;
+    this.#quiet = isQuiet ? Math.min(this.#quiet + 1, quietMax) : Math.max(this.#quiet - othersWeight, 0);
+    return this.#options.isEager ? isOtherTurn : isQuiet && this.#quiet >= quietMin;
   }
 
   #open(): void {
