@@ -4,9 +4,9 @@
  * time (measured with creates over one connection).
  *
  * The thread stands still for the sync meanwhile. So it is done only where nobody else waits (the loop has seen
- * hardly anything but this client for some writes), and once in a turn of the loop. Standing still for more than
- * a moment is paid for: the redo log rests until that is a fiftieth of the time. On a disk whose syncs all take longer
- * than a moment the worker so gets nearly every write.
+ * hardly anything but this client for some writes), and once in a turn of the loop. A sync that takes longer than a
+ * moment is paid for: the redo log rests until such syncs are a fiftieth of the time. Where all take longer, the worker
+ * so gets nearly every write.
  *
  * Hot path: `write`.
  */
@@ -20,11 +20,11 @@ import { RedoLog } from "./redo-log.ts";
 /** The worker gets what the redo log holds after so long at the latest. */
 const handOverMs = 100;
 const valueBytesMax = 16 * 1024;
-/** Nobody minds a sync of this length. */
+/** A sync of this length at most costs nothing. */
 const momentMs = 2;
-/** How much standing still is paid for in advance, at most and at first. */
+/** So many ms of longer ones are paid for in advance, at most and at first. */
 const creditMsMax = 50;
-/** What each millisecond pays for. */
+/** How many of them each ms that passes pays for. */
 const creditPerMs = 1 / 50;
 /** What one client's request wakes the loop for, and its answer. */
 const eventsOfOneClient = 4;
@@ -54,11 +54,12 @@ export class LoneWrites {
   /** In the redo log, and not yet with the worker. */
   #writes: PendingWrite[] = [];
   #cancelHandOver: (() => void) | undefined;
-  /** How much longer than a moment the thread may stand still, as of `#creditedAt`; the redo log rests below 0. */
+  /** How many ms of long syncs are paid for, as of `#creditedAt`. Below 0 the redo log rests. */
   #creditMs = creditMsMax;
   #creditedAt: number;
   #turn = 0;
   #events = 0;
+  /** How sure it is that one client writes alone; see `quietMin`. */
   #quiet = 0;
 
   constructor(options: LoneWritesOptions) {
@@ -72,8 +73,7 @@ export class LoneWrites {
    */
   write(write: PendingWrite): boolean {
     const { clock, isEager } = this.#options;
-    const isSuitable = this.#isLoopQuiet() && write.version.value.length <= valueBytesMax;
-    if (!isSuitable) return false;
+    if (!this.#isLoopQuiet() || write.version.value.length > valueBytesMax) return false;
     if (this.#log === undefined) {
       this.#open();
       return false;
