@@ -1,6 +1,5 @@
 /** What a request passes before a handler sees it: identity, permission, limits, time; and how failures come back. */
 import assert from "node:assert/strict";
-import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { orAnonymous, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken } from "#authn/bearer-token.ts";
@@ -88,7 +87,7 @@ function requestOf(
   );
   const joined: Record<string, string> = {};
   for (const [name, value] of pairs) joined[name] = name in joined ? `${joined[name]}, ${value}` : value;
-  const message = { headers: joined, rawHeaders: pairs.flat(), body: new PassThrough(), sendContinue() {} };
+  const message = { headers: joined, rawHeaders: pairs.flat(), body: { read() {}, stop() {} }, sendContinue() {} };
   const peer = { remoteAddress: "127.0.0.1", clientCertificate: undefined, clientCertificateProblem: "" };
   return new IncomingRequest(
     method,

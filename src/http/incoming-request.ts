@@ -5,7 +5,6 @@
  * never need them.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Readable } from "node:stream";
 import { badRequest, requestTooLarge } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
@@ -24,9 +23,24 @@ export interface Message {
   /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
   /** The body; `undefined` when there is none. */
-  readonly body: Readable | undefined;
+  readonly body: BodySource | undefined;
   /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
   sendContinue(): void;
+}
+
+/** A body on its way in. */
+export interface BodySource {
+  /** Hands over what comes, piece by piece, and tells how it ends. Called once. */
+  read(reader: BodyReader): void;
+  /** Nothing more is wanted. */
+  stop(): void;
+}
+
+export interface BodyReader {
+  take(piece: Buffer): void;
+  end(): void;
+  /** It ended early. */
+  lost(): void;
 }
 
 /** Who asks before anybody has looked. */
@@ -166,35 +180,27 @@ export class IncomingRequest implements ApiRequest {
     return new Promise((resolve, reject) => {
       const pieces: Buffer[] = [];
       let length = 0;
-      const stop = (): void => {
-        this.#failBody = undefined;
-        source.off("data", take);
-        source.off("end", finish);
-        source.off("close", lose);
-        source.pause();
-      };
       const fail = (reason: Error): void => {
-        stop();
+        this.#failBody = undefined;
+        source.stop();
         reject(reason);
       };
-      const take = (piece: Buffer): void => {
-        length += piece.length;
-        if (length > limitBytes) fail(tooLarge(limitBytes));
-        else if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
-      };
-      // The listeners stay, as taking them away costs more than they do.
-      const finish = (): void => {
-        this.#bodyRead = true;
-        this.#failBody = undefined;
-        resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length));
-      };
-      const lose = (): void => {
-        if (!this.#bodyRead) fail(badRequest("unexpected EOF"));
-      };
       this.#failBody = fail;
-      source.on("data", take);
-      source.on("end", finish);
-      source.on("close", lose);
+      source.read({
+        take(piece) {
+          length += piece.length;
+          if (length > limitBytes) fail(tooLarge(limitBytes));
+          else if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
+        },
+        end: () => {
+          this.#bodyRead = true;
+          this.#failBody = undefined;
+          resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length));
+        },
+        lost: () => {
+          if (!this.#bodyRead) fail(badRequest("unexpected EOF"));
+        },
+      });
       this.#message.sendContinue();
     });
   }

@@ -8,17 +8,15 @@
  * sent by itself, 2 us when eight go out together. A list of 6.5 MB: 6 ms, with gzip 4 ms once its runs were
  * compressed. TLS and system calls are two thirds of each.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type IncomingHttpHeaders,
   performServerHandshake,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import type { Duplex, Readable } from "node:stream";
-import type { TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
+import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { Roster } from "#std/roster.ts";
@@ -26,8 +24,13 @@ import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
-import { IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
-import { Exchange, forgetFrames, Http1Wire, Http2Wire, type ReplySettings } from "./reply-writer.ts";
+import { Http1Connection, type Http1Limits } from "./http1/connection.ts";
+import type { RequestBody } from "./http1/request-body.ts";
+import type { RequestHead } from "./http1/request-head.ts";
+import { forgetFrames, Http1Wire } from "./http1/wire.ts";
+import { Http2Wire } from "./http2-wire.ts";
+import { type BodyReader, type BodySource, IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
+import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { splitTarget } from "./request-info.ts";
 
 /** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
@@ -42,16 +45,8 @@ export interface TlsFiles {
   readonly ciphers?: string;
 }
 
-export interface ListenerLimits {
-  /** Request line and headers together; beyond it 431. Upstream's bound. */
-  readonly headerBytes: number;
-  /** Header fields of one request. */
-  readonly headerCount: number;
-  /** Time a client has to send its headers, and a whole request; also for the TLS handshake. */
-  readonly headerMs: number;
-  readonly requestMs: number;
-  /** A connection without a request is closed after this time. */
-  readonly idleMs: number;
+/** The times and sizes of HTTP/1.1 hold for HTTP/2 where it has them; `headerMs` also for the TLS handshake. */
+export interface ListenerLimits extends Http1Limits {
   /** HTTP/2: requests of one connection at a time, and body bytes a client may have under way per request. */
   readonly concurrentStreams: number;
   readonly streamWindowBytes: number;
@@ -130,11 +125,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 class Connection implements Peer {
   readonly exchanges = new Roster<Exchange>();
   readonly socket: TLSSocket;
-  /** Set on HTTP/2 connections. */
+  /** One of them is set, by the protocol. */
   session: ServerHttp2Session | undefined;
+  http1: Http1Connection | undefined;
   readonly remoteAddress: string;
-  /** A refusal was written past all replies; nothing else may be. */
-  refused = false;
   /** Set when certificates are asked for. */
   readonly #chains: CertificateChains | undefined;
   #certificate: ClientCertificate | undefined;
@@ -203,6 +197,8 @@ class TlsListener implements Listener {
   readonly #chains = new CertificateChains();
   readonly #newId: () => string;
   readonly #finished = (): void => this.#finish();
+  /** Whether the time that HTTP/1.1 clients take is being watched. */
+  #watchesTime = false;
   #stopping = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
@@ -234,20 +230,11 @@ class TlsListener implements Listener {
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: 180_000,
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headerMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.idleMs,
-      connectionsCheckingInterval: Math.min(5_000, limits.headerMs),
     });
-    server.maxHeadersCount = limits.headerCount;
-    // Node's own listener serves HTTP/1.1 on the socket; it is kept for the connections that chose that.
-    const [serveHttp1] = server.listeners("secureConnection");
-    server.removeAllListeners("secureConnection");
     server.on("secureConnection", (socket) => {
       const connection = this.#connected(socket);
       if (socket.alpnProtocol === "h2") this.#serveHttp2(connection);
-      else serveHttp1!.call(server, socket);
+      else this.#serveHttp1(connection);
     });
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
@@ -256,9 +243,6 @@ class TlsListener implements Listener {
         this.#quiet();
       });
     });
-    server.on("request", (request, response) => this.#http1(request, response, false));
-    server.on("checkContinue", (request, response) => this.#http1(request, response, true));
-    server.on("clientError", (error, socket) => this.#clientError(error, socket));
     server.on("tlsClientError", (_error, socket) => {
       this.#options.handshakeFailed?.();
       socket.destroy();
@@ -343,30 +327,48 @@ class TlsListener implements Listener {
     };
   }
 
-  #http1(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const connection = this.#connections.get(request.socket);
-    const url = request.url ?? "";
-    const target = splitTarget(url);
-    const coding = request.headers["transfer-encoding"];
-    // The parser refuses other codings too, but only after it has announced the request.
-    if (connection === undefined || target === undefined || !(coding === undefined || /^chunked$/i.test(coding))) {
-      if (connection !== undefined) connection.refused = true;
-      response.writeHead(400, ["Content-Type", "text/plain; charset=utf-8", "Connection", "close"]);
-      response.end("400 Bad Request");
+  #serveHttp1(connection: Connection): void {
+    const handler = {
+      request: (http1: Http1Connection, head: RequestHead, body: RequestBody | undefined) =>
+        this.#http1(connection, http1, head, body),
+      refused: () => {
+        for (const exchange of connection.exchanges.members()) exchange.lost();
+      },
+    };
+    connection.http1 = new Http1Connection(connection.socket, handler, this.#limits, this.#options.clock);
+    if (!this.#watchesTime) this.#watchTime();
+  }
+
+  /** Looks after slow and idle HTTP/1.1 clients for as long as there are connections. */
+  #watchTime(): void {
+    const { clock } = this.#options;
+    const { headerMs, requestMs, idleMs } = this.#limits;
+    this.#watchesTime = this.#connections.size > 0;
+    if (!this.#watchesTime) return;
+    clock.after(Math.min(5_000, headerMs, requestMs, idleMs), () => {
+      const nowMs = clock.monotonic();
+      for (const { http1 } of this.#connections.values()) http1?.checkTime(nowMs);
+      this.#watchTime();
+    });
+  }
+
+  #http1(connection: Connection, http1: Http1Connection, head: RequestHead, body: RequestBody | undefined): void {
+    const target = splitTarget(head.target);
+    if (target === undefined) {
+      http1.refuse("400 Bad Request");
       return;
     }
-    const message = new Http1Message(request, response, expectsContinue);
     const incoming = new IncomingRequest(
-      request.method ?? "GET",
-      url,
+      head.method,
+      head.target,
       target,
       "HTTP/1.1",
       this.#options.clock.now(),
       connection,
-      message,
+      new Http1Message(connection.socket, head, body),
       this.#newId,
     );
-    const wire = new Http1Wire(request, response, incoming, this.#options.clock);
+    const wire = new Http1Wire(http1, head, incoming, this.#options.clock);
     this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
   }
 
@@ -445,23 +447,6 @@ class TlsListener implements Listener {
     }
   }
 
-  /** Answers what is no HTTP with a short text, if nothing else is being said, and closes. */
-  #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const connection = this.#connections.get(socket);
-    if (connection?.refused === true) return;
-    const speaking = connection === undefined || connection.exchanges.members().some(({ replied }) => replied);
-    if (speaking || error.code === "ECONNRESET" || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    connection.refused = true;
-    const line = refusals[error.code ?? ""] ?? "400 Bad Request";
-    socket.end(`HTTP/1.1 ${line}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${line}`);
-    // Whoever sends nonsense may go on for ever; whoever made a mistake reads the answer first.
-    this.#options.clock.after(1_000, () => socket.destroy());
-    for (const exchange of connection.exchanges.members()) exchange.lost();
-  }
-
   updateTls(tls: TlsFiles): void {
     this.#server.setSecureContext(secureContext(tls));
   }
@@ -481,7 +466,7 @@ class TlsListener implements Listener {
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
     // The last replies are on their way: let them arrive, but wait for nobody who does not read.
-    this.#server.closeIdleConnections();
+    for (const { http1 } of this.#connections.values()) http1?.closeIfIdle();
     const arrival = Math.min(deadlineMs, this.#options.clock.now() + 1_000);
     await this.#untilQuiet(arrival, () => this.#sockets.size === 0);
     return answered;
@@ -527,13 +512,6 @@ class TlsListener implements Listener {
 
 function ignore(): void {}
 
-/** By the parser's code; everything else is a bad request. */
-const refusals: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Content Too Large",
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
-};
-
 function secureContext(tls: TlsFiles) {
   return {
     key: tls.key,
@@ -545,56 +523,66 @@ function secureContext(tls: TlsFiles) {
 }
 
 class Http1Message implements Message {
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly body: RequestBody | undefined;
+  readonly #socket: TLSSocket;
   #expectsContinue: boolean;
 
-  constructor(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
-    this.#request = request;
-    this.#response = response;
-    this.#expectsContinue = expectsContinue;
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.#request.headers;
-  }
-
-  get rawHeaders(): readonly string[] {
-    return this.#request.rawHeaders;
-  }
-
-  get body(): Readable | undefined {
-    const headers = this.#request.headers;
-    const length = headers["content-length"];
-    if (headers["transfer-encoding"] === undefined && (length === undefined || length === "0")) return undefined;
-    return this.#request;
+  constructor(socket: TLSSocket, head: RequestHead, body: RequestBody | undefined) {
+    this.headers = head.headers;
+    this.rawHeaders = head.rawHeaders;
+    this.body = body;
+    this.#socket = socket;
+    this.#expectsContinue = head.expectsContinue;
   }
 
   sendContinue(): void {
     if (!this.#expectsContinue) return;
     this.#expectsContinue = false;
-    this.#response.writeContinue();
+    this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
   }
 }
 
 class Http2Message implements Message {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
+  readonly body: BodySource | undefined;
   readonly #stream: ServerHttp2Stream;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
     this.headers = headers;
     this.rawHeaders = rawHeaders;
+    this.body = stream.endAfterHeaders ? undefined : new StreamBody(stream);
     this.#stream = stream;
-  }
-
-  get body(): Readable | undefined {
-    return this.#stream.endAfterHeaders ? undefined : this.#stream;
   }
 
   sendContinue(): void {
     if (this.headers["expect"] === "100-continue" && !this.#stream.headersSent) {
       this.#stream.additionalHeaders({ ":status": 100 });
     }
+  }
+}
+
+class StreamBody implements BodySource {
+  readonly #stream: ServerHttp2Stream;
+  #reader: BodyReader | undefined;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream;
+  }
+
+  read(reader: BodyReader): void {
+    this.#reader = reader;
+    const stream = this.#stream;
+    // The listeners stay, as taking them away costs more than they do.
+    stream.on("data", (piece: Buffer) => this.#reader?.take(piece));
+    stream.on("end", () => this.#reader?.end());
+    stream.on("close", () => this.#reader?.lost());
+  }
+
+  stop(): void {
+    this.#reader = undefined;
+    this.#stream.pause();
   }
 }

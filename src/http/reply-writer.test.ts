@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { acceptsGzip, chunkFrame, forgetFrames, pieceLength, piecesOf } from "./reply-writer.ts";
+import { chunkFrame, forgetFrames } from "./http1/wire.ts";
+import { acceptsGzip, pieceLength, piecesOf } from "./reply-writer.ts";
 
 test("a shared batch is framed once, also when others came between", () => {
   const first = Buffer.from("a".repeat(20));

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
+import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 
 import {
@@ -527,41 +528,45 @@ export function backendContract(subject: ContractSubject): void {
     }
 
     // Events lost under load; a watch that goes back in time.
-    check("a replay under load loses nothing, repeats nothing and stays in order", async (backend) => {
-      const recorders: Recorder[] = [];
-      for (let i = 0; i < 600; i++) {
-        const key = `${pods}shop/${i % 10}`;
-        const write = putText(backend, key, backend.get(key)?.revision ?? 0, "x");
-        if (i % 30 === 0) {
-          const recorder = await Recorder.open(backend, {
-            prefix: pods,
-            after: Math.max(0, backend.revision - (i % 90)),
-          });
-          recorder.accepts = i % 60 !== 0;
-          recorders.push(recorder);
-        }
-        await write;
-        if (i % 20 === 0) {
-          for (const recorder of recorders) {
-            recorder.watch.resume();
-            recorder.accepts = !recorder.accepts;
+    check(
+      "a replay under load loses nothing, repeats nothing and stays in order",
+      async (backend) => {
+        const recorders: Recorder[] = [];
+        for (let i = 0; i < 600; i++) {
+          const key = `${pods}shop/${i % 10}`;
+          const write = putText(backend, key, backend.get(key)?.revision ?? 0, "x");
+          if (i % 30 === 0) {
+            const recorder = await Recorder.open(backend, {
+              prefix: pods,
+              after: Math.max(0, backend.revision - (i % 90)),
+            });
+            recorder.accepts = i % 60 !== 0;
+            recorders.push(recorder);
+          }
+          await write;
+          if (i % 20 === 0) {
+            for (const recorder of recorders) {
+              recorder.watch.resume();
+              recorder.accepts = !recorder.accepts;
+            }
           }
         }
-      }
-      for (const recorder of recorders) {
-        recorder.accepts = true;
-        recorder.watch.resume();
-      }
-      await waitUntil(() => recorders.every((recorder) => recorder.events.at(-1)?.revision === 600));
-      for (const recorder of recorders) {
-        const revisions = recorder.events.map((event) => event.revision);
-        const first = revisions[0]!;
-        assert.deepEqual(
-          revisions,
-          Array.from({ length: 601 - first }, (_, i) => first + i),
-        );
-      }
-    });
+        for (const recorder of recorders) {
+          recorder.accepts = true;
+          recorder.watch.resume();
+        }
+        await waitUntil(() => recorders.every((recorder) => recorder.events.at(-1)?.revision === 600));
+        for (const recorder of recorders) {
+          const revisions = recorder.events.map((event) => event.revision);
+          const first = revisions[0]!;
+          assert.deepEqual(
+            revisions,
+            Array.from({ length: 601 - first }, (_, i) => first + i),
+          );
+        }
+      },
+      { clock: systemClock },
+    );
 
     check("a watch from the future gets what comes after it", async (backend) => {
       const recorder = await Recorder.open(backend, { prefix: pods, after: 2 });
@@ -708,43 +713,77 @@ export function backendContract(subject: ContractSubject): void {
       assert.equal(endings, 1);
     });
 
-    check("a thousand watchers all get everything", async (backend) => {
-      const recorders = await Promise.all(
-        Array.from({ length: 1000 }, (_, i) =>
-          Recorder.open(backend, { prefix: i % 2 === 0 ? pods : `${pods}shop/`, after: 0 }),
-        ),
+    check(
+      "a thousand watchers all get everything",
+      async (backend) => {
+        const recorders = await Promise.all(
+          Array.from({ length: 1000 }, (_, i) =>
+            Recorder.open(backend, { prefix: i % 2 === 0 ? pods : `${pods}shop/`, after: 0 }),
+          ),
+        );
+        for (let i = 0; i < 20; i++) await putText(backend, podA, i, "x");
+        for (const recorder of recorders) await recorder.until(20);
+        for (const recorder of recorders) assert.equal(recorder.ended, undefined);
+      },
+      { clock: systemClock },
+    );
+
+    check("a large audience rests between rounds, a small one does not", async (backend, clock) => {
+      const open = (prefix: string): Promise<Recorder> => Recorder.open(backend, { prefix, after: 0 });
+      const many = await Promise.all(Array.from({ length: 40 }, () => open(pods)));
+      const few = await Promise.all(Array.from({ length: 5 }, () => open(`${pods}shop/`)));
+      for (let i = 0; i < 3; i++) {
+        await putText(backend, podA, i, "x");
+        await settle();
+      }
+      assert.deepEqual(
+        many.map(({ batches }) => batches.length),
+        many.map(() => 1),
       );
-      for (let i = 0; i < 20; i++) await putText(backend, podA, i, "x");
-      for (const recorder of recorders) await recorder.until(20);
-      for (const recorder of recorders) assert.equal(recorder.ended, undefined);
+      assert.deepEqual(
+        few.map(({ batches }) => batches.length),
+        few.map(() => 3),
+      );
+      clock.advance(4);
+      for (const recorder of many) {
+        await recorder.until(3);
+        assert.equal(recorder.batches.length, 2);
+      }
+      clock.advance(4);
+      await putText(backend, podA, 3, "x");
+      for (const recorder of many) await recorder.until(4);
     });
 
-    check("events that come while others are handed out reach every watcher once and in order", async (backend) => {
-      const open = (after: Revision): Promise<Recorder> => Recorder.open(backend, { prefix: pods, after });
-      const steady = await Promise.all(Array.from({ length: 170 }, () => open(0)));
-      const leaving = await Promise.all(Array.from({ length: 170 }, () => open(0)));
-      const joining: { readonly recorder: Recorder; readonly after: Revision }[] = [];
-      const writes: Promise<Entry>[] = [];
-      for (let i = 0; i < 60; i++) {
-        writes.push(putText(backend, podA, i, "x"));
-        await turn();
-        for (let n = 0; n < 3; n++) leaving.pop()?.watch.close();
-        const after = backend.revision;
-        joining.push({ recorder: await open(after), after });
-        const { watch, events } = steady[i]!;
-        assert(watch.position >= (events.at(-1)?.revision ?? 0) && watch.position <= backend.revision);
-      }
-      await Promise.all(writes);
-      const revisions = Array.from({ length: 60 }, (_, i) => i + 1);
-      for (const { recorder, after } of [...steady.map((recorder) => ({ recorder, after: 0 })), ...joining]) {
-        await recorder.until(60 - after);
-        assert.deepEqual(
-          recorder.events.map(({ revision }) => revision),
-          revisions.slice(after),
-        );
-        assert.equal(recorder.watch.position, 60);
-      }
-    });
+    check(
+      "events that come while others are handed out reach every watcher once and in order",
+      async (backend) => {
+        const open = (after: Revision): Promise<Recorder> => Recorder.open(backend, { prefix: pods, after });
+        const steady = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+        const leaving = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+        const joining: { readonly recorder: Recorder; readonly after: Revision }[] = [];
+        const writes: Promise<Entry>[] = [];
+        for (let i = 0; i < 60; i++) {
+          writes.push(putText(backend, podA, i, "x"));
+          await turn();
+          for (let n = 0; n < 3; n++) leaving.pop()?.watch.close();
+          const after = backend.revision;
+          joining.push({ recorder: await open(after), after });
+          const { watch, events } = steady[i]!;
+          assert(watch.position >= (events.at(-1)?.revision ?? 0) && watch.position <= backend.revision);
+        }
+        await Promise.all(writes);
+        const revisions = Array.from({ length: 60 }, (_, i) => i + 1);
+        for (const { recorder, after } of [...steady.map((recorder) => ({ recorder, after: 0 })), ...joining]) {
+          await recorder.until(60 - after);
+          assert.deepEqual(
+            recorder.events.map(({ revision }) => revision),
+            revisions.slice(after),
+          );
+          assert.equal(recorder.watch.position, 60);
+        }
+      },
+      { clock: systemClock },
+    );
 
     check("what watchers write while they are handed something reaches all of them", async (backend) => {
       const recorders: Recorder[] = [];

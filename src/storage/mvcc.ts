@@ -158,6 +158,7 @@ export class Mvcc {
       this.#forget(event),
     );
     this.#hub = new WatchHub({
+      clock: options.clock,
       history: this.#history,
       revision: () => this.#visible,
       compactedRevision: () => this.#compacted,

@@ -1,0 +1,89 @@
+/**
+ * Bytes of a connection that have come and were not used yet.
+ *
+ * Hot path: nearly always one read of the socket is one whole request. Then nothing is copied, here or later: what is
+ * taken is a part of the buffer that the socket gave.
+ */
+
+const none = Buffer.alloc(0);
+
+export class Input {
+  #bytes: Buffer = none;
+  #start = 0;
+  #end = 0;
+  /** `#bytes` was made here, and what lies behind `#end` is free. */
+  #grown = false;
+
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  append(piece: Buffer): void {
+    if (this.#start === this.#end) {
+      this.#bytes = piece;
+      this.#start = 0;
+      this.#end = piece.length;
+      this.#grown = false;
+      return;
+    }
+    const length = this.length + piece.length;
+    if (!this.#grown || this.#end + piece.length > this.#bytes.length) {
+      // Twice the size, so that what comes byte by byte is copied a few times only. Bytes taken before stay as they are.
+      const larger = Buffer.allocUnsafeSlow(2 * length);
+      this.#bytes.copy(larger, 0, this.#start, this.#end);
+      this.#end -= this.#start;
+      this.#start = 0;
+      this.#bytes = larger;
+      this.#grown = true;
+    }
+    piece.copy(this.#bytes, this.#end);
+    this.#end += piece.length;
+  }
+
+  /** The byte at a place; `undefined` behind the last. */
+  at(index: number): number | undefined {
+    return index < this.length ? this.#bytes[this.#start + index] : undefined;
+  }
+
+  /** Place of a byte or of a sequence, not before `from`; -1 when it is not there. */
+  indexOf(sought: number | Buffer, from: number): number {
+    // What lies behind the end was there before, or is random: what is found there counts as not found.
+    const width = typeof sought === "number" ? 1 : sought.length;
+    const at = this.#bytes.indexOf(sought, this.#start + from);
+    return at < 0 || at + width > this.#end ? -1 : at - this.#start;
+  }
+
+  /** The first bytes as text, one character a byte. */
+  text(length: number): string {
+    return this.#bytes.toString("latin1", this.#start, this.#start + length);
+  }
+
+  /** The first bytes, which are then used up. */
+  take(length: number): Buffer {
+    const from = this.#start;
+    this.#start += length;
+    const whole = from === 0 && length === this.#bytes.length;
+    const taken = whole ? this.#bytes : this.#bytes.subarray(from, from + length);
+    this.#letGo();
+    return taken;
+  }
+
+  /** Uses up the first bytes. */
+  skip(length: number): void {
+    this.#start += length;
+    this.#letGo();
+  }
+
+  clear(): void {
+    this.#start = this.#end;
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    if (this.#start === this.#end) this.#bytes = none;
+    if (this.#bytes === none) {
+      this.#start = 0;
+      this.#end = 0;
+    }
+  }
+}

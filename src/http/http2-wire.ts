@@ -1,0 +1,109 @@
+/** Replies on a stream of an HTTP/2 connection. */
+import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
+import type { StreamSink } from "./api-request.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import type { Wire } from "./wire.ts";
+
+/** Names and values in turn; names in any case. */
+type RawHeaders = string[] & { [sensitiveHeaders]: readonly string[] };
+
+/** Different in every answer: kept out of the header table of the connection, where it would push out the others. */
+const neverIndexed = ["audit-id"];
+
+/** HTTP/2 over node's stream interface (its compatibility layer costs as much again). */
+export class Http2Wire implements Wire {
+  readonly #stream: ServerHttp2Stream;
+  readonly #request: IncomingRequest;
+
+  constructor(stream: ServerHttp2Stream, request: IncomingRequest) {
+    this.#stream = stream;
+    this.#request = request;
+  }
+
+  get channel(): ServerHttp2Stream {
+    return this.#stream;
+  }
+
+  write(bytes: Buffer): boolean {
+    return this.#stream.write(bytes);
+  }
+
+  get gone(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+
+  head(code: number, headers: readonly string[], length: number): void {
+    this.#respond(code, headers, length, false);
+  }
+
+  whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
+    const empty = bytes === undefined || bytes.length === 0;
+    this.#respond(code, headers, length, empty);
+    if (!empty) this.#stream.end(bytes);
+    this.#stopRequest();
+  }
+
+  #respond(code: number, headers: readonly string[], length: number, end: boolean): void {
+    const out = [":status", String(code), ...headers] as RawHeaders;
+    if (length >= 0) out.push("Content-Length", String(length));
+    out[sensitiveHeaders] = neverIndexed;
+    this.#stream.respond(out, end ? { endStream: true } : undefined);
+  }
+
+  sink(): StreamSink & { lost(): void } {
+    return new Http2Sink(this.#stream);
+  }
+
+  end(): void {
+    this.#stream.end();
+    this.#stopRequest();
+  }
+
+  /** A client still sending a body that nobody wants is told to stop (RFC 9113 section 8.1). */
+  #stopRequest(): void {
+    if (this.#request.bodyPending) this.#stream.close();
+  }
+
+  destroy(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  get blocked(): boolean {
+    return !this.#stream.destroyed && this.#stream.writableNeedDrain;
+  }
+
+  onTaken(callback: () => void): void {
+    this.#stream.once("close", callback);
+  }
+}
+
+class Http2Sink implements StreamSink {
+  onDrain: (() => void) | undefined;
+  onClose: (() => void) | undefined;
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream;
+    stream.on("drain", () => this.onDrain?.());
+  }
+
+  write(bytes: Buffer): boolean {
+    const stream = this.#stream;
+    if (bytes.length === 0 || stream.destroyed || stream.writableEnded) return !this.blocked;
+    return stream.write(bytes);
+  }
+
+  get blocked(): boolean {
+    return this.#stream.destroyed || this.#stream.writableNeedDrain;
+  }
+
+  lost(): void {
+    const onClose = this.onClose;
+    this.onClose = undefined;
+    onClose?.();
+  }
+
+  end(): void {
+    if (!this.#stream.destroyed) this.#stream.end();
+  }
+}

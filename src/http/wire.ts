@@ -1,0 +1,23 @@
+/** What a reply is written to: one exchange of one protocol. Implementations: `Http1Wire`, `Http2Wire`. */
+import type { Writable } from "node:stream";
+import type { StreamSink } from "./api-request.ts";
+
+export interface Wire {
+  /** Tells when it has room again (`drain`) and when it is closed. */
+  readonly channel: Writable;
+  /** Whether the peer can no longer be reached, or the reply has ended. */
+  readonly gone: boolean;
+  /** Sends the header block alone; the body follows piece by piece. `length` is -1 when it is not known. */
+  head(code: number, headers: readonly string[], length: number): void;
+  /** A piece of the body. False when the peer should take something first. */
+  write(bytes: Buffer): boolean;
+  /** Sends everything. `bytes` is `undefined` for no body, `length` what Content-Length says, -1 for none. */
+  whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void;
+  sink(): StreamSink & { lost(): void };
+  end(): void;
+  destroy(): void;
+  /** Whether bytes wait for a peer that does not take them. */
+  readonly blocked: boolean;
+  /** Calls back once the peer took what was written, or is gone. */
+  onTaken(callback: () => void): void;
+}
