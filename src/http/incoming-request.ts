@@ -186,6 +186,8 @@ export class IncomingRequest implements ApiRequest {
         reject(reason);
       };
       this.#failBody = fail;
+      // Before the bytes, as they may end the connection.
+      this.#message.sendContinue();
       source.read({
         take(piece) {
           length += piece.length;
@@ -201,7 +203,6 @@ export class IncomingRequest implements ApiRequest {
           if (!this.#bodyRead) fail(badRequest("unexpected EOF"));
         },
       });
-      this.#message.sendContinue();
     });
   }
 }

@@ -66,7 +66,7 @@ export class Http1Connection {
   #replying = false;
   /** The time of a head is running: part of it has come, or the connection is new. */
   #headBegun = true;
-  /** When the head or the idle time began, on the monotonic clock. */
+  /** When the head, the idle time or the end began, on the monotonic clock. */
   #sinceMs: number;
   /** Up to where no end of a head was found. */
   #searched = 0;
@@ -119,13 +119,26 @@ export class Http1Connection {
 
   /** Cuts off who takes too long, by the monotonic clock. */
   checkTime(nowMs: number): void {
+    // Who ends his side ends ours, but what is still to be written may never leave.
+    if (this.#phase !== "over" && !this.socket.writable) this.#end();
     const tookMs = nowMs - this.#sinceMs;
     const { headerMs, requestMs, idleMs } = this.#limits;
-    if (this.#phase === "request" && this.#body !== undefined && tookMs > requestMs) this.refuse(timedOut);
-    else if (this.#phase === "rest" && tookMs > requestMs) this.#end();
-    else if (this.#phase !== "head") return;
-    else if (this.#headBegun && tookMs > headerMs) this.refuse(timedOut);
-    else if (!this.#headBegun && tookMs > idleMs) this.#end();
+    switch (this.#phase) {
+      case "head":
+        if (this.#headBegun && tookMs > headerMs) this.refuse(timedOut);
+        else if (!this.#headBegun && tookMs > idleMs) this.#end();
+        return;
+      case "request":
+        // While nothing is read, nobody would learn that the client is gone.
+        if (tookMs > requestMs && (this.#paused || this.#body?.isTaking === true)) this.refuse(timedOut);
+        return;
+      case "rest":
+        if (tookMs > requestMs) this.#end();
+        return;
+      case "over":
+        // The last reply is not taken.
+        if (tookMs > idleMs) this.socket.destroy();
+    }
   }
 
   /** Answers with a short text, if nothing else is being said, and closes. */
@@ -150,6 +163,7 @@ export class Http1Connection {
 
   #ignoreInput(): void {
     this.#phase = "over";
+    this.#sinceMs = this.#clock.monotonic();
     this.#body = undefined;
     this.#input.clear();
     this.socket.resume();

@@ -47,10 +47,10 @@ export class Input {
 
   /** Place of a byte or of a sequence, not before `from`; -1 when it is not there. */
   indexOf(sought: number | Buffer, from: number): number {
-    // What lies behind the end was there before, or is random: what is found there counts as not found.
-    const width = typeof sought === "number" ? 1 : sought.length;
-    const at = this.#bytes.indexOf(sought, this.#start + from);
-    return at < 0 || at + width > this.#end ? -1 : at - this.#start;
+    // Not in what lies behind the end, which may be long: for each byte that comes it would be searched again.
+    const bytes = this.#grown ? this.#bytes.subarray(0, this.#end) : this.#bytes;
+    const at = bytes.indexOf(sought, this.#start + from);
+    return at < 0 ? -1 : at - this.#start;
   }
 
   /** The first bytes as text, one character a byte. */

@@ -4,13 +4,17 @@
  */
 import type { BodyReader, BodySource } from "../incoming-request.ts";
 import type { Input } from "./input.ts";
-import { chunked, type Refusal } from "./request-head.ts";
+import { chunked, framing, type Refusal } from "./request-head.ts";
 
 /** A chunk's size with its extensions. */
 const sizeLineMax = 4 * 1024;
 /** All trailer fields together; nobody reads them. */
 const trailerMax = 64 * 1024;
 const lineEnd = Buffer.from("\r\n");
+
+/** A chunk's size and extensions, these without the blanks that RFC 9112 calls bad. */
+const chunkSize =
+  /^([0-9a-fA-F]{1,13})(?:;[!#$%&'*+\-.^_`|~\w]+(?:=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 
 /** What comes next in a chunked body. */
 type Part = "size" | "data" | "data end" | "trailer";
@@ -94,7 +98,7 @@ export class RequestBody implements BodySource {
 
   #takeLine(line: string): Refusal | undefined {
     if (this.#part === "size") {
-      const size = /^([0-9a-fA-F]{1,13})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(line)?.[1];
+      const size = chunkSize.exec(line)?.[1];
       if (size === undefined) return "400 Bad Request";
       this.#left = Number.parseInt(size, 16);
       this.#part = this.#left === 0 ? "trailer" : "data";
@@ -104,7 +108,10 @@ export class RequestBody implements BodySource {
     } else {
       this.#trailerLength += line.length + lineEnd.length;
       if (line === "") this.#finish();
-      else if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/.test(line)) return "400 Bad Request";
+      else {
+        const name = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*$/.exec(line)?.[1];
+        if (name === undefined || framing.has(name.toLowerCase())) return "400 Bad Request";
+      }
     }
     return undefined;
   }

@@ -34,9 +34,10 @@ export const tooLargeHead: Refusal = "431 Request Header Fields Too Large";
 
 /** Control characters other than tab, and ends of lines that are not both CR and LF. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
-const unclean = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|[^\r]\n/;
+const unclean = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const absolute = /^https?:\/\//i;
+/** Scheme and authority (RFC 3986 section 3.2). */
+const absolute = /^https?:\/\/[\w\-.~%!$&'()*+,;=:@[\]]+(?:[/?]|$)/i;
 
 /** `text` is what stands before the empty line, one character a byte. */
 export function parseHead(text: string, fieldsMax: number): RequestHead | Refusal {
@@ -51,6 +52,7 @@ export function parseHead(text: string, fieldsMax: number): RequestHead | Refusa
   const target = line.slice(first + 1, second);
   if (!token.test(method)) return badRequest;
   if (target.charCodeAt(0) !== slash && target !== "*" && !absolute.test(target)) return badRequest;
+  if (target.includes("\t")) return badRequest;
 
   const headers: Record<string, string | undefined> = {};
   const rawHeaders: string[] = [];
@@ -116,7 +118,7 @@ function keepsAlive(connection: string, minor: 0 | 1): boolean {
 const slash = 0x2f;
 
 /** Fields that say where a request ends or whom it is for: more than one of them is a trick. */
-const framing: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "host"]);
+export const framing: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "host"]);
 
 /** Fields of which only one makes sense. */
 const singular: ReadonlySet<string> = new Set([

@@ -133,7 +133,7 @@ export class Http1Wire implements Wire {
       this.#framed = true;
       text += "Transfer-Encoding: chunked\r\n";
     }
-    const lingers = this.#request.bodyPending && !this.#isShort();
+    const lingers = this.#request.bodyPending && (closes || !this.#isShort());
     if (lingers) this.#afterwards = "linger";
     else if (closes) this.#afterwards = "close";
     text += `Date: ${dateHeader(this.#clock.now())}\r\n`;
