@@ -234,14 +234,16 @@ test("a body is thrown away after the reply when it is short, and the next reque
   assert.equal(opened.socket.destroyed, true, "a long one is not worth it");
 });
 
-test("a connection that closes after a reply says it all first, and takes nothing more", async () => {
+test("a connection that closes after a reply says it all first, and takes nothing more", async (context) => {
   const opened = await open();
   opened.takes = false;
   opened.send(get("/1") + get("/2"));
   await turn();
   opened.socket.write("[/1]");
   opened.connection.replied("close");
-  opened.send(get("/3"));
+  const kept = context.mock.method(Buffer.prototype, "copy");
+  for (let i = 0; i < 10; i++) opened.send(get("/3"));
+  assert.equal(kept.mock.callCount(), 0, "what comes now is not put together with what came before");
   await turn();
   assert.equal(opened.socket.writableEnded, true);
   assert.equal(opened.socket.destroyed, false);
@@ -303,8 +305,11 @@ test("who is refused reads why, and the connection closes a little later whateve
     ["GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n", 417],
   ] as const) {
     const opened = await open();
-    opened.send(text + get("/2"));
+    opened.send(text);
     await turn();
+    assert.notEqual(opened.sent, "", `${JSON.stringify(text)} is waited for`);
+    opened.send(get("/2"));
+    opened.connection.refuse("500 Once Is Enough");
     const reason = opened.sent.slice("HTTP/1.1 ".length, opened.sent.indexOf("\r\n"));
     assert.ok(reason.startsWith(`${status} `), `${JSON.stringify(text)}: ${opened.sent}`);
     assert.equal(
@@ -441,6 +446,16 @@ test("a body has its time while somebody reads it", async () => {
   await slow.pass(200);
   assert.match(slow.sent, /^HTTP\/1\.1 408 /);
 
+  const late = await open((opened) => {
+    if (opened.body === undefined) opened.connection.replied("keep");
+    else opened.read();
+  });
+  late.send(get("/"));
+  await late.pass(4_000);
+  late.send(post("/", "abc", 5));
+  await late.pass(9_000);
+  assert.equal(late.sent, "", "time without a request does not count");
+
   const parts = await open((opened) => opened.read());
   parts.send("POST / HTTP/1.1\r\n");
   await parts.pass(900);
@@ -480,6 +495,7 @@ test("a client that goes while nothing is read is found out in time", async () =
     assert.deepEqual([opened.refused, opened.socket.destroyed], [0, false]);
     await opened.pass(200);
     assert.equal(opened.refused, 1);
+    assert.equal(opened.socket.isPaused(), false, "what it sent is taken, or closing would reset the connection");
     await opened.pass(1_000);
     assert.equal(opened.socket.destroyed, true);
   }

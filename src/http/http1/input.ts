@@ -10,9 +10,8 @@ const none = Buffer.alloc(0);
 export class Input {
   #bytes: Buffer = none;
   #start = 0;
+  /** Invariant: the socket's own buffer ends here. What lies behind is of a buffer that was made here, and free. */
   #end = 0;
-  /** `#bytes` was made here, and what lies behind `#end` is free. */
-  #grown = false;
 
   get length(): number {
     return this.#end - this.#start;
@@ -23,18 +22,16 @@ export class Input {
       this.#bytes = piece;
       this.#start = 0;
       this.#end = piece.length;
-      this.#grown = false;
       return;
     }
     const length = this.length + piece.length;
-    if (!this.#grown || this.#end + piece.length > this.#bytes.length) {
+    if (this.#end + piece.length > this.#bytes.length) {
       // Twice the size, so that what comes byte by byte is copied a few times only. Bytes taken before stay as they are.
       const larger = Buffer.allocUnsafeSlow(2 * length);
       this.#bytes.copy(larger, 0, this.#start, this.#end);
       this.#end -= this.#start;
       this.#start = 0;
       this.#bytes = larger;
-      this.#grown = true;
     }
     piece.copy(this.#bytes, this.#end);
     this.#end += piece.length;
@@ -48,7 +45,7 @@ export class Input {
   /** Place of a byte or of a sequence, not before `from`; -1 when it is not there. */
   indexOf(sought: number | Buffer, from: number): number {
     // Not in what lies behind the end, which may be long: for each byte that comes it would be searched again.
-    const bytes = this.#grown ? this.#bytes.subarray(0, this.#end) : this.#bytes;
+    const bytes = this.#end < this.#bytes.length ? this.#bytes.subarray(0, this.#end) : this.#bytes;
     const at = bytes.indexOf(sought, this.#start + from);
     return at < 0 ? -1 : at - this.#start;
   }

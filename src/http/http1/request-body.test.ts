@@ -118,6 +118,7 @@ test("what is no chunk is refused", () => {
     "0\r\n: b\r\n\r\n",
     "0\r\nGET / HTTP/1.1\r\n\r\n",
     "0\r\nContent-Length: 5\r\n\r\n",
+    "0\r\nConnection: close\r\n\r\n",
     "0\r\nA: b\r\ntransfer-encoding: chunked\r\n\r\n",
   ]) {
     const { ended, refusal } = read(chunked, [text]);

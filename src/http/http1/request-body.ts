@@ -10,6 +10,8 @@ import { chunked, framing, type Refusal } from "./request-head.ts";
 const sizeLineMax = 4 * 1024;
 /** All trailer fields together; nobody reads them. */
 const trailerMax = 64 * 1024;
+/** A reader that takes trailers for headers would see another request. */
+const neverTrailers: ReadonlySet<string> = new Set([...framing, "connection"]);
 const lineEnd = Buffer.from("\r\n");
 
 /** A chunk's size and extensions, these without the blanks that RFC 9112 calls bad. */
@@ -110,7 +112,7 @@ export class RequestBody implements BodySource {
       if (line === "") this.#finish();
       else {
         const name = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*$/.exec(line)?.[1];
-        if (name === undefined || framing.has(name.toLowerCase())) return "400 Bad Request";
+        if (name === undefined || neverTrailers.has(name.toLowerCase())) return "400 Bad Request";
       }
     }
     return undefined;

@@ -45,6 +45,8 @@ test("a request line of any other form is refused", () => {
     "GET /\ta HTTP/1.1",
     "GET /a b HTTP/1.1",
     "GET a HTTP/1.1",
+    "CONNECT / HTTP/1.1",
+    "CONNECT a:443 HTTP/1.1",
     "GET a:443 HTTP/1.1",
     "GET ftp://a/ HTTP/1.1",
     "GET http:/a HTTP/1.1",

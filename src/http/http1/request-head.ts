@@ -50,7 +50,8 @@ export function parseHead(text: string, fieldsMax: number): RequestHead | Refusa
   if (first <= 0 || second < 0 || (version !== "HTTP/1.1" && version !== "HTTP/1.0")) return badRequest;
   const method = line.slice(0, first);
   const target = line.slice(first + 1, second);
-  if (!token.test(method)) return badRequest;
+  // After CONNECT come the bytes of a tunnel, whatever its headers say of a body.
+  if (!token.test(method) || method === "CONNECT") return badRequest;
   if (target.charCodeAt(0) !== slash && target !== "*" && !absolute.test(target)) return badRequest;
   if (target.includes("\t")) return badRequest;
 
