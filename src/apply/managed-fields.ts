@@ -117,7 +117,7 @@ export function* updateSteps(update: FieldUpdate): Steps<readonly ManagedFieldsE
   if (pausing()) yield;
   const changes = changesWithout(update.resetFields, schema, old, next);
   if (pausing()) yield;
-  const kept = takeChanged(update, schema, changes, served(update, owners));
+  const kept = owners.length === 0 ? [] : takeChanged(update, schema, changes, served(update, owners));
   if (pausing()) yield;
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);

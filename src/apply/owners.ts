@@ -59,6 +59,7 @@ export function readOwners(list: readonly ManagedFieldsEntry[]): Owner[] | undef
 
 /** Merges the oldest updaters of a version into one until there are few enough. */
 export function fold(owners: Owner[]): Owner[] {
+  if (owners.length <= updateManagersMax) return owners;
   const updaters = owners.filter((owner) => !owner.isApplier);
   let count = updaters.length;
   if (count <= updateManagersMax) return owners;

@@ -25,6 +25,7 @@ import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
 import { Http1Connection, type Http1Limits } from "./http1/connection.ts";
+import { Outbox } from "./http1/outbox.ts";
 import type { RequestBody } from "./http1/request-body.ts";
 import type { RequestHead } from "./http1/request-head.ts";
 import { forgetFrames, Http1Wire } from "./http1/wire.ts";
@@ -195,6 +196,7 @@ class TlsListener implements Listener {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
+  readonly #outbox = new Outbox();
   readonly #newId: () => string;
   readonly #finished = (): void => this.#finish();
   /** Whether the time that HTTP/1.1 clients take is being watched. */
@@ -335,7 +337,7 @@ class TlsListener implements Listener {
         for (const exchange of connection.exchanges.members()) exchange.lost();
       },
     };
-    connection.http1 = new Http1Connection(connection.socket, handler, this.#limits, this.#options.clock);
+    connection.http1 = new Http1Connection(connection.socket, handler, this.#limits, this.#options.clock, this.#outbox);
     if (!this.#watchesTime) this.#watchTime();
   }
 
@@ -365,7 +367,7 @@ class TlsListener implements Listener {
       "HTTP/1.1",
       this.#options.clock.now(),
       connection,
-      new Http1Message(connection.socket, head, body),
+      new Http1Message(http1, head, body),
       this.#newId,
     );
     const wire = new Http1Wire(http1, head, incoming, this.#options.clock);
@@ -526,21 +528,21 @@ class Http1Message implements Message {
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   readonly body: RequestBody | undefined;
-  readonly #socket: TLSSocket;
+  readonly #connection: Http1Connection;
   #expectsContinue: boolean;
 
-  constructor(socket: TLSSocket, head: RequestHead, body: RequestBody | undefined) {
+  constructor(connection: Http1Connection, head: RequestHead, body: RequestBody | undefined) {
     this.headers = head.headers;
     this.rawHeaders = head.rawHeaders;
     this.body = body;
-    this.#socket = socket;
+    this.#connection = connection;
     this.#expectsContinue = head.expectsContinue;
   }
 
   sendContinue(): void {
     if (!this.#expectsContinue) return;
     this.#expectsContinue = false;
-    this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+    this.#connection.written().write("HTTP/1.1 100 Continue\r\n\r\n");
   }
 }
 

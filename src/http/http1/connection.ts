@@ -9,6 +9,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { Input } from "./input.ts";
 import { parseHead, type Refusal, type RequestHead, tooLargeHead } from "./request-head.ts";
+import type { Outbox } from "./outbox.ts";
 import { RequestBody } from "./request-body.ts";
 
 export interface Http1Limits {
@@ -58,6 +59,7 @@ export class Http1Connection {
   readonly #handler: Http1Handler;
   readonly #limits: Http1Limits;
   readonly #clock: Clock;
+  readonly #outbox: Outbox;
   readonly #input = new Input();
   #phase: Phase = "head";
   /** Of the current request, while some of it was not taken yet. */
@@ -74,11 +76,12 @@ export class Http1Connection {
   #advancing = false;
   #paused = false;
 
-  constructor(socket: TLSSocket, handler: Http1Handler, limits: Http1Limits, clock: Clock) {
+  constructor(socket: TLSSocket, handler: Http1Handler, limits: Http1Limits, clock: Clock, outbox: Outbox) {
     this.socket = socket;
     this.#handler = handler;
     this.#limits = limits;
     this.#clock = clock;
+    this.#outbox = outbox;
     this.#sinceMs = clock.monotonic();
     socket.on("data", (piece: Buffer) => {
       if (this.#phase === "over") return;
@@ -90,6 +93,18 @@ export class Http1Connection {
   /** The first bytes of the reply are about to be written. */
   replyBegins(): void {
     this.#replying = true;
+  }
+
+  /** Writes a whole reply: with those of other connections, when it was there at once and the connection is kept. */
+  sendWhole(reply: Buffer, afterwards: Afterwards): void {
+    if (this.#advancing && afterwards === "keep") this.#outbox.add(this.socket, reply);
+    else this.written().write(reply);
+  }
+
+  /** The socket, with everything said before written to it. */
+  written(): TLSSocket {
+    this.#outbox.flush();
+    return this.socket;
   }
 
   /** The last byte of the reply was handed to the socket. */
@@ -144,7 +159,7 @@ export class Http1Connection {
   /** Answers with a short text, if nothing else is being said, and closes. */
   refuse(refusal: Refusal): void {
     if (this.#phase === "over") return;
-    const { socket } = this;
+    const socket = this.written();
     this.#ignoreInput();
     if (this.#replying || !socket.writable) {
       socket.destroy();
@@ -158,7 +173,7 @@ export class Http1Connection {
 
   #end(): void {
     this.#ignoreInput();
-    this.socket.destroySoon();
+    this.written().destroySoon();
   }
 
   #ignoreInput(): void {

@@ -51,7 +51,7 @@ export class Http1Wire implements Wire {
   }
 
   head(code: number, headers: readonly string[], length: number): void {
-    const { socket } = this.#connection;
+    const socket = this.#connection.written();
     const text = this.#begin(code, headers, length, length < 0);
     // The body's first bytes, if they come in this turn, go along.
     socket.cork();
@@ -65,15 +65,16 @@ export class Http1Wire implements Wire {
 
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
     const text = this.#begin(code, headers, length, false);
-    const { socket } = this.#connection;
+    const connection = this.#connection;
     if (bytes === undefined || bytes.length === 0) {
-      socket.write(text, "latin1");
+      connection.written().write(text, "latin1");
     } else if (bytes.length <= recordMax) {
       const record = Buffer.allocUnsafe(text.length + bytes.length);
       record.write(text, 0, text.length, "latin1");
       record.set(bytes, text.length);
-      socket.write(record);
+      connection.sendWhole(record, this.#afterwards);
     } else {
+      const socket = connection.written();
       socket.cork();
       socket.write(text, "latin1");
       socket.write(bytes);
