@@ -9,6 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { Http1Connection } from "./http1/connection.ts";
+import { Outbox } from "./http1/outbox.ts";
 import { fakeSocket } from "./http1/fake-socket.ts";
 import type { RequestBody } from "./http1/request-body.ts";
 import type { RequestHead } from "./http1/request-head.ts";
@@ -152,7 +153,7 @@ async function ours(pieces: readonly Buffer[], random: Random): Promise<Outcome>
     },
     refused() {},
   };
-  new Http1Connection(client.socket, handler, limits, new FakeClock());
+  new Http1Connection(client.socket, handler, limits, new FakeClock(), new Outbox());
   await turn();
   for (const piece of pieces) {
     client.send(piece);

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Http1Connection, type Http1Limits } from "./connection.ts";
+import { Outbox } from "./outbox.ts";
 import { type FakeSocket, fakeSocket } from "./fake-socket.ts";
 import type { RequestBody } from "./request-body.ts";
 
@@ -45,7 +46,7 @@ async function open(answer?: (opened: Opened, target: string) => void, highWater
     },
     refused: () => void refused++,
   };
-  const connection = new Http1Connection(client.socket, handler, limits, clock);
+  const connection = new Http1Connection(client.socket, handler, limits, clock, new Outbox());
   const opened: Opened = Object.defineProperties(client as Opened, {
     connection: { value: connection },
     clock: { value: clock },

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Http1Connection } from "./connection.ts";
+import { Outbox } from "./outbox.ts";
 import { type FakeSocket, fakeSocket } from "./fake-socket.ts";
 import { Http1Wire } from "./wire.ts";
 
@@ -25,7 +26,7 @@ async function exchange(
     },
     refused() {},
   };
-  new Http1Connection(client.socket, handler, limits, clock);
+  new Http1Connection(client.socket, handler, limits, clock, new Outbox());
   client.send(text);
   await turn();
   await turn();
