@@ -419,6 +419,15 @@ test("what is no HTTP, or smuggles, gets a short refusal and the connection clos
     return text("x");
   });
   const host = "Host: a\r\n";
+  const refusals: Readonly<Record<string, string>> = {
+    "HTTP/9.9": "505 HTTP Version Not Supported: unsupported protocol version",
+    "Bad Name": "400 Bad Request: invalid header name",
+    "Content-Length :": "400 Bad Request: invalid header name",
+    "Transfer-Encoding: chunked, identity": "501 Not Implemented",
+    "Transfer-Encoding: xchunked": "501 Not Implemented",
+    " Content-Length": "400 Bad Request: invalid header name",
+    "HTTP/1.1\r\n\r\n": "400 Bad Request: missing required Host header",
+  };
   for (const message of [
     "nonsense\r\n\r\n",
     "\x16\x03\x01\x02\x00\x01",
@@ -438,7 +447,9 @@ test("what is no HTTP, or smuggles, gets a short refusal and the connection clos
     `GET / HTTP/1.1\r\n${host}X: 1\r\n Content-Length: 5\r\n\r\n`,
   ]) {
     const answer = await raw(port, message);
-    assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[^]*Connection: close/, JSON.stringify(message));
+    const [, refusal = "400 Bad Request"] = Object.entries(refusals).find(([part]) => message.includes(part)) ?? [];
+    assert.ok(answer.startsWith(`HTTP/1.1 ${refusal}\r\n`), `${JSON.stringify(message)}: ${answer}`);
+    assert.match(answer, /\r\nConnection: close\r\n/);
     assert.ok(!answer.includes("still open"), JSON.stringify(message));
   }
   assert.equal(handled, 0);

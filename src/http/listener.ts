@@ -2,11 +2,8 @@
  * The https port: HTTP/2 and HTTP/1.1 by ALPN, TLS, limits against abuse, and an orderly end. It turns each exchange
  * into an `ApiRequest` and hands the `Reply` to `reply-writer.ts`; what the request means is the chain's.
  *
- * Hot path. Server CPU of a GET with an answer of 1.1 KB, Node 26, two shared cores: 64 HTTP/1.1 connections over TLS
- * 17 to 20 us (node's https alone 15 to 17), with the whole chain and a bearer token about 3 us more; 8 HTTP/2
- * connections with 8 streams each 22 us (node alone 20). A thousand HTTP/1.1 watchers: 11 us for an event of 1.1 KB
- * sent by itself, 2 us when eight go out together. A list of 6.5 MB: 6 ms, with gzip 4 ms once its runs were
- * compressed. TLS and system calls are two thirds of each.
+ * Hot path. Of a GET with 64 HTTP/1.1 connections, the chain and a bearer token included, a quarter is ours; the rest is
+ * TLS and the kernel. How much it is beside another server: docs/performance.md.
  */
 import {
   type IncomingHttpHeaders,

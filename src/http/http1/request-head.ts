@@ -29,7 +29,9 @@ export interface RequestHead {
 /** The body's length when it comes in chunks. */
 export const chunked = -1;
 
+/** These and the other texts are upstream's, which names no reason for the rest. */
 const badRequest: Refusal = "400 Bad Request";
+const badName: Refusal = "400 Bad Request: invalid header name";
 export const tooLargeHead: Refusal = "431 Request Header Fields Too Large";
 
 /** Control characters other than tab, and ends of lines that are not both CR and LF. */
@@ -47,7 +49,10 @@ export function parseHead(text: string, fieldsMax: number): RequestHead | Refusa
   const first = line.indexOf(" ");
   const second = line.indexOf(" ", first + 1);
   const version = line.slice(second + 1);
-  if (first <= 0 || second < 0 || (version !== "HTTP/1.1" && version !== "HTTP/1.0")) return badRequest;
+  if (first <= 0 || second < 0) return badRequest;
+  if (version !== "HTTP/1.1" && version !== "HTTP/1.0") {
+    return /^HTTP\/\d\.\d$/.test(version) ? "505 HTTP Version Not Supported: unsupported protocol version" : badRequest;
+  }
   const method = line.slice(0, first);
   const target = line.slice(first + 1, second);
   // After CONNECT come the bytes of a tunnel, whatever its headers say of a body.
@@ -65,7 +70,7 @@ export function parseHead(text: string, fieldsMax: number): RequestHead | Refusa
     if (colon < 0 || colon > at) return badRequest;
     const raw = text.slice(from, colon);
     const name = fieldName(raw);
-    if (name === undefined) return badRequest;
+    if (name === undefined) return badName;
     const value = trimmed(text, colon + 1, at);
     if (rawHeaders.push(raw, value) > 2 * fieldsMax) return tooLargeHead;
     // A plain object: names such as `constructor` are found in it before they are set, with values that are no text.
@@ -84,12 +89,13 @@ function withFraming(
   headers: Record<string, string | undefined>,
   rawHeaders: readonly string[],
 ): RequestHead | Refusal {
-  if (minor === 1 && headers["host"] === undefined) return badRequest;
+  if (minor === 1 && headers["host"] === undefined) return "400 Bad Request: missing required Host header";
   const coding = headers["transfer-encoding"];
   const length = headers["content-length"];
   let bodyLength = 0;
   if (coding !== undefined) {
-    if (length !== undefined || minor === 0 || coding.toLowerCase() !== "chunked") return badRequest;
+    if (length !== undefined || minor === 0) return badRequest;
+    if (coding.toLowerCase() !== "chunked") return "501 Not Implemented";
     bodyLength = chunked;
   } else if (length !== undefined) {
     if (!/^\d{1,15}$/.test(length)) return badRequest;
