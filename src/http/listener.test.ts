@@ -280,10 +280,11 @@ test("long bodies arrive complete, in pieces", async () => {
 test("compressible bodies above 128 KiB are compressed for clients that take gzip [MEDIA-24] [MEDIA-25] [MEDIA-26] [MEDIA-27]", async () => {
   const whole = Buffer.from("0123456789abcdef".repeat(20_000));
   const short = whole.subarray(0, 128 * 1024);
+  const longer = whole.subarray(0, 128 * 1024 + 1);
   const reply = ({ path }: ApiRequest): Reply => ({
     code: 200,
     compressible: path !== "/raw",
-    bytes: path === "/short" ? short : path === "/many" ? [whole, whole] : whole,
+    bytes: { "/short": short, "/longer": longer, "/many": [whole, whole] }[path] ?? whole,
   });
   const { port } = await serve(reply);
   const gzip = { "accept-encoding": "deflate, gzip" };
@@ -297,6 +298,7 @@ test("compressible bodies above 128 KiB are compressed for clients that take gzi
     assert.equal(packed.headers["content-length"], undefined);
     assert.ok(packed.body.length < whole.length / 10);
     assert.ok(gunzipSync(packed.body).equals(whole));
+    assert.ok(gunzipSync((await send("/longer", gzip)).body).equals(longer));
     assert.ok(gunzipSync((await send("/many", gzip)).body).equals(Buffer.concat([whole, whole])));
     for (const [path, headers] of [
       ["/", {}],

@@ -137,7 +137,7 @@ export class Exchange {
 
   #bytes(reply: Reply, headers: string[], bytes: Buffer | undefined): void {
     const length = bytes === undefined ? 0 : bytes.length;
-    if (bytes !== undefined && length > wholeMax) {
+    if (bytes !== undefined && length > compressAbove) {
       this.#pieces(reply, headers, [bytes], length);
       return;
     }
@@ -160,7 +160,7 @@ export class Exchange {
       this.finish();
       return;
     }
-    if (length <= wholeMax) {
+    if (!gzip && length <= wholeMax) {
       const all = [...buffers];
       wire.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
       this.#handedOver();

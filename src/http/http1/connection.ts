@@ -88,6 +88,8 @@ export class Http1Connection {
       this.#input.append(piece);
       this.#advance();
     });
+    // Before the socket's own listener: after it nothing can be written.
+    socket.prependListener("end", () => this.#outbox.flush());
   }
 
   /** The first bytes of the reply are about to be written. */

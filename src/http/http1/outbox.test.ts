@@ -89,6 +89,14 @@ test("a refusal, and the end of the connection, come after what was said before"
   }
 });
 
+test("a client that ends its side with the request gets what was answered at once", async () => {
+  const [client] = connections(1);
+  client!.send(get("/a"));
+  client!.end();
+  for (let i = 0; i < 3; i++) await turn();
+  assert.deepEqual(bodies(client!), ["[a]"]);
+});
+
 test("a connection that is gone by then is passed over", async () => {
   const [gone, there] = connections(2);
   await turn();
