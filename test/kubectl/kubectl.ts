@@ -161,11 +161,12 @@ export function kubectlSuite(register: (kubectlTest: KubectlTest) => void): void
   }
 }
 
-/** Nothing of the user's own settings: a home folder without any, and one kubeconfig. */
+/** Nothing of the user's own settings: a home folder without any, one kubeconfig, and room for the edits it keeps. */
 function environment(server: TestServer): NodeJS.ProcessEnv {
   const home = temporaryFolder();
   const kubeconfig = join(home, "kubeconfig");
   writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 });
   const { PATH } = process.env;
-  return { PATH, HOME: home, USERPROFILE: home, KUBECONFIG: kubeconfig, KUBECACHEDIR: join(home, "cache") };
+  const own = { HOME: home, USERPROFILE: home, TMPDIR: home, TEMP: home, KUBECACHEDIR: join(home, "cache") };
+  return { PATH, ...own, KUBECONFIG: kubeconfig };
 }
