@@ -1,15 +1,15 @@
 /**
- * `npm run conformance [-- --only X] [--all] [--domain D] [-v]`: builds, starts one server per API domain and replays
- * the recorded scenarios of `../shared/conformance` against both. Without `--all`: the scenarios this step of the
- * project promises.
+ * `npm run conformance`: builds, starts one server per API domain and replays the recorded scenarios of
+ * `../shared/conformance` against both. See the usage below.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { parseArgs, styleText } from "node:util";
+import { styleText } from "node:util";
 import { build } from "./build.ts";
+import { readCommandLine } from "./command-line.ts";
 import { addTallies, emptyTally, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
 
@@ -70,6 +70,16 @@ export const exceptions: Readonly<Record<string, string>> = {
   "field validation warns by default, fails when strict and stays silent when ignored": `an unknown field in an apply ${told}`,
   "sets and maps refuse duplicates": `a duplicate in an apply ${told}`,
 };
+
+const usage = `Replays the recorded scenarios (../shared/conformance) against a server for each API domain.
+
+Usage: npm run conformance -- [options]
+
+  --only REGEXP   scenarios whose file and name match this
+  --all           every scenario, not only those that are promised by now
+  --domain NAME   this domain alone; may be given several times (k8s.io, platform.io)
+  -v, --verbose   name the scenarios that pass as well
+  -h, --help      print this`;
 
 export interface ConformanceOptions {
   /** Only scenarios whose file and name match this expression. */
@@ -190,13 +200,11 @@ async function replay(domain: string, url: string, options: ConformanceOptions):
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string" },
-      all: { type: "boolean" },
-      domain: { type: "string", multiple: true },
-      verbose: { type: "boolean", short: "v" },
-    },
+  const { values } = readCommandLine(usage, {
+    only: { type: "string" },
+    all: { type: "boolean" },
+    domain: { type: "string", multiple: true },
+    verbose: { type: "boolean", short: "v" },
   });
   const missing = missingReason();
   const problems = missing === undefined ? await build() : "";

@@ -1,22 +1,28 @@
 /**
- * `npm run fuzz -- <name> [--seed N] [--runs N]`: one seeded random test (`<name>.fuzz.ts`), for longer or again with
- * the seed that failed. Without a name: says which there are.
+ * `npm run fuzz -- <name>`: one seeded random test (`<name>.fuzz.ts`), for longer or again with the seed that failed.
+ * Without a name: says which there are.
  */
 import { spawn } from "node:child_process";
 import { basename } from "node:path";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 import { findTests } from "./run-tests.ts";
 import { root } from "./steps.ts";
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { seed: { type: "string" }, runs: { type: "string" } },
-});
 const files = findTests(["src/**/*.fuzz.ts", "test/**/*.fuzz.ts"]);
+const names = files.map((file) => `  ${basename(file, ".fuzz.ts").padEnd(28)} ${file}`).join("\n");
+const usage = `Runs seeded random tests.
+
+Usage: npm run fuzz -- NAME... [options]
+
+  --seed N     the seed of an earlier run
+  --runs N     how many inputs
+  -h, --help   print this
+
+${names}`;
+const { values, positionals } = readCommandLine(usage, { seed: { type: "string" }, runs: { type: "string" } }, true);
 const named = files.filter((file) => positionals.some((name) => file.includes(`${name}.fuzz.ts`) || file === name));
 if (named.length === 0) {
-  const names = files.map((file) => `  ${basename(file, ".fuzz.ts").padEnd(28)} ${file}\n`).join("");
-  process.stdout.write(`usage: npm run fuzz -- <name> [--seed N] [--runs N]\n\n${names}`);
+  process.stdout.write(`${usage}\n`);
   process.exitCode = positionals.length === 0 ? 0 : 1;
 } else {
   const child = spawn(process.execPath, ["--conditions=source", "--test", "--test-concurrency=1", ...named], {

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -238,8 +238,16 @@ function protoType(facts: FieldFacts, all: Record<string, TypeFacts>): string {
   return facts.type.startsWith("{}") ? `map<string,${base}>` : base;
 }
 
+const usage = `Writes src/api/tables from the fact tables of Kubernetes 1.32.
+
+Usage: npm run generate -- [options]
+
+  --facts DIR   folder of the fact tables (../shared/facts)
+  --check       write nothing; fail when something would change
+  -h, --help    print this`;
+
 function main(): void {
-  const { values } = parseArgs({ options: { facts: { type: "string" }, check: { type: "boolean" } } });
+  const { values } = readCommandLine(usage, { facts: { type: "string" }, check: { type: "boolean" } });
   const facts = values.facts ?? factsFolder;
   if (!existsSync(facts)) {
     console.error(`generate: no fact tables in ${facts}; name their folder with --facts DIR`);

@@ -1,0 +1,29 @@
+/** The command lines of this repository's scripts: `--help` everywhere, and mistakes told in one line. */
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+
+const help = { help: { type: "boolean", short: "h" } } as const;
+
+/**
+ * The options and names that the script was given. For `--help` it prints `usage` and ends the process; for an unknown
+ * option, or a name where none is taken, it says so and ends with exit code 2.
+ */
+export function readCommandLine<const T extends ParseArgsOptionsConfig>(
+  usage: string,
+  options: T,
+  allowPositionals = false,
+) {
+  const parse = () => parseArgs({ allowPositionals, options: { ...options, ...help } });
+  let given: ReturnType<typeof parse>;
+  try {
+    given = parse();
+  } catch (error) {
+    // parseArgs throws nothing but what is wrong with the command line, and what to do in more sentences.
+    process.stderr.write(`${(error as Error).message.split(". ")[0]}; --help prints what there is\n`);
+    process.exit(2);
+  }
+  if ((given.values as { help?: boolean }).help === true) {
+    process.stdout.write(`${usage}\n`);
+    process.exit(0);
+  }
+  return given;
+}
