@@ -11,6 +11,7 @@ import { systemClock } from "#std/clock.ts";
 import { StorageFailure } from "#storage/backend.ts";
 import { restoreBackup } from "#storage/restore.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
+import { readMarker } from "./data-folder.ts";
 import { backupPath } from "./endpoints.ts";
 import { parseArguments, printHelp, text } from "./flags.ts";
 import { StartError } from "./start-error.ts";
@@ -86,7 +87,7 @@ async function askServer(dataDir: string, file: string): Promise<string | undefi
 }
 
 async function copyStore(dataDir: string, file: string): Promise<string> {
-  if (!existsSync(join(dataDir, "binnacle.json"))) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
+  if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
   try {
     const store = await openSqliteBackend({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
     try {

@@ -24,6 +24,7 @@ import { StartError } from "./start-error.ts";
 
 /** Format of the folder that this program writes; it reads no other. */
 const formatVersion = 1;
+const markerName = "binnacle.json";
 
 interface Marker {
   readonly formatVersion: number;
@@ -32,15 +33,8 @@ interface Marker {
 
 /** Refuses a folder of another API domain or format. Writes nothing. True when the folder was used before. */
 export function checkDataFolder(folder: string, apiDomain: string): boolean {
-  const file = join(folder, "binnacle.json");
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw new StartError(`cannot use data folder ${folder}: ${reasonOf(error)}`, { cause: error });
-  }
-  const marker = parseMarker(file, text);
+  const marker = readMarker(folder);
+  if (marker === undefined) return false;
   if (marker.formatVersion !== formatVersion) {
     throw new StartError(
       `data folder ${folder} has format ${marker.formatVersion}, this program reads format ${formatVersion}`,
@@ -54,7 +48,16 @@ export function checkDataFolder(folder: string, apiDomain: string): boolean {
   return true;
 }
 
-function parseMarker(file: string, text: string): Marker {
+/** What the folder says of itself; undefined when no start has used it. */
+export function readMarker(folder: string): Marker | undefined {
+  const file = join(folder, markerName);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new StartError(`cannot use data folder ${folder}: ${reasonOf(error)}`, { cause: error });
+  }
   try {
     const { formatVersion: version, apiDomain } = JSON.parse(text) as Partial<Record<string, unknown>>;
     if (typeof version === "number" && typeof apiDomain === "string") return { formatVersion: version, apiDomain };
@@ -85,7 +88,7 @@ export function makeDataFolder(folder: string): () => void {
 /** Marks the folder as belonging to the domain, for good. */
 export function markDataFolder(folder: string, apiDomain: string): void {
   const marker: Marker = { formatVersion, apiDomain };
-  writePrivate(folder, "binnacle.json", `${JSON.stringify(marker)}\n`);
+  writePrivate(folder, markerName, `${JSON.stringify(marker)}\n`);
 }
 
 /** Writes a file below the folder, readable by its owner only; it is there whole or not at all. */

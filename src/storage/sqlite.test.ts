@@ -340,6 +340,10 @@ test("a log that is full keeps what the redo log promised", async () => {
   }
   assert.match(backend.failure!.message, /full/);
   await backend.close();
+  await assert.rejects(open(dataDir, { faults: { pagesLeft: 0 } }), {
+    name: "StorageFailure",
+    message: `${logFilePath(dataDir)} cannot be opened: no space left on its disk`,
+  });
   const again = await open(dataDir);
   assert(again.count(pods) >= promised, `${again.count(pods)} of ${promised}`);
   assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);

@@ -183,6 +183,13 @@ void test("a backup is made while the server runs and without it, and restored u
   assert.match(again.stderr, /^binnacle: .*one\.backup exists already\n$/);
   server.child.kill("SIGTERM");
   await server.ended;
+  const elsewhere = await runProgram(["backup", "no.backup", "--data-dir=none"], folder);
+  assert.match(elsewhere.stderr, /^binnacle: .*none is no data folder \(--data-dir\)\n$/);
+  const unusable = await runProgram(["backup", "no.backup", "--data-dir=one.backup"], folder);
+  assert.match(
+    unusable.stderr,
+    /^binnacle: cannot use data folder .*one\.backup: a part of its path is not a folder\n$/,
+  );
   const offline = await runProgram(["backup", "two.backup", data], folder);
   assert.strictEqual(offline.code, 0, offline.stderr);
 

@@ -340,13 +340,16 @@ function checked(columns: Record<string, SQLInputValue>): LogRow {
 }
 
 /** Says in our words what SQLite said about a file. */
-function explain(error: unknown, path: string): Error {
+/** Why the file at `path` cannot be used, for people. */
+export function explain(error: unknown, path: string): Error {
   if (error instanceof StorageFailure) return error;
   const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
   const options = { cause: error };
   switch (code) {
     case 5:
       return new StorageFailure(`${path} is in use by another process`, options);
+    case 13:
+      return new StorageFailure(`${path} cannot be opened: no space left on its disk`, options);
     case 11:
     case 26:
       return new StorageFailure(`${path} is damaged; restore a backup (it has not been changed)`, options);

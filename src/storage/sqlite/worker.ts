@@ -12,7 +12,7 @@ import { systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 
 import type { Revision } from "../backend.ts";
-import { type LogChange, LogFile, logFilePath } from "./log-file.ts";
+import { explain, type LogChange, LogFile, logFilePath } from "./log-file.ts";
 import {
   type Answers,
   type FromWorker,
@@ -79,6 +79,7 @@ try {
   const isNew = !existsSync(logFilePath(dataDir));
   file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
   if (isNew) syncFolder(dataDir);
+  if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
   recover();
   const revision = file.lastRevision;
   tell({ kind: "opening", revision, compacted: file.marks.compacted });
@@ -106,7 +107,7 @@ function dissolveRedo(): void {
 
 /** Without its port the thread has nothing to wait for, and ends. */
 function refuse(error: unknown): void {
-  tell({ kind: "refused", message: messageOf(error) });
+  tell({ kind: "refused", message: explain(error, logFilePath(dataDir)).message });
   port.close();
 }
 
@@ -124,7 +125,6 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       isDone = loading.next(spare).done === true;
       spare = undefined;
       if (!isDone) return;
-      if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
       port.off("message", onLoaded);
       tell({ kind: "opened" });
       setImmediate(run);
