@@ -3,7 +3,7 @@
  * two items with one key. Source of the rules and the wording: structured-merge-diff's `typed` package.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { elementText } from "./conflicts.ts";
 import { isArray, isObject, type JsonObject, member } from "./json-value.ts";

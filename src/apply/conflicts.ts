@@ -1,6 +1,6 @@
 /** Conflicts of an apply: which fields of other managers it would change, and how clients are told. */
 import { goQuote } from "#meta/field-error.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
 import { isArray, isObject } from "./json-value.ts";
 import type { Owner } from "./owners.ts";

@@ -2,7 +2,7 @@
  * Plain JSON values as this folder treats them: read-only, shared, and with `__proto__` as an ordinary member name.
  * Hot path: plain code. Integers beyond 2^53 may be `bigint`.
  */
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@
  * schemas are, and which path element an item of a list has. Hot path: list rules are made once a schema.
  * Source: structured-merge-diff's `schema` and `typed` packages and kube-openapi's `schemaconv`.
  */
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { compareText, keyElement, valueElement } from "./field-set.ts";
 import { isArray, isObject, type JsonObject, member } from "./json-value.ts";

@@ -3,11 +3,12 @@
  * none of them blocks the process. Names and limits of files put aside are those of upstream's `lumberjack`.
  */
 import { createReadStream, createWriteStream } from "node:fs";
-import { access, type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { access, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "#std/clock.ts";
+import { makeFolder } from "#std/folder.ts";
 import type { EventWriter } from "./backend.ts";
 import type { EventRecord } from "./event.ts";
 
@@ -37,7 +38,7 @@ interface Waiting {
 
 /** Opens the file, and makes its folder. Rejects with the system's error. */
 export async function openLogFile(options: LogFileOptions): Promise<EventWriter> {
-  await mkdir(dirname(options.file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(options.file));
   return new LogFile(options, await openToAppend(options.file));
 }
 

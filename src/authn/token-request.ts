@@ -10,6 +10,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalid, notFound } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Random } from "#std/random.ts";
 import { boundClaims, type FindObject, type ObjectRef } from "./service-account-token.ts";
 
@@ -34,7 +35,7 @@ export interface TokenRequestOptions {
 
 interface Spec {
   readonly audiences?: readonly string[];
-  readonly expirationSeconds?: number | null;
+  readonly expirationSeconds?: Int64 | null;
   readonly boundObjectRef?: BoundObjectRef | null;
 }
 
@@ -76,16 +77,16 @@ export function tokenRequest(options: TokenRequestOptions): Action {
 
     const nowMs = clock.now();
     const audiences = asked?.audiences?.length ? asked.audiences : options.audiences;
-    let lifetime = asked?.expirationSeconds ?? 0;
     const ref = asked?.boundObjectRef ?? undefined;
+    const problems = validate(asked?.expirationSeconds ?? 0);
+    if (problems.length > 0) throw invalid(kind, "", problems);
+    let lifetime = nearestNumber(asked?.expirationSeconds ?? 0);
     const request = (): ApiObject => ({
       ...object,
       metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
       spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref ?? null },
       status: { token: "", expirationTimestamp: null },
     });
-    const problems = validate(lifetime);
-    if (problems.length > 0) throw invalid(kind, "", problems);
     await admitted(request());
 
     const bound = ref === undefined ? {} : bind(options, ref, namespace, name);
@@ -123,8 +124,9 @@ export function tokenRequest(options: TokenRequestOptions): Action {
   };
 }
 
-function validate(seconds: number): FieldError[] {
-  const about = (text: string): FieldError[] => [invalidField("spec.expirationSeconds", seconds, text)];
+function validate(asked: Int64): FieldError[] {
+  const about = (text: string): FieldError[] => [invalidField("spec.expirationSeconds", asked, text)];
+  const seconds = nearestNumber(asked);
   if (seconds < lifetimeSecondsMin) return about("may not specify a duration less than 10 minutes");
   return seconds > 2 ** 32 ? about("may not specify a duration larger than 2^32 seconds") : [];
 }

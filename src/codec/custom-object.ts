@@ -8,7 +8,7 @@ import { invalidField } from "#meta/field-error.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, plainNumbers, withRawNumbers } from "#schema/raw-number.ts";
+import { countKeys, plainNumbers, withRawNumbers } from "#schema/plain-numbers.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";

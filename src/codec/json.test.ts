@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
-import { countKeys, isRawNumber } from "#schema/raw-number.ts";
+import { countKeys } from "#schema/plain-numbers.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { decodeJson, encodeJson, encodePrettyJson } from "./json.ts";
 
 const value = (text: string | Uint8Array): unknown => decodeJson(Buffer.from(text)).value;

@@ -7,7 +7,7 @@ import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/grou
 import type { ApiObject } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { atOnce, pausing, type Steps } from "#std/turn.ts";

@@ -4,7 +4,7 @@
  * written in protobuf yet. Source of the form: upstream's `serializer/protobuf` and `generated.proto`.
  */
 import { DecodeError } from "#schema/decode-error.ts";
-import { rawNumber } from "#schema/raw-number.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 
 export interface ProtobufBody {

@@ -5,7 +5,7 @@
  */
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { rawNumber } from "#schema/raw-number.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 
 export interface StrictFindings {

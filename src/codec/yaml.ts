@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer";
 import { createRequire } from "node:module";
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { emitYaml } from "./yaml/emitter.ts";
 import { resolve, type ScalarTag } from "./yaml/scalars.ts";
 

@@ -6,12 +6,12 @@ import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import { type ApiObject, nextGeneration } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
 import type { CustomVersion } from "./custom-version.ts";
 
@@ -40,9 +40,8 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
     prepareForUpdate(object, old, { subresource }) {
       if (subresource === "status") return onlyStatus(object, old);
       const next = hasStatus ? withStatus(object, old["status"]) : object;
-      const { generation = 0 } = old.metadata;
       if (sameContent(next, old)) return next;
-      return { ...next, metadata: { ...next.metadata, generation: generation + 1 } };
+      return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
     },
     validate(object) {
       const { structural } = version;

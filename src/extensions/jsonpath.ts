@@ -9,7 +9,7 @@
  * upstream's is random.
  */
 import { compareText } from "#apply/field-set.ts";
-import { isRawNumber, type RawNumber, rawNumber } from "#schema/raw-number.ts";
+import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
 /** A path that could be read. */
 export interface JsonPath {

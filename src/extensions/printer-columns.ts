@@ -9,7 +9,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { parseTime } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { goTextOrJson } from "#schema/go-text.ts";
-import { isRawNumber, rawNumber } from "#schema/raw-number.ts";
+import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { parseJsonPath, wholeOf } from "./jsonpath.ts";
 
 /** One of `additionalPrinterColumns`. */

@@ -6,6 +6,7 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbiddenField, goQuote, invalidField, notSupported, tooLong } from "#meta/field-error.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
+import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
 
 export interface ListOptions {
@@ -33,7 +34,7 @@ export interface WriteOptions {
 
 export interface DeleteOptions {
   readonly dryRun: boolean;
-  readonly gracePeriodSeconds: number | undefined;
+  readonly gracePeriodSeconds: Int64 | undefined;
   readonly orphanDependents: boolean | undefined;
   readonly propagationPolicy: "Orphan" | "Background" | "Foreground" | undefined;
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
@@ -45,19 +46,25 @@ function flag(query: URLSearchParams, name: string): boolean | undefined {
   return query.has(name) ? queryFlag(query.get(name)) : undefined;
 }
 
-function integer(query: URLSearchParams, name: string): number | undefined {
+function integer(query: URLSearchParams, name: string): Int64 | undefined {
   const value = query.get(name);
   return value === null ? undefined : parseInteger(value);
 }
 
+/** For limits, of which the largest all mean the same. */
+function limitOf(query: URLSearchParams, name: string): number | undefined {
+  const value = integer(query, name);
+  return value === undefined ? undefined : nearestNumber(value);
+}
+
 /** Upstream's `strconv.ParseInt` with its messages; throws `badRequest`. */
-function parseInteger(text: string): number {
+function parseInteger(text: string): Int64 {
   if (!/^[+-]?[0-9]+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
   const value = BigInt(text);
   if (value > 9223372036854775807n || value < -9223372036854775808n) {
     throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
   }
-  return Number(value);
+  return int64Of(value);
 }
 
 const matches = ["Exact", "NotOlderThan"];
@@ -74,8 +81,8 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain, watches =
     allowWatchBookmarks: flag(query, "allowWatchBookmarks") ?? false,
     resourceVersion: query.get("resourceVersion") ?? "",
     resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
-    timeoutSeconds: integer(query, "timeoutSeconds"),
-    limit: Math.max(0, integer(query, "limit") ?? 0),
+    timeoutSeconds: limitOf(query, "timeoutSeconds"),
+    limit: Math.max(0, limitOf(query, "limit") ?? 0),
     continue: query.get("continue") ?? "",
     sendInitialEvents: flag(query, "sendInitialEvents"),
   };
@@ -216,7 +223,7 @@ function dryRunOf(values: readonly string[]): DryRun {
 /** The shape of a decoded `DeleteOptions` body. */
 export interface DeleteOptionsBody {
   readonly dryRun?: readonly string[];
-  readonly gracePeriodSeconds?: number;
+  readonly gracePeriodSeconds?: Int64;
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };

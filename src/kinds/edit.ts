@@ -4,6 +4,7 @@
  */
 
 import { setMember } from "#apply/json-value.ts";
+import type { Int64 } from "#std/int64.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -31,6 +32,12 @@ export function textField(object: Json | undefined, name: string): string {
 export function numberField(object: Json | undefined, name: string): number {
   const value = object !== undefined && Object.hasOwn(object, name) ? object[name] : undefined;
   return typeof value === "number" ? value : 0;
+}
+
+/** A whole number of 64 bits; `undefined` when it is absent or null. */
+export function int64Field(object: Json | undefined, name: string): Int64 | undefined {
+  const value = object !== undefined && Object.hasOwn(object, name) ? object[name] : undefined;
+  return (value ?? undefined) as Int64 | undefined; // the schema says so
 }
 
 /** A field that holds a map of texts; `undefined` when it is absent or null. */

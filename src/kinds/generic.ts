@@ -5,7 +5,8 @@
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
+import type { Int64 } from "#std/int64.ts";
 import type { Column, Conversion, Strategy, WriteAttributes } from "#registry/resource-definition.ts";
 
 /** What kinds are told when their hooks are made. */
@@ -73,11 +74,10 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     let next = keepsStatus ? withStatus(object, old["status"]) : object;
     if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
     if (!options.generation) return next;
-    const before = old.metadata.generation ?? 0;
     const counts =
       !sameContent(next, old) ||
       (behaviour.annotationsCount === true && !sameTexts(next.metadata.annotations, old.metadata.annotations));
-    return withGeneration(next, counts ? before + 1 : old.metadata.generation);
+    return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
   const resetByMain = keepsStatus ? fieldSetOf([["f:status"]]) : undefined;
   const resetByStatus = fieldSetOf([
@@ -118,7 +118,7 @@ function onlyStatus(object: ApiObject, old: ApiObject, keeps: readonly (keyof Ob
   return withStatus({ ...old, metadata }, object["status"]);
 }
 
-function withGeneration(object: ApiObject, generation: number | undefined): ApiObject {
+function withGeneration(object: ApiObject, generation: Int64 | undefined): ApiObject {
   if (object.metadata.generation === generation) return object;
   const { generation: _generation, ...rest } = object.metadata;
   return { ...object, metadata: generation === undefined ? rest : { ...rest, generation } };

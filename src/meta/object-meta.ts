@@ -1,4 +1,5 @@
 /** The envelope every API object has, as plain read-only JSON data. Times are RFC 3339 texts, UTC. */
+import { bigIntOf, type Int64, int64Of } from "#std/int64.ts";
 
 export interface OwnerReference {
   readonly apiVersion: string;
@@ -27,16 +28,19 @@ export interface ObjectMeta {
   readonly selfLink?: string;
   readonly uid?: string;
   readonly resourceVersion?: string;
-  readonly generation?: number;
+  readonly generation?: Int64;
   readonly creationTimestamp?: string | null;
   readonly deletionTimestamp?: string;
-  readonly deletionGracePeriodSeconds?: number;
+  readonly deletionGracePeriodSeconds?: Int64;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly ownerReferences?: readonly OwnerReference[];
   readonly finalizers?: readonly string[];
   readonly managedFields?: readonly ManagedFieldsEntry[];
 }
+
+/** The generation of an object after a change that counts. */
+export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 => int64Of(bigIntOf(generation) + 1n);
 
 /** Any API object. Shared and read-only once it came from storage; change by copying. */
 export interface ApiObject {

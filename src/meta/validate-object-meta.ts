@@ -3,6 +3,7 @@
  * keeping what the server owns (creation and deletion times, generation), is the store's; names of namespaces that
  * must exist are admission's. Source: upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
  */
+import { type Int64, isSameInt64, nearestNumber } from "#std/int64.ts";
 import { type FieldError, forbiddenField, goQuote, invalidField, required, tooLong } from "./field-error.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -48,7 +49,7 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
   } else if (namespace === "") errors.push(required(`${field}.namespace`));
   else
     for (const message of dns1123Label(namespace)) errors.push(invalidField(`${field}.namespace`, namespace, message));
-  if ((meta.generation ?? 0) < 0) {
+  if (nearestNumber(meta.generation ?? 0) < 0) {
     errors.push(invalidField(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
   }
   checkLabels(meta.labels, `${field}.labels`, errors);
@@ -78,12 +79,16 @@ export function validateObjectMetaUpdate(
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
     errors.push(invalidField(`${field}.resourceVersion`, "", "must be specified for an update"));
   }
-  if ((next.generation ?? 0) < (old.generation ?? 0)) {
+  if (nearestNumber(next.generation ?? 0) < nearestNumber(old.generation ?? 0)) {
     errors.push(invalidField(`${field}.generation`, next.generation ?? 0, "must not be decremented"));
   }
   for (const key of unchanging) {
     // A creation time of null is one that is not set.
     if ((next[key] ?? undefined) !== (old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
+  }
+  const grace = next.deletionGracePeriodSeconds ?? undefined;
+  if (!isSameGrace(grace, old.deletionGracePeriodSeconds)) {
+    errors.push(changed(`${field}.deletionGracePeriodSeconds`, grace));
   }
   if (created.length > 0) {
     checkLabels(next.labels, `${field}.labels`, errors);
@@ -102,14 +107,10 @@ function changed(field: string, value: unknown): FieldError {
   return { type: "FieldValueInvalid", field, message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
 }
 
-const unchanging = [
-  "name",
-  "namespace",
-  "uid",
-  "creationTimestamp",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-] as const;
+const unchanging = ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] as const;
+
+const isSameGrace = (a: Int64 | undefined, b: Int64 | undefined): boolean =>
+  a === b || (a !== undefined && b !== undefined && isSameInt64(a, b));
 
 /** Findings about a map of labels; also used for label maps inside specs. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {

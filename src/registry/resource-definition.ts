@@ -9,6 +9,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { Int64 } from "#std/int64.ts";
 import type { Soon } from "#std/soon.ts";
 import type { Steps } from "#std/turn.ts";
 import type { Revision } from "#storage/backend.ts";
@@ -71,7 +72,7 @@ export interface Strategy {
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
   terminate?(object: ApiObject, old: ApiObject): ApiObject;
   /** Of kinds that delete gracefully: seconds to wait, given what the request asked for. */
-  graceSeconds?(object: ApiObject, requested: number | undefined): number;
+  graceSeconds?(object: ApiObject, requested: Int64 | undefined): Int64;
   /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
   fields?(object: ApiObject): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */

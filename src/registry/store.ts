@@ -8,9 +8,10 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
+import { bigIntOf, type Int64, isSameInt64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
   badRequest,
@@ -44,7 +45,7 @@ export interface Preconditions {
 }
 
 export interface DeleteRequest {
-  readonly gracePeriodSeconds?: number | undefined;
+  readonly gracePeriodSeconds?: Int64 | undefined;
   readonly orphanDependents?: boolean | undefined;
   readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
   readonly preconditions?: Preconditions | undefined;
@@ -557,7 +558,7 @@ export class Store {
       await request.admit?.(old);
       const next = this.#marked(old, request);
       if (next === undefined) {
-        const last = this.#atItsEnd(old);
+        const last = this.#atItsEnd(old, request.gracePeriodSeconds);
         if (request.dryRun) return { object: last, entry: undefined, removed: true };
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
           this.#objects.encode(this.definition, last, revision),
@@ -632,10 +633,11 @@ export class Store {
   }
 
   /** The object as its removal shows it: kinds that delete gracefully carry the mark even when nobody waits. */
-  #atItsEnd(old: ApiObject): ApiObject {
+  #atItsEnd(old: ApiObject, asked: Int64 | undefined): ApiObject {
     if (this.definition.strategy.graceSeconds === undefined) return old;
-    const deletionTimestamp = old.metadata.deletionTimestamp ?? timestamp(this.#clock.now());
-    return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
+    const end = this.#endOf(old, asked);
+    if (end === undefined) return old;
+    return withMeta(old, { deletionTimestamp: end.deletionTimestamp, deletionGracePeriodSeconds: 0 });
   }
 
   /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
@@ -644,12 +646,12 @@ export class Store {
     const { strategy } = definition;
     const meta = old.metadata;
     const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
-    const grace = strategy.graceSeconds?.(old, request.gracePeriodSeconds) ?? 0;
+    const end = this.#endOf(old, request.gracePeriodSeconds);
+    if (end === undefined) return old;
     const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
-    const graceLeft =
-      meta.deletionTimestamp === undefined ? grace : Math.min(grace, meta.deletionGracePeriodSeconds ?? grace);
-    if (pending === 0 && graceLeft === 0) return undefined;
-    const isMarked = meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === graceLeft;
+    if (pending === 0 && end.graceSeconds === 0) return undefined;
+    const isMarked =
+      meta.deletionTimestamp !== undefined && isSameInt64(meta.deletionGracePeriodSeconds ?? 0, end.graceSeconds);
     if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
     const marked: ApiObject = {
@@ -660,19 +662,39 @@ export class Store {
         ...(isMarked
           ? {}
           : {
-              deletionTimestamp:
-                meta.deletionTimestamp !== undefined && graceLeft === (meta.deletionGracePeriodSeconds ?? 0)
-                  ? meta.deletionTimestamp
-                  : timestamp(this.#clock.now() + graceLeft * 1000),
+              deletionTimestamp: end.deletionTimestamp,
               // A kind with a termination of its own (a namespace) has no grace period.
-              ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: graceLeft } : {}),
+              ...(strategy.terminate === undefined ? { deletionGracePeriodSeconds: end.graceSeconds } : {}),
               ...(meta.generation !== undefined && meta.deletionTimestamp === undefined
-                ? { generation: meta.generation + 1 }
+                ? { generation: nextGeneration(meta) }
                 : {}),
             }),
       },
     };
     return strategy.terminate === undefined ? marked : strategy.terminate(marked, old);
+  }
+
+  /**
+   * When a deleted object is to end, but for finalizers. `undefined` when an earlier deletion goes on as it is: a second
+   * one can only shorten its grace period, which counts from the first.
+   */
+  #endOf(
+    old: ApiObject,
+    asked: Int64 | undefined,
+  ): { readonly deletionTimestamp: string; readonly graceSeconds: Int64 } | undefined {
+    const { strategy } = this.definition;
+    const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
+    if (strategy.graceSeconds === undefined || (end !== undefined && left === undefined)) {
+      return { deletionTimestamp: end ?? timestamp(this.#clock.now()), graceSeconds: 0 };
+    }
+    const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
+    if (end === undefined || left === undefined) {
+      const graceSeconds = strategy.graceSeconds(old, requested);
+      return { deletionTimestamp: timestamp(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
+    }
+    if (requested === undefined || bigIntOf(requested) >= bigIntOf(left)) return undefined;
+    const deletedMs = Date.parse(end) - milliseconds(left);
+    return { deletionTimestamp: timestamp(deletedMs + milliseconds(requested)), graceSeconds: requested };
   }
 
   /** Finalizers after a policy has been turned into `orphan` or `foregroundDeletion`. */
@@ -724,6 +746,10 @@ export class Store {
     return listed;
   }
 }
+
+/** Seconds as milliseconds. Of more than 292 years it takes what 64 bits of nanoseconds hold, as upstream does. */
+const milliseconds = (seconds: Int64): number =>
+  Number(BigInt.asIntN(64, bigIntOf(seconds) * 1_000_000_000n) / 1_000_000n);
 
 /** Deletes of one collection that are under way together: enough to fill group commits, too few to starve others. */
 const deleteWorkers = 256;

@@ -1,6 +1,6 @@
 /** JSON values as Go prints them, where clients see that. */
+import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, goNumber } from "./structural/json-value.ts";
-import { isRawNumber } from "./raw-number.ts";
 
 /** Go's `%v`: bare texts and numbers, `map[a:1 b:x]`, `[1 2]`, `<nil>`. */
 export function goText(value: unknown): string {

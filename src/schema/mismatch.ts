@@ -4,10 +4,10 @@
  */
 import { quantityError } from "#meta/quantity.ts";
 import { parseTime } from "#meta/time.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { base64Error, canonicalBase64 } from "./base64.ts";
 import { DecodeError } from "./decode-error.ts";
 import { parseDuration } from "./duration.ts";
-import { isRawNumber } from "./raw-number.ts";
 import type { Schema } from "./schema.ts";
 
 /**

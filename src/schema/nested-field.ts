@@ -2,8 +2,8 @@
  * Fields inside of JSON objects by paths like `.spec.replicas`, names between dots, with upstream's words for what is
  * not of the type it should be. Source: upstream's `unstructured` helpers.
  */
+import { isRawNumber } from "#std/raw-number.ts";
 import { goText, goTypeOf } from "./go-text.ts";
-import { isRawNumber } from "./raw-number.ts";
 
 /** What was found; neither of the two: nothing. */
 export interface NestedField<T> {

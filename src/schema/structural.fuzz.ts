@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { rawNumber } from "./raw-number.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import {
   applyDefaults,
   checkListTypes,

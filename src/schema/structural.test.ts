@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "./decode-error.ts";
-import { rawNumber } from "./raw-number.ts";
 import {
   applyDefaults,
   checkEmbedded,

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "./decode-error.ts";
-import { countKeys, rawNumber } from "./raw-number.ts";
+import { countKeys } from "./plain-numbers.ts";
 import type { Field, Schema } from "./schema.ts";
 import { decodeTyped, type Findings } from "./typed.ts";
 

@@ -1,8 +1,8 @@
 /** Typed decoding by small schemas: form, order, zero values, special types, limits and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { rawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "./decode-error.ts";
-import { rawNumber } from "./raw-number.ts";
 import type { Field, Schema } from "./schema.ts";
 import { decodeTyped, type Findings } from "./typed.ts";
 

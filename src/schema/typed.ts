@@ -10,10 +10,11 @@
  */
 import { canonicalQuantity } from "#meta/quantity.ts";
 import { canonicalTime } from "#meta/time.ts";
+import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { canonicalBase64 } from "./base64.ts";
 import { canonicalDuration } from "./duration.ts";
 import { mismatchError } from "./mismatch.ts";
-import { countKeys, isRawNumber, rawNumber, withRawNumbers } from "./raw-number.ts";
+import { countKeys, withRawNumbers } from "./plain-numbers.ts";
 import type { Field, Schema } from "./schema.ts";
 
 /** What a walk saw; make one per body. */

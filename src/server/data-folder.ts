@@ -7,18 +7,9 @@
  *     pki/               authority, serving and admin certificates, service account keys, admin token
  *     store.…            the store's
  */
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeFolder } from "#std/folder.ts";
 import { reasonOf } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
 
@@ -70,16 +61,7 @@ export function readMarker(folder: string): Marker | undefined {
 /** Makes the folder if need be; the returned function takes it away again if it was made and is still empty. */
 export function makeDataFolder(folder: string): () => void {
   try {
-    const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return () => {
-      for (let path = folder; made !== undefined && path.length >= made.length; path = dirname(path)) {
-        try {
-          rmdirSync(path);
-        } catch {
-          return; // somebody put something into it
-        }
-      }
-    };
+    return makeFolder(folder);
   } catch (error) {
     throw new StartError(`cannot make data folder ${folder}: ${reasonOf(error)}`, { cause: error });
   }
@@ -95,7 +77,7 @@ export function markDataFolder(folder: string, apiDomain: string): void {
 export function writePrivate(folder: string, path: string, content: string): void {
   const file = join(folder, path);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(file));
     const fresh = `${file}.new`;
     const handle = openSync(fresh, "w", 0o600);
     try {

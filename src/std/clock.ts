@@ -9,11 +9,20 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** A timer of the runtime that is to take longer goes off at once. */
+const timerMsMax = 2 ** 31 - 1;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(delayMs, callback) {
+    if (delayMs > timerMsMax) {
+      let cancel = systemClock.after(timerMsMax, () => {
+        cancel = systemClock.after(delayMs - timerMsMax, callback);
+      });
+      return () => cancel();
+    }
     const timer = setTimeout(callback, delayMs);
     timer.unref();
     return () => clearTimeout(timer);

@@ -9,12 +9,13 @@ import {
   constants,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 
+import { makeFolder } from "#std/folder.ts";
 import { type Revision, StorageFailure } from "./backend.ts";
 import { LogFile, logFilePath } from "./sqlite/log-file.ts";
 
@@ -39,36 +40,41 @@ const defaultRevisionStep = 1_000_000_000;
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { backupFile, dataDir } = options;
   const target = logFilePath(dataDir);
-  if (!existsSync(backupFile)) throw new StorageFailure(`${backupFile} does not exist`);
+  const status = statSync(backupFile, { throwIfNoEntry: false });
+  if (status === undefined) throw new StorageFailure(`${backupFile} does not exist`);
+  if (!status.isFile()) throw new StorageFailure(`${backupFile} is no file`);
   if (existsSync(target)) throw new StorageFailure(`${target} exists already: restore into an empty folder`);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const partial = `${target}.partial`;
   const discard = (): void => {
     for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
   };
-  discard();
-  copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
-  chmodSync(partial, 0o600);
+  let undo = (): void => undefined;
   try {
-    const restored = moveForward(partial, options.revisionStep ?? defaultRevisionStep);
+    undo = makeFolder(dataDir);
+    discard();
+    copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
+    chmodSync(partial, 0o600);
+    const restored = moveForward(partial, options);
     syncPath(partial);
     renameSync(partial, target);
     syncPath(dataDir);
     return restored;
   } catch (error) {
     discard();
-    throw error;
+    undo();
+    if (error instanceof StorageFailure) throw error;
+    throw new StorageFailure(`${backupFile} cannot be restored: ${(error as Error).message}`, { cause: error });
   }
 }
 
-function moveForward(path: string, step: number): Restored {
-  const file = new LogFile(path);
+function moveForward(path: string, { backupFile, revisionStep = defaultRevisionStep }: RestoreOptions): Restored {
+  const file = new LogFile(path, { copyOf: backupFile });
   try {
     if (file.marks.redo !== 0)
       throw new StorageFailure("this is no backup, but the file of a store that was not closed");
     let keys = 0;
     for (const _row of file.live()) keys++;
-    const revision = file.lastRevision + step;
+    const revision = file.lastRevision + revisionStep;
     file.transaction(() => file.setMark("compacted", revision));
     file.finish();
     return { revision, keys };

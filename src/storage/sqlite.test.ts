@@ -695,8 +695,26 @@ test("what is not a backup is not restored", async () => {
   const bogus = join(root, "bogus.db");
   writeFileSync(bogus, "not a database, by any means".repeat(100));
   const dataDir = newFolder();
-  await assert.rejects(restoreBackup({ backupFile: bogus, dataDir }), StorageFailure);
-  assert.equal(existsSync(join(dataDir, "store.db")), false);
+  const empty = join(root, "empty.db");
+  writeFileSync(empty, "");
+  const foreign = join(root, "foreign.db");
+  new DatabaseSync(foreign).exec("CREATE TABLE t (x)");
+  const blank = join(root, "blank.db");
+  new DatabaseSync(blank).exec("PRAGMA user_version = 0; CREATE TABLE t (x); DROP TABLE t");
+  for (const [backupFile, reason] of [
+    [bogus, "is damaged, or no backup"],
+    [empty, "is empty, and no backup"],
+    [blank, "is empty, and no backup"],
+    [foreign, "is not a store of this program"],
+    [root, "is no file"],
+  ] as const) {
+    const unmade = join(root, "unmade");
+    await assert.rejects(restoreBackup({ backupFile, dataDir: join(unmade, "data") }), {
+      name: "StorageFailure",
+      message: `${backupFile} ${reason}`,
+    });
+    assert.equal(existsSync(unmade), false, "nothing is left behind");
+  }
   // The rest of it is in a redo log that no restore would look at.
   const running = newFolder();
   const backend = await openWithRedoLog(running);

@@ -1,6 +1,7 @@
 /** DeleteOptions, and the two phases of a deletion. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import type { Answer } from "../client.ts";
 import { type Api, eventually, suite } from "../harness.ts";
 import { claim, configMap } from "../objects.ts";
 import { absent, present } from "../view.ts";
@@ -294,6 +295,32 @@ inBothDomains(
     await eventually(async () => void (await api.get(at)).expect(404));
   },
   { differs: "the reference has no controllers" },
+);
+
+inBothDomains(
+  "a grace period counts from the first deletion and only gets shorter [DELOPT-04] [DELST-01]",
+  async (api) => {
+    const { ns } = await api.place();
+    const pods = `/api/v1/namespaces/${ns}/pods`;
+    const spec = { nodeName: "n1", terminationGracePeriodSeconds: 40, containers: [{ name: "c", image: "i" }] };
+    (await api.post(pods, { metadata: { name: "p" }, spec })).expect(201);
+    const remove = (gracePeriodSeconds?: number): Promise<Answer> =>
+      api.delete(`${pods}/p`, options(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }));
+    const endMs = (answer: Answer): number => Date.parse(answer.string("metadata.deletionTimestamp"));
+    const first = (await remove(60)).expect(200, { "metadata.deletionGracePeriodSeconds": 60 });
+    const deletedMs = endMs(first) - 60_000;
+    for (const [asked, left] of [
+      [undefined, 60],
+      [70, 60],
+      [10, 10],
+      [-3, 1],
+      [0, 0],
+    ] as const) {
+      const answer = (await remove(asked)).expect(200, { "metadata.deletionGracePeriodSeconds": left });
+      assert.equal(endMs(answer) - deletedMs, left * 1000, String(asked));
+    }
+    (await api.get(`${pods}/p`)).expect(404);
+  },
 );
 
 inBothDomains("what is told of a removed pod carries the deletion's mark [META-12]", async (api) => {

@@ -217,6 +217,46 @@ inBothDomains("numbers are exact or refused, never rounded", async (api) => {
   (await api.patch(`${deployments}/d/status`, '{"status":{"observedGeneration":9223372036854775808}}')).rejected();
 });
 
+inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 too", async (api) => {
+  const { ns, configMaps } = await api.place();
+  const post = (path: string, kind: string, more: string, name = `n${api.unique("n")}`) =>
+    api.post(path, `{"apiVersion":"v1","kind":"${kind}","metadata":{"name":"${name}"${more}}`);
+  for (const generation of ["9007199254740993", "9223372036854775807"]) {
+    const made = (await post(configMaps, "ConfigMap", `,"generation":${generation},"finalizers":["a.io/b"]}`)).expect(
+      201,
+    );
+    assert.ok(made.text.includes(`"generation":${generation}`), made.text);
+    const path = `${configMaps}/${made.string("metadata.name")}`;
+    const kept = (await api.put(path, made.text.replace(generation, "9223372036854775806"))).expect(200);
+    assert.ok(kept.text.includes(`"generation":${generation}`), kept.text);
+    const deleted = (await api.delete(path)).expect(200);
+    const next = BigInt.asIntN(64, BigInt(generation) + 1n);
+    assert.ok(deleted.text.includes(`"generation":${next}`), deleted.text);
+  }
+  const negative = await post(configMaps, "ConfigMap", ',"generation":-9223372036854775808}', "negative");
+  negative.refused(422, "Invalid", /metadata\.generation: Invalid value: -9223372036854775808: must be greater than/);
+
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  for (const [seconds, kept] of [
+    ["9223372036854775807", "9223372036854775807"],
+    ["-9223372036854775808", "1"],
+  ] as const) {
+    const spec = `"nodeName":"n1","terminationGracePeriodSeconds":${seconds},"containers":[{"name":"c","image":"i"}]`;
+    const pod = (await post(pods, "Pod", `},"spec":{${spec}}`)).expect(201);
+    const deleted = (await api.delete(`${pods}/${pod.string("metadata.name")}`)).expect(200);
+    assert.ok(deleted.text.includes(`"deletionGracePeriodSeconds":${kept},`), deleted.text);
+  }
+
+  const token = `/api/v1/namespaces/${ns}/serviceaccounts/default/token`;
+  for (const [seconds, reason] of [
+    ["9223372036854775807", /may not specify a duration larger than 2\^32 seconds/],
+    ["-9223372036854775808", /may not specify a duration less than 10 minutes/],
+  ] as const) {
+    const answer = await api.post(token, `{"spec":{"expirationSeconds":${seconds}}}`);
+    answer.refused(422, "Invalid", reason);
+  }
+});
+
 inBothDomains("bytes that are no UTF-8 never come back", async (api) => {
   const { configMaps } = await api.place();
   for (const [at, bytes] of [

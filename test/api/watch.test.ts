@@ -377,6 +377,20 @@ describe("watches that end", { concurrency: true }, () => {
     assert.ok(took > 1500 && took < 6000, `took ${took} ms`);
   });
 
+  inBothDomains("a watch may be asked for that lasts for months [QP-11]", async (api) => {
+    const { maps } = await started(api, ["a"]);
+    for (const seconds of ["2147484", "99999999999"]) {
+      const stream = await api.watch(`${maps}?timeoutSeconds=${seconds}`);
+      assert.equal((await stream.next()).name, "a");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const name = api.unique("m");
+      (await api.post(maps, configMap(name))).expect(201);
+      assert.equal((await stream.next()).name, name);
+      stream.close();
+      (await api.delete(`${maps}/${name}`)).expect(200);
+    }
+  });
+
   inBothDomains("a watch that ends leaves a last bookmark that resumes without loss [SEM-31]", async (api) => {
     const { maps } = await started(api, ["a"]);
     const other = await started(api);

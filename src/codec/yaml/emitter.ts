@@ -3,7 +3,7 @@
  * lists not indented inside of maps, lines folded at spaces after column 80. The choice between plain, quoted and
  * literal text follows libyaml's analysis of a scalar (the emitter upstream's library is made from).
  */
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { isPlainText } from "./scalars.ts";
 
 const widthMax = 80;

@@ -2,7 +2,7 @@
  * What an untagged or tagged YAML scalar means to upstream's decoder: YAML 1.1 booleans, integers of both versions, no
  * dates, no sexagesimal numbers. Reading and writing share it: what would not come back as text has to be quoted.
  */
-import { rawNumber } from "#schema/raw-number.ts";
+import { rawNumber } from "#std/raw-number.ts";
 
 export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" | "merge";
 

@@ -19,7 +19,7 @@ import {
   unclassified,
   unsupportedMediaType,
 } from "#meta/status-error.ts";
-import { withBigInts } from "#schema/raw-number.ts";
+import { withBigInts } from "#schema/plain-numbers.ts";
 import { largeBytes, paced, pausing, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";

@@ -3,7 +3,7 @@
  * know. Version 2 is plainer: no alternatives, no defaults, and no structure where `kubectl` would refuse values that the
  * server takes. Source: upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
  */
-import { isRawNumber } from "#schema/raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Json, OpenApiVersion } from "./types.ts";
 
 /** What is added to whole objects inside of others, and what they must have. */

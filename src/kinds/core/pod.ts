@@ -3,9 +3,20 @@ import { invalidField, required, duplicate, type FieldError } from "#meta/field-
 import { dns1123Label } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseQuantity } from "#meta/quantity.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, ageColumn, inside, nameColumn, orNone, text, wideText } from "../cells.ts";
-import { editField, type Json, listField, noFields, numberField, objectField, textField, textsField } from "../edit.ts";
+import {
+  editField,
+  int64Field,
+  type Json,
+  listField,
+  noFields,
+  numberField,
+  objectField,
+  textField,
+  textsField,
+} from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { compareTexts } from "./claim-spec.ts";
 import { defaultPod } from "./pod-spec.ts";
@@ -65,12 +76,11 @@ function isPositive(quantity: string | undefined): boolean {
 }
 
 /** A pod that no node has, or that is over, goes at once. */
-function graceSeconds(object: ApiObject, requested: number | undefined): number {
+function graceSeconds(object: ApiObject, requested: Int64 | undefined): Int64 {
   const phase = textField(statusOf(object), "phase");
   if (textField(specOf(object), "nodeName") === "" || phase === "Failed" || phase === "Succeeded") return 0;
-  const grace = requested ?? specOf(object)["terminationGracePeriodSeconds"];
-  if (typeof grace !== "number") return 30;
-  return grace < 0 ? 1 : grace;
+  const grace = requested ?? int64Field(specOf(object), "terminationGracePeriodSeconds") ?? 30;
+  return nearestNumber(grace) < 0 ? 1 : grace;
 }
 
 function fields(object: ApiObject): Readonly<Record<string, string>> {

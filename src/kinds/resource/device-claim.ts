@@ -12,10 +12,12 @@ import {
   tooMany,
 } from "#meta/field-error.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import { nearestNumber } from "#std/int64.ts";
 import {
   editField,
   editItems,
   fillZero,
+  int64Field,
   isZero,
   type Json,
   listField,
@@ -113,15 +115,13 @@ function validateSelector(selector: Json, path: string): FieldError[] {
 
 function validateCount(request: Json, path: string): FieldError[] {
   const mode = textField(request, "allocationMode");
-  const count = request["count"] ?? 0;
+  const count = int64Field(request, "count") ?? 0;
   if (mode === "All") {
     if (count === 0) return [];
     return [invalidField(`${path}.count`, count, "must not be specified when allocationMode is 'All'")];
   }
   if (mode !== "ExactCount") return [notSupported(`${path}.allocationMode`, mode, modes)];
-  return typeof count === "number" && count > 0
-    ? []
-    : [invalidField(`${path}.count`, count, "must be greater than zero")];
+  return nearestNumber(count) > 0 ? [] : [invalidField(`${path}.count`, count, "must be greater than zero")];
 }
 
 function validateRequestNames(holder: Json, field: string, names: ReadonlySet<string>): FieldError[] {

@@ -4,7 +4,7 @@
  * where it would use minutes or its whole stack. Source: upstream's `apiextensions-apiserver`.
  */
 import { type FieldError, forbiddenField, invalidField, tooMany } from "#meta/field-error.ts";
-import { isRawNumber } from "../raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
 import { atOnce, type Steps } from "#std/turn.ts";
 import { defaultFindings } from "./check-defaults.ts";

@@ -3,7 +3,7 @@
  * needs neither is returned as it is; what is filled in is shared and frozen. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
-import { isRawNumber } from "../raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";

@@ -3,7 +3,7 @@
  * that show values in messages are Go's. Values come from `decodeJson`: a number may be a `JSON.rawJSON` object.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { isRawNumber } from "../raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 
 export type JsonKind = "null" | "boolean" | "string" | "array" | "object" | "integer" | "number";
 

@@ -3,7 +3,7 @@
  * prunes, fills in or checks values. Types become bit sets, enums sets, patterns programs that are compiled when first
  * used. Flags say what a whole subtree does not need, so that walks can leave it out.
  */
-import { isRawNumber } from "../raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { type FormatCheck, formatCheck } from "./formats.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
 import { deepEqual, goJson, isDeeper, type JsonKind, kindOf, numberOf } from "./json-value.ts";

@@ -2,8 +2,8 @@
  * Dropping members that a schema does not name. Hot path: a value that has none is returned as it is. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
+import { isRawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "../decode-error.ts";
-import { isRawNumber } from "../raw-number.ts";
 import { copyOf, type MutableJson } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 

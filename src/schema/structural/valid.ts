@@ -4,7 +4,7 @@
  * Measured (Node 26): see `bench/structural.bench.ts`.
  */
 import type { FieldError } from "#meta/field-error.ts";
-import { isRawNumber } from "../raw-number.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
 import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 

@@ -83,6 +83,8 @@ export interface LogFileOptions {
   readonly scratch?: boolean;
   /** Rows of one table; only for tests. */
   readonly segmentRows?: number | undefined;
+  /** The backup that the file is a copy of: messages are about that one. */
+  readonly copyOf?: string;
 }
 
 export class LogFile {
@@ -96,15 +98,15 @@ export class LogFile {
    * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
    * `StorageFailure` when another process holds it, or it is damaged, or of another version.
    */
-  constructor(path: string, { scratch = false, segmentRows }: LogFileOptions = {}) {
+  constructor(path: string, { scratch = false, segmentRows, copyOf }: LogFileOptions = {}) {
     try {
       makePrivateFile(path);
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs });
     } catch (error) {
-      throw explain(error, path);
+      throw explain(error, path, copyOf);
     }
     try {
-      this.#prepareFile(path);
+      this.#prepareFile(path, copyOf);
       if (scratch) this.#database.exec("PRAGMA synchronous = OFF");
       this.#begin = this.#database.prepare("BEGIN IMMEDIATE");
       this.#commit = this.#database.prepare("COMMIT");
@@ -112,7 +114,7 @@ export class LogFile {
       this.#segments = new Segments(this.#database, segmentRows);
     } catch (error) {
       this.#database.close();
-      throw explain(error, path);
+      throw explain(error, path, copyOf);
     }
   }
 
@@ -276,17 +278,19 @@ export class LogFile {
     return Number(Object.values(this.#database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
   }
 
-  #prepareFile(path: string): void {
+  #prepareFile(path: string, copyOf: string | undefined): void {
     const database = this.#database;
+    const shown = copyOf ?? path;
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     const found = this.#pragma("application_id");
     // A process killed while it made the file leaves a database without tables.
     const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
-    if (!isNew && found !== applicationId) throw new StorageFailure(`${path} is not a store of this program`);
+    if (isNew && copyOf !== undefined) throw new StorageFailure(`${copyOf} is empty, and no backup`);
+    if (!isNew && found !== applicationId) throw new StorageFailure(`${shown} is not a store of this program`);
     const version = this.#pragma("user_version");
     if (!isNew && (version < schemaVersionMin || version > redoSchemaVersion)) {
       throw new StorageFailure(
-        `${path} has layout ${version}, this program reads up to layout ${redoSchemaVersion}: use the version that wrote it`,
+        `${shown} has layout ${version}, this program reads up to layout ${redoSchemaVersion}: use the version that wrote it`,
       );
     }
     // Before the first table is made, or it has no effect.
@@ -340,8 +344,8 @@ function checked(columns: Record<string, SQLInputValue>): LogRow {
 }
 
 /** Says in our words what SQLite said about a file. */
-/** Why the file at `path` cannot be used, for people. */
-export function explain(error: unknown, path: string): Error {
+/** Why the file at `path`, or the backup it is a copy of, cannot be used, for people. */
+export function explain(error: unknown, path: string, copyOf?: string): Error {
   if (error instanceof StorageFailure) return error;
   const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
   const options = { cause: error };
@@ -352,6 +356,7 @@ export function explain(error: unknown, path: string): Error {
       return new StorageFailure(`${path} cannot be opened: no space left on its disk`, options);
     case 11:
     case 26:
+      if (copyOf !== undefined) return new StorageFailure(`${copyOf} is damaged, or no backup`, options);
       return new StorageFailure(`${path} is damaged; restore a backup (it has not been changed)`, options);
     default:
       return new StorageFailure(`${path} cannot be opened: ${(error as Error).message}`, options);

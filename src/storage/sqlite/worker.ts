@@ -4,11 +4,12 @@
  * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
  * Compaction rests between its steps: a thread has no other clock than the machine's.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 
 import { systemClock } from "#std/clock.ts";
+import { makeFolder } from "#std/folder.ts";
 import { systemRandom } from "#std/random.ts";
 
 import type { Revision } from "../backend.ts";
@@ -75,7 +76,7 @@ let hasFailed = false;
 let isClosed = false;
 
 try {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   const isNew = !existsSync(logFilePath(dataDir));
   file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
   if (isNew) syncFolder(dataDir);

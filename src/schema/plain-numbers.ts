@@ -1,28 +1,10 @@
 /**
- * Numbers of a JSON text that a JavaScript number would change (`9007199254740993`, `1.0`, `1e400`). `decodeJson` keeps
- * them as `JSON.rawJSON` objects, which `JSON.stringify` writes as they were.
+ * What becomes of the raw numbers (`std/raw-number.ts`) in a decoded value: exact integers where code computes with
+ * them, plain numbers where upstream's untyped decoder would have made some.
  */
+import { isInt64 } from "#std/int64.ts";
+import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "./decode-error.ts";
-
-export interface RawNumber {
-  /** The literal. */
-  readonly rawJSON: string;
-}
-
-/** What ECMAScript's JSON object gained with source text access; the standard library types do not have it yet. */
-interface RawJson {
-  rawJSON(text: string): RawNumber;
-  isRawJSON(value: unknown): boolean;
-}
-
-const json = JSON as unknown as RawJson; // both are there in every Node version this package runs on
-
-/** `literal` must be a JSON number. */
-export const rawNumber = (literal: string): RawNumber => json.rawJSON(literal);
-
-export function isRawNumber(value: unknown): value is RawNumber {
-  return typeof value === "object" && value !== null && json.isRawJSON(value);
-}
 
 /** How many keys the objects inside `value` have, its own included. Deep values do not deepen the stack. */
 export function countKeys(value: unknown): number {
@@ -43,10 +25,6 @@ export function countKeys(value: unknown): number {
   }
   return keys;
 }
-
-/** Whether a literal is a whole number of 64 bits. */
-const isInt64 = (literal: string): boolean =>
-  /^-?[0-9]{1,19}$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
 
 /** The nearest double. Throws `DecodeError` when there is none but infinity, which JSON cannot say. */
 function nearest(literal: string): number {

@@ -1,0 +1,42 @@
+/**
+ * Making folders. Not with the runtime's `recursive`: that goes round for ever where a folder is there and nothing can be
+ * made in it for lack of a file system, as in `/proc`.
+ */
+import { mkdirSync, rmdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * Makes a folder, and those above it, for their owner alone. The returned function takes away what was made, as far as
+ * nobody has put anything into it. Throws what the system says.
+ */
+export function makeFolder(path: string): () => void {
+  const made: string[] = [];
+  make(path, made);
+  return () => {
+    try {
+      for (const folder of made.toReversed()) rmdirSync(folder);
+    } catch {
+      // Somebody put something into it.
+    }
+  };
+}
+
+function make(path: string, made: string[]): void {
+  const above = dirname(path);
+  try {
+    makeOne(path, made);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || above === path) throw error;
+    make(above, made);
+    makeOne(path, made);
+  }
+}
+
+function makeOne(path: string, made: string[]): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    made.push(path);
+  } catch (error) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Whole numbers of 64 bits, as fields of decoded objects hold them: a JavaScript number up to 2^53, beyond it the raw
+ * number of the text (`raw-number.ts`). Raw ones must not be compared or added to with JavaScript's operators, which
+ * throw or make text of them.
+ */
+import { isRawNumber, rawNumber, type RawNumber } from "./raw-number.ts";
+
+export type Int64 = number | RawNumber;
+
+/** Whether the literal of a number is a whole one of 64 bits. */
+export const isInt64 = (literal: string): boolean =>
+  /^-?[0-9]{1,19}$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
+
+/** The nearest double: exact up to 2^53, and of the same sign and order beyond. */
+export const nearestNumber = (value: Int64): number => (isRawNumber(value) ? Number(value.rawJSON) : value);
+
+/** `value` as an exact integer. It must be whole. */
+export const bigIntOf = (value: Int64): bigint => BigInt(isRawNumber(value) ? value.rawJSON : value);
+
+/** What 64 bits hold of `value`: too large a sum goes on at the other end, as in Go. */
+export function int64Of(value: bigint): Int64 {
+  const kept = BigInt.asIntN(64, value);
+  const number = Number(kept);
+  return Number.isSafeInteger(number) ? number : rawNumber(String(kept));
+}
+
+export const isSameInt64 = (a: Int64, b: Int64): boolean => a === b || bigIntOf(a) === bigIntOf(b);
