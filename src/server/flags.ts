@@ -38,6 +38,8 @@ export interface Flag<T> {
   read(text: string, before: T | undefined): T;
   /** Text of a value, as help shows the default; empty shows none. */
   print(value: T): string;
+  /** Whether it takes several values, which a configuration file gives as a list or a map. */
+  readonly isList?: true;
   /** Set when the flag is accepted for compatibility and does nothing: why. */
   readonly inert?: string;
 }
@@ -212,6 +214,7 @@ export function list(
     hint,
     help,
     default: [],
+    isList: true,
     read: (value, before) => {
       const added = value.split(",").map((part) => part.trim());
       const wanted = added.filter((part) => part !== "");
@@ -332,6 +335,8 @@ export function readConfig<Table extends FlagTable>(table: Table, file: string, 
     if (option === undefined)
       throw new StartError(`${file}: unknown option ${JSON.stringify(name)}${suggestion(table, name)}`);
     const [key, flag] = option;
+    if (typeof value === "object" && value !== null && flag.isList !== true)
+      throw new StartError(`${file}: option ${name} takes one value`);
     try {
       for (const part of configValues(value)) settings[key] = flag.read(part, settings[key]);
     } catch (error) {

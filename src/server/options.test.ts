@@ -161,6 +161,8 @@ void test("a bad configuration file is named with what is wrong in it", async ()
   const cases: readonly [string, RegExp][] = [
     ["secure-prt: 1", /^f\.yaml: unknown option "secure-prt" \(did you mean --secure-port\?\)$/],
     ["secure-port: x", /^f\.yaml: invalid value "x" for --secure-port/],
+    ["data-dir: [a]", /^f\.yaml: option data-dir takes one value$/],
+    ["v: {a: 1}", /^f\.yaml: option v takes one value$/],
     ["- a", /^f\.yaml: must be a map/],
     ["a: [", /^f\.yaml: not YAML: /],
     ["a: 1\na: 2", /^f\.yaml: not YAML: /],
