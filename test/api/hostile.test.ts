@@ -690,7 +690,14 @@ withOwnServer("a body that never ends is given up", impatient, async (api) => {
 
 withOwnServer(
   "more requests than there are seats are told to come back [LIMIT-07]",
-  { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1, enablePriorityAndFairness: false },
+  // No controllers: what they ask for takes seats too.
+  {
+    ...gated,
+    controllers: ["-*"],
+    maxRequestsInflight: 3,
+    maxMutatingRequestsInflight: 1,
+    enablePriorityAndFairness: false,
+  },
   async (api) => {
     const { configMaps } = await api.place();
     const { server } = api;
