@@ -1,4 +1,4 @@
-/** The command lines of this repository's scripts: `--help` everywhere, and mistakes told in one line. */
+/** The command lines of scripts that take options: `--help`, and mistakes told in one line. */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 
 const help = { help: { type: "boolean", short: "h" } } as const;
@@ -18,7 +18,7 @@ export function readCommandLine<const T extends ParseArgsOptionsConfig>(
     given = parse();
   } catch (error) {
     // parseArgs throws nothing but what is wrong with the command line, and what to do in more sentences.
-    process.stderr.write(`${(error as Error).message.split(". ")[0]}; --help prints what there is\n`);
+    process.stderr.write(`${(error as Error).message.split(/\.\s/)[0]}; --help prints what there is\n`);
     process.exit(2);
   }
   if ((given.values as { help?: boolean }).help === true) {

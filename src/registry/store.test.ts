@@ -5,9 +5,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { invalid, StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import type { Int64 } from "#std/int64.ts";
 import { seededRandom } from "#std/random.ts";
+import { rawNumber } from "#std/raw-number.ts";
 import { openMemoryBackend } from "#storage/memory.ts";
-import type { ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
+import type { ResourceDefinition, Strategy, WriteAttributes } from "./resource-definition.ts";
 import { Store } from "./store.ts";
 import { StoredObjects } from "./stored-object.ts";
 
@@ -52,10 +54,16 @@ const context: RequestContext = {
 const attributes: WriteAttributes = { context, subresource: "", dryRun: false };
 const readable = (): StatusError => invalid({ group: "", kind: "DeleteOptions" }, "", []);
 
-function setup() {
+function setup(strategy: Strategy = {}) {
   const clock = new FakeClock();
   const backend = openMemoryBackend({ clock });
-  const store = new Store({ definition, backend, objects: new StoredObjects(4), clock, random: seededRandom(1) });
+  const store = new Store({
+    definition: { ...definition, strategy },
+    backend,
+    objects: new StoredObjects(4),
+    clock,
+    random: seededRandom(1),
+  });
   return { backend, store, clock };
 }
 
@@ -100,6 +108,24 @@ test("an object that can be read is not removed that way [DELST-09]", async () =
   await store.create(thing("fine"), attributes);
   assert.equal((await refused(store.removeUnreadable("ns", "fine", readable))).code, 422);
   assert.ok(store.peek("ns", "fine") !== undefined);
+});
+
+test("a grace period counts from the first deletion, and 64 bits of nanoseconds at most", async () => {
+  const { store, clock } = setup({ graceSeconds: (_object, requested) => requested ?? 30 });
+  const deleted = async (name: string, gracePeriodSeconds?: Int64): Promise<number> => {
+    const { object } = await store.delete("ns", name, { gracePeriodSeconds, dryRun: false });
+    return Date.parse(object.metadata.deletionTimestamp ?? "");
+  };
+  await store.create(thing("a"), attributes);
+  const startMs = clock.now();
+  assert.equal(await deleted("a"), startMs + 30_000);
+  clock.advance(5000);
+  assert.equal(await deleted("a", 40), startMs + 30_000);
+  assert.equal(await deleted("a", 20), startMs + 20_000);
+  assert.equal(await deleted("a", 0), startMs);
+  assert.equal(store.peek("ns", "a"), undefined);
+  await store.create(thing("b"), attributes);
+  assert.equal(await deleted("b", rawNumber("9223372036854775807")), clock.now() - 1000);
 });
 
 test("an update that insists on no version sees what others wrote meanwhile", async () => {

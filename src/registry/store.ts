@@ -8,7 +8,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
-import { bigIntOf, type Int64, isSameInt64, nearestNumber } from "#std/int64.ts";
+import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
@@ -556,9 +556,11 @@ export class Store {
       const old = this.object(entry);
       this.#checkPreconditions(old, name, request.preconditions);
       await request.admit?.(old);
-      const next = this.#marked(old, request);
+      const end = this.#endOf(old, request.gracePeriodSeconds);
+      if (end === undefined) return { object: old, entry, removed: false };
+      const next = this.#marked(old, end, request);
       if (next === undefined) {
-        const last = this.#atItsEnd(old, request.gracePeriodSeconds);
+        const last = this.#atItsEnd(old, end);
         if (request.dryRun) return { object: last, entry: undefined, removed: true };
         const result = await this.#backend.remove(key, entry.revision, (revision) =>
           this.#objects.encode(this.definition, last, revision),
@@ -633,25 +635,21 @@ export class Store {
   }
 
   /** The object as its removal shows it: kinds that delete gracefully carry the mark even when nobody waits. */
-  #atItsEnd(old: ApiObject, asked: Int64 | undefined): ApiObject {
+  #atItsEnd(old: ApiObject, { deletionTimestamp }: End): ApiObject {
     if (this.definition.strategy.graceSeconds === undefined) return old;
-    const end = this.#endOf(old, asked);
-    if (end === undefined) return old;
-    return withMeta(old, { deletionTimestamp: end.deletionTimestamp, deletionGracePeriodSeconds: 0 });
+    return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
   }
 
   /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
-  #marked(old: ApiObject, request: DeleteRequest): ApiObject | undefined {
+  #marked(old: ApiObject, end: End, request: DeleteRequest): ApiObject | undefined {
     const { definition } = this;
     const { strategy } = definition;
     const meta = old.metadata;
     const finalizers = this.#deletionFinalizers(meta.finalizers ?? [], request);
-    const end = this.#endOf(old, request.gracePeriodSeconds);
-    if (end === undefined) return old;
     const pending = finalizers.length + (strategy.pendingFinalizers?.(old).length ?? 0);
     if (pending === 0 && end.graceSeconds === 0) return undefined;
     const isMarked =
-      meta.deletionTimestamp !== undefined && isSameInt64(meta.deletionGracePeriodSeconds ?? 0, end.graceSeconds);
+      meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === end.graceSeconds;
     if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
     const marked: ApiObject = {
@@ -678,13 +676,10 @@ export class Store {
    * When a deleted object is to end, but for finalizers. `undefined` when an earlier deletion goes on as it is: a second
    * one can only shorten its grace period, which counts from the first.
    */
-  #endOf(
-    old: ApiObject,
-    asked: Int64 | undefined,
-  ): { readonly deletionTimestamp: string; readonly graceSeconds: Int64 } | undefined {
+  #endOf(old: ApiObject, asked: Int64 | undefined): End | undefined {
     const { strategy } = this.definition;
     const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
-    if (strategy.graceSeconds === undefined || (end !== undefined && left === undefined)) {
+    if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
       return { deletionTimestamp: end ?? timestamp(this.#clock.now()), graceSeconds: 0 };
     }
     const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
@@ -753,6 +748,12 @@ const milliseconds = (seconds: Int64): number =>
 
 /** Deletes of one collection that are under way together: enough to fill group commits, too few to starve others. */
 const deleteWorkers = 256;
+
+/** When a deleted object ends, and how long that is after its deletion. */
+interface End {
+  readonly deletionTimestamp: string;
+  readonly graceSeconds: Int64;
+}
 
 function withMeta(object: ApiObject, more: Partial<ObjectMeta>): ApiObject {
   return { ...object, metadata: { ...object.metadata, ...more } };

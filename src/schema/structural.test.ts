@@ -139,6 +139,20 @@ test("a limit beyond 64 bits holds for every integer", () => {
   assert.deepEqual(findings(props, { n: rawNumber("9223372036854775807") }), []);
 });
 
+test("bounds on lengths beyond 2^53 hold", () => {
+  const most = rawNumber("9223372036854775807");
+  const within = { t: { ...text, maxLength: most }, l: { type: "array", items: text, maxItems: most } };
+  assert.deepEqual(findings(object(within, { maxProperties: most }), { t: "x", l: ["x"] }), []);
+  const beyond = { t: { ...text, minLength: most }, l: { type: "array", items: text, minItems: most } };
+  assert.deepEqual(findings(object(beyond), { t: "x", l: ["x"] }), [
+    "l: Invalid value: 1: l in body should have at least 9223372036854775807 items",
+    't: Invalid value: "x": t in body should be at least 9223372036854775807 chars long',
+  ]);
+  assert.deepEqual(findings(object({}, { minProperties: most }), {}), [
+    "<nil>: Invalid value: 0:  in body should have at least 9223372036854775807 properties",
+  ]);
+});
+
 test("of an object with findings the unchanged parts are silent on update, not on create", () => {
   const props = object({ a: { ...text, maxLength: 1 }, b: text });
   const finding = "a: Too long: may not be more than 1 bytes";

@@ -30,6 +30,11 @@ void test("what was made is taken back as far as it is empty", () => {
   assert.ok(existsSync(join(root, "before")));
 });
 
+void test("what was made is taken back when the rest cannot be", () => {
+  assert.throws(() => makeFolder(join(root, "new", "x".repeat(300), "y")));
+  assert.ok(!existsSync(join(root, "new")));
+});
+
 void test("a file in the way is told", () => {
   writeFileSync(join(root, "file"), "");
   assert.throws(() => makeFolder(join(root, "file")), { code: "EEXIST" });

@@ -11,14 +11,20 @@ import { dirname } from "node:path";
  */
 export function makeFolder(path: string): () => void {
   const made: string[] = [];
-  make(path, made);
-  return () => {
+  const undo = (): void => {
     try {
       for (const folder of made.toReversed()) rmdirSync(folder);
     } catch {
       // Somebody put something into it.
     }
   };
+  try {
+    make(path, made);
+    return undo;
+  } catch (error) {
+    undo();
+    throw error;
+  }
 }
 
 function make(path: string, made: string[]): void {

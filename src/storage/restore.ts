@@ -38,6 +38,15 @@ const defaultRevisionStep = 1_000_000_000;
 
 /** Checks every row on the way. Throws `StorageFailure`, leaving the folder without a store, when something is wrong. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  try {
+    return restoreFile(options);
+  } catch (error) {
+    if (error instanceof StorageFailure) throw error;
+    throw new StorageFailure(`${options.backupFile} cannot be restored: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function restoreFile(options: RestoreOptions): Restored {
   const { backupFile, dataDir } = options;
   const target = logFilePath(dataDir);
   const status = statSync(backupFile, { throwIfNoEntry: false });
@@ -48,10 +57,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const discard = (): void => {
     for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
   };
-  let undo = (): void => undefined;
+  const undo = makeFolder(dataDir);
+  discard();
   try {
-    undo = makeFolder(dataDir);
-    discard();
     copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
     chmodSync(partial, 0o600);
     const restored = moveForward(partial, options);
@@ -62,8 +70,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   } catch (error) {
     discard();
     undo();
-    if (error instanceof StorageFailure) throw error;
-    throw new StorageFailure(`${backupFile} cannot be restored: ${(error as Error).message}`, { cause: error });
+    throw error;
   }
 }
 

@@ -715,6 +715,9 @@ test("what is not a backup is not restored", async () => {
     });
     assert.equal(existsSync(unmade), false, "nothing is left behind");
   }
+  for (const unusable of [bogus, join(bogus, "below")]) {
+    await assert.rejects(restoreBackup({ backupFile: bogus, dataDir: unusable }), StorageFailure);
+  }
   // The rest of it is in a redo log that no restore would look at.
   const running = newFolder();
   const backend = await openWithRedoLog(running);

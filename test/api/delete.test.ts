@@ -115,6 +115,16 @@ inBothDomains("a later policy replaces the finalizer of an earlier one [DELOPT-0
   });
 });
 
+inBothDomains("so it does on a pod whose grace period is over [DELOPT-07]", async (api) => {
+  const { ns } = await api.place();
+  const path = `/api/v1/namespaces/${ns}/pods/p`;
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  (await api.post(`/api/v1/namespaces/${ns}/pods`, { metadata: { name: "p", ...hold }, spec })).expect(201);
+  (await api.delete(path, options({ gracePeriodSeconds: 0 }))).expect([200, 202]);
+  (await api.delete(path, options({ propagationPolicy: "Foreground" }))).expect([200, 202]);
+  (await api.get(path)).expect(200, { "metadata.finalizers": [...hold.finalizers, "foregroundDeletion"] });
+});
+
 inBothDomains("orphanDependents is the older form, and goes with no policy [DELOPT-08]", async (api) => {
   const { path } = await one(api, hold);
   (await api.delete(path, options({ orphanDependents: true, propagationPolicy: "Background" }))).refused(

@@ -9,7 +9,7 @@ import { patchTypes } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
 import { attributesClass, attributesClasses, claim, configMap, lease, secret } from "../objects.ts";
 import { connectHttp2, connectRaw, request2 } from "../raw.ts";
-import { absent } from "../view.ts";
+import { absent, present } from "../view.ts";
 
 const inBothDomains = suite();
 
@@ -245,7 +245,15 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
     const pod = (await post(pods, "Pod", `},"spec":{${spec}}`)).expect(201);
     const deleted = (await api.delete(`${pods}/${pod.string("metadata.name")}`)).expect(200);
     assert.ok(deleted.text.includes(`"deletionGracePeriodSeconds":${kept},`), deleted.text);
+    const path = `${pods}/${pod.string("metadata.name")}`;
+    (await api.put(path, deleted.text)).expect(200, { "metadata.deletionTimestamp": present });
   }
+
+  const revisions = `/apis/apps/v1/namespaces/${ns}/controllerrevisions`;
+  const revision = `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"revision":9007199254740993}`;
+  (await api.post(revisions, revision)).expect(201);
+  const table = await api.get(revisions, { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" });
+  assert.match(table.expect(200).text, /"cells":\["r","<none>",9007199254740993,/);
 
   const token = `/api/v1/namespaces/${ns}/serviceaccounts/default/token`;
   for (const [seconds, reason] of [

@@ -1,7 +1,6 @@
 /** ControllerRevision: an earlier state of a workload, kept to go back to. */
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { bigIntOf } from "#std/int64.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { int64Field } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -11,7 +10,7 @@ export function controllerRevisions(): KindBehaviour {
     columns: [
       nameColumn,
       text("Controller", "Workload that the state is of.", controllerText),
-      text("Revision", "Number of the state.", (object) => String(bigIntOf(int64Field(object, "revision") ?? 0))),
+      text("Revision", "Number of the state.", (object) => int64Field(object, "revision") ?? 0),
       ageColumn,
     ],
   };

@@ -4,6 +4,7 @@
  * `kube-openapi/pkg/validation/validate` and `apiextensions-apiserver/pkg/apiserver/validation`.
  */
 import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";
+import { bigIntOf, type Int64 } from "#std/int64.ts";
 import type { Correlation } from "./correlation.ts";
 import {
   goFloat,
@@ -180,7 +181,7 @@ class Explainer {
         message: `Too long: may not be more than ${maxLength} bytes`,
       }));
     } else if (text.length < minLength * 2 && countCharacters(text) < minLength) {
-      const words = `${path} in body should be at least ${minLength} chars long`;
+      const words = `${path} in body should be at least ${exact(node.props.minLength)} chars long`;
       result.add(words, invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
       this.#budget.spend((text.length * pattern.size) / 8);
@@ -207,7 +208,7 @@ class Explainer {
       }
     }
     if (size < minItems) {
-      const words = `${path} in body should have at least ${minItems} items`;
+      const words = `${path} in body should have at least ${exact(node.props.minItems)} items`;
       result.add(words, invalid(path, String(size), words));
     }
     if (size > maxItems) {
@@ -226,7 +227,7 @@ class Explainer {
     const child = (name: string): Correlation | undefined =>
       path === "" && (name === "kind" || name === "apiVersion") ? undefined : correlation?.key(name);
     if (keys.length < minProperties) {
-      const words = `${path} in body should have at least ${minProperties} properties`;
+      const words = `${path} in body should have at least ${exact(node.props.minProperties)} properties`;
       result.add(words, invalid(path, String(keys.length), words));
     }
     if (keys.length > maxProperties) {
@@ -373,3 +374,6 @@ function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: s
     add(`should be less than ${rules.exclusiveMaximum ? "" : "or equal to "}${limit(rules.maximum!)}`);
   }
 }
+
+/** A bound as its schema has it. */
+const exact = (bound: Int64 | undefined): string => String(bigIntOf(bound ?? 0));

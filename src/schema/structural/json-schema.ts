@@ -2,6 +2,7 @@
  * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as a definition holds it. What it may hold in truth is
  * said by `check.ts`; until then any member may be there.
  */
+import type { Int64 } from "#std/int64.ts";
 
 export interface JsonSchemaProps {
   readonly id?: string;
@@ -20,14 +21,14 @@ export interface JsonSchemaProps {
   readonly minimum?: number;
   readonly exclusiveMinimum?: boolean;
   readonly multipleOf?: number;
-  readonly maxLength?: number;
-  readonly minLength?: number;
+  readonly maxLength?: Int64;
+  readonly minLength?: Int64;
   readonly pattern?: string;
-  readonly maxItems?: number;
-  readonly minItems?: number;
+  readonly maxItems?: Int64;
+  readonly minItems?: Int64;
   readonly uniqueItems?: boolean;
-  readonly maxProperties?: number;
-  readonly minProperties?: number;
+  readonly maxProperties?: Int64;
+  readonly minProperties?: Int64;
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
   readonly items?: JsonSchemaProps | readonly JsonSchemaProps[];

@@ -3,6 +3,7 @@
  * prunes, fills in or checks values. Types become bit sets, enums sets, patterns programs that are compiled when first
  * used. Flags say what a whole subtree does not need, so that walks can leave it out.
  */
+import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { type FormatCheck, formatCheck } from "./formats.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
@@ -154,15 +155,15 @@ class Compiler {
       filled: undefined,
       defaulted: defaulted ?? none,
       required: props.required !== undefined && props.required.length > 0 ? props.required : undefined,
-      minProperties: props.minProperties ?? 0,
-      maxProperties: props.maxProperties ?? Number.POSITIVE_INFINITY,
-      minItems: props.minItems ?? 0,
-      maxItems: props.maxItems ?? Number.POSITIVE_INFINITY,
+      minProperties: nearestNumber(props.minProperties ?? 0),
+      maxProperties: nearestNumber(props.maxProperties ?? Number.POSITIVE_INFINITY),
+      minItems: nearestNumber(props.minItems ?? 0),
+      maxItems: nearestNumber(props.maxItems ?? Number.POSITIVE_INFINITY),
       uniqueItems: props.uniqueItems === true,
       hasText:
         pattern !== undefined || check !== undefined || props.minLength !== undefined || props.maxLength !== undefined,
-      minLength: props.minLength ?? 0,
-      maxLength: props.maxLength ?? Number.POSITIVE_INFINITY,
+      minLength: nearestNumber(props.minLength ?? 0),
+      maxLength: nearestNumber(props.maxLength ?? Number.POSITIVE_INFINITY),
       pattern,
       formatCheck: check,
       numbers: numberRules(props),

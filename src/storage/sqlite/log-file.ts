@@ -343,7 +343,6 @@ function checked(columns: Record<string, SQLInputValue>): LogRow {
   return row;
 }
 
-/** Says in our words what SQLite said about a file. */
 /** Why the file at `path`, or the backup it is a copy of, cannot be used, for people. */
 export function explain(error: unknown, path: string, copyOf?: string): Error {
   if (error instanceof StorageFailure) return error;
