@@ -2,7 +2,7 @@
  * `npm run bench [-- NAME…]`: measures against the committed baselines; with `--peer`, beside another server. See the
  * help below.
  */
-import { parseArgs } from "node:util";
+import { readCommandLine } from "../scripts/command-line.ts";
 import { accessSuite } from "./access.bench.ts";
 import { applySuite } from "./apply.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
@@ -52,28 +52,14 @@ function describe({ name, about, rows, workloads }: Suite): string {
   return `${name}: ${about}\n${lines.join("")}`;
 }
 
-function readArguments(): ReturnType<typeof parse> {
-  try {
-    return parse();
-  } catch (error) {
-    throw new UsageError((error as Error).message); // parseArgs throws nothing else
-  }
-}
-
-function parse() {
-  return parseArgs({
-    allowPositionals: true,
-    options: {
-      update: { type: "boolean", default: false },
-      seconds: { type: "string", default: String(defaultSeconds) },
-      output: { type: "string", short: "o", default: "text" },
-      help: { type: "boolean", short: "h", default: false },
-      peer: { type: "string", multiple: true, default: [] },
-      rounds: { type: "string", default: "3" },
-      warmup: { type: "string", default: String(defaultWarmupSeconds) },
-    },
-  });
-}
+const options = {
+  update: { type: "boolean", default: false },
+  seconds: { type: "string", default: String(defaultSeconds) },
+  output: { type: "string", short: "o", default: "text" },
+  peer: { type: "string", multiple: true, default: [] as string[] },
+  rounds: { type: "string", default: "3" },
+  warmup: { type: "string", default: String(defaultWarmupSeconds) },
+} as const;
 
 function numberOf(flag: string, text: string, min: number): number {
   const value = Number(text);
@@ -83,11 +69,7 @@ function numberOf(flag: string, text: string, min: number): number {
 }
 
 async function main(): Promise<void> {
-  const { values, positionals: names } = readArguments();
-  if (values.help) {
-    process.stdout.write(help());
-    return;
-  }
+  const { values, positionals: names } = readCommandLine(help(), options, true);
   if (values.output !== "text" && values.output !== "json") throw new UsageError(`unknown format ${values.output}`);
   const isJson = values.output === "json";
   const unknown = names.find((name) => !suites.some((suite) => suite.name === name || Object.hasOwn(suite.rows, name)));

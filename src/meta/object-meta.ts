@@ -40,7 +40,8 @@ export interface ObjectMeta {
 }
 
 /** The generation of an object after a change that counts. */
-export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 => int64Of(bigIntOf(generation) + 1n);
+export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 =>
+  Number.isSafeInteger(generation) ? (generation as number) + 1 : int64Of(bigIntOf(generation) + 1n);
 
 /** Any API object. Shared and read-only once it came from storage; change by copying. */
 export interface ApiObject {

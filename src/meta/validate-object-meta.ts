@@ -3,7 +3,8 @@
  * keeping what the server owns (creation and deletion times, generation), is the store's; names of namespaces that
  * must exist are admission's. Source: upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
  */
-import { type Int64, isSameInt64, nearestNumber } from "#std/int64.ts";
+import { nearestNumber } from "#std/int64.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { type FieldError, forbiddenField, goQuote, invalidField, required, tooLong } from "./field-error.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -84,11 +85,7 @@ export function validateObjectMetaUpdate(
   }
   for (const key of unchanging) {
     // A creation time of null is one that is not set.
-    if ((next[key] ?? undefined) !== (old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
-  }
-  const grace = next.deletionGracePeriodSeconds ?? undefined;
-  if (!isSameGrace(grace, old.deletionGracePeriodSeconds)) {
-    errors.push(changed(`${field}.deletionGracePeriodSeconds`, grace));
+    if (!isSame(next[key] ?? undefined, old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
   }
   if (created.length > 0) {
     checkLabels(next.labels, `${field}.labels`, errors);
@@ -107,10 +104,17 @@ function changed(field: string, value: unknown): FieldError {
   return { type: "FieldValueInvalid", field, message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
 }
 
-const unchanging = ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] as const;
+const unchanging = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
 
-const isSameGrace = (a: Int64 | undefined, b: Int64 | undefined): boolean =>
-  a === b || (a !== undefined && b !== undefined && isSameInt64(a, b));
+const isSame = (a: unknown, b: unknown): boolean =>
+  a === b || (isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON);
 
 /** Findings about a map of labels; also used for label maps inside specs. */
 export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {

@@ -23,6 +23,3 @@ export function int64Of(value: bigint): Int64 {
   const number = Number(kept);
   return Number.isSafeInteger(number) ? number : rawNumber(String(kept));
 }
-
-/** Whether two numbers are the same, raw or plain. */
-export const isSameInt64 = (a: Int64, b: Int64): boolean => a === b || bigIntOf(a) === bigIntOf(b);
