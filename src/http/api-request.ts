@@ -1,7 +1,7 @@
 /** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Run } from "./gzip.ts";
+import type { Run } from "./kept-runs.ts";
 
 /** What the path and method mean. Source: upstream's request info. */
 export interface RequestInfo {
@@ -86,7 +86,7 @@ export interface ClientCertificate {
 export interface Pieces extends Iterable<Buffer> {
   /** Sum of all pieces, known before the first is made. */
   readonly length: number;
-  /** The same bytes in runs that may come again, for a writer that keeps their compressed form. */
+  /** The same bytes in runs that may come again, for a writer that keeps what it made of them. */
   readonly runs?: () => Iterable<Run>;
 }
 

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32, gunzipSync } from "node:zlib";
 import { seededRandom } from "#std/random.ts";
-import { Gzip, joinChecksums, type Run } from "./gzip.ts";
+import { Gzip, joinChecksums } from "./gzip.ts";
+import type { Run } from "./kept-runs.ts";
 
 async function packed(gzip: Gzip, runs: Iterable<Run>, pieceLength = 1000): Promise<Buffer> {
   const pieces: Buffer[] = [];

@@ -8,17 +8,7 @@
  */
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw } from "node:zlib";
-
-/** A stretch of a body. */
-export interface Run {
-  /**
-   * What lives as long as the run may come again, such as its first entry; together with `mark`, which tells runs that
-   * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
-   */
-  readonly key: object | undefined;
-  readonly mark: readonly number[];
-  bytes(): Buffer;
-}
+import { KeptRuns, type Run } from "./kept-runs.ts";
 
 interface Compressed {
   /** Whole DEFLATE blocks, none of them the last one. */
@@ -29,20 +19,17 @@ interface Compressed {
 }
 
 interface Kept {
-  readonly mark: readonly number[];
   readonly run: Promise<Compressed>;
   /** Set once the run is compressed. */
   ready: Compressed | undefined;
 }
 
 export class Gzip {
-  readonly #budgetBytes: number;
-  #kept = new WeakMap<object, Kept>();
-  #keptBytes = 0;
+  readonly #kept: KeptRuns<Kept>;
 
-  /** Keeps about `budgetBytes` of compressed runs; beyond it everything is forgotten. */
+  /** Keeps about `budgetBytes` of compressed runs. */
   constructor(budgetBytes: number) {
-    this.#budgetBytes = budgetBytes;
+    this.#kept = new KeptRuns(budgetBytes);
   }
 
   /** The runs as one gzip member, in buffers of about `pieceLength` bytes. */
@@ -73,30 +60,19 @@ export class Gzip {
   }
 
   #find(run: Run): Compressed | Promise<Compressed> {
-    const { key, mark } = run;
-    if (key === undefined) return compressRun(run.bytes());
-    const known = this.#kept.get(key);
-    if (known !== undefined && equals(known.mark, mark)) return known.ready ?? known.run;
-    const kept: Kept = { mark, run: compressRun(run.bytes()), ready: undefined };
-    this.#kept.set(key, kept);
-    kept.run.then(
+    const known = this.#kept.find(run);
+    if (known !== undefined) return known.ready ?? known.run;
+    const made: Kept = { run: compressRun(run.bytes()), ready: undefined };
+    this.#kept.keep(run, made);
+    made.run.then(
       (compressed) => {
-        kept.ready = compressed;
-        this.#keptBytes += compressed.bytes.length + mark.length * 8;
-        if (this.#keptBytes <= this.#budgetBytes) return;
-        this.#kept = new WeakMap();
-        this.#keptBytes = 0;
+        made.ready = compressed;
+        this.#kept.count(run, compressed.bytes.length);
       },
-      () => this.#kept.delete(key),
+      () => this.#kept.forget(run),
     );
-    return kept.run;
+    return made.run;
   }
-}
-
-function equals(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** Magic number, DEFLATE, no flags, no time, fastest, unknown system. */

@@ -7,6 +7,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/backend.ts";
 import { Gzip } from "./gzip.ts";
+import { joinedRuns, KeptRuns } from "./kept-runs.ts";
 import { listPieces } from "./list-body.ts";
 
 const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
@@ -31,8 +32,9 @@ function body(entries: readonly Entry[]): ReturnType<typeof listPieces> {
   return listPieces(definition, new StoredObjects(), "v1", { resourceVersion: String(revision) }, entries);
 }
 
-test("pieces and unpacked runs are the list in JSON, without kind and version of the items", async () => {
+test("pieces, runs kept and unpacked runs are the list in JSON, without kind and version of the items", async () => {
   const gzip = new Gzip(1e7);
+  const kept = new KeptRuns<Buffer>(1e7);
   const entries = Array.from({ length: 120 }, (_, i) => entry(`c${i}`));
   for (let round = 0; round < 40; round++) {
     const shown = round % 4 === 3 ? entries.slice(round, round + 60) : entries;
@@ -42,6 +44,7 @@ test("pieces and unpacked runs are the list in JSON, without kind and version of
     const packed: Buffer[] = [];
     for await (const piece of gzip.compress(pieces.runs!(), 64 * 1024)) packed.push(piece);
     assert.ok(gunzipSync(Buffer.concat(packed)).equals(plain), `round ${round}`);
+    assert.ok(Buffer.concat([...joinedRuns(pieces.runs!(), kept)]).equals(plain), `round ${round}`);
     const list = JSON.parse(plain.toString()) as {
       kind: string;
       items: { kind?: string; metadata: { name: string } }[];

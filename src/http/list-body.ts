@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Pieces } from "./api-request.ts";
-import type { Run } from "./gzip.ts";
+import type { Run } from "./kept-runs.ts";
 
 /** Metadata of a list as the answer shows it. */
 export interface ListMeta {

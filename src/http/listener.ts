@@ -28,6 +28,7 @@ import type { RequestHead } from "./http1/request-head.ts";
 import { forgetFrames, Http1Wire } from "./http1/wire.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import { type BodyReader, type BodySource, IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
+import { KeptRuns } from "./kept-runs.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { splitTarget } from "./request-info.ts";
 
@@ -65,6 +66,8 @@ export const defaultLimits: ListenerLimits = {
 
 /** Compressed parts of lists that are kept for the next one who asks. */
 const compressedBytesMax = 32 * 1024 * 1024;
+/** The same of runs as they are: a list of some 12,000 objects of 1.2 KB. */
+const joinedBytesMax = 16 * 1024 * 1024;
 
 /** The part of a logger the listener uses. */
 export interface TransportLog {
@@ -210,6 +213,7 @@ class TlsListener implements Listener {
       strictTransport: options.strictTransport ?? "",
       compress: options.compress ?? true,
       gzip: new Gzip(compressedBytesMax),
+      joined: new KeptRuns(joinedBytesMax),
       stallMs: this.#limits.stallMs,
     };
     const random = options.random ?? systemRandom;

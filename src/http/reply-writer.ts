@@ -5,8 +5,9 @@
 import type { Clock } from "#std/clock.ts";
 import type { Roster, Seat } from "#std/roster.ts";
 import type { Pieces, Reply, StreamSink } from "./api-request.ts";
-import type { Gzip, Run } from "./gzip.ts";
+import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+import { joinedRuns, type KeptRuns, type Run } from "./kept-runs.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ReplySettings {
@@ -16,6 +17,8 @@ export interface ReplySettings {
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
   readonly compress: boolean;
   readonly gzip: Gzip;
+  /** Runs of long bodies as they are sent uncompressed. */
+  readonly joined: KeptRuns<Buffer>;
   /** A peer that takes nothing for so long, while a reply waits, is cut off. */
   readonly stallMs: number;
 }
@@ -176,9 +179,10 @@ export class Exchange {
   }
 
   /** False when the peer went away or stalled. */
-  async #writePieces(buffers: Iterable<Buffer>): Promise<boolean> {
+  async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
     const wire = this.#wire;
-    for (const piece of piecesOf(buffers)) {
+    const joined = buffers.runs === undefined ? buffers : joinedRuns(buffers.runs(), this.#settings.joined);
+    for (const piece of piecesOf(joined)) {
       if (wire.gone) return false;
       if (wire.write(piece)) await nextTurn();
       else if (!(await this.#drained())) return false;

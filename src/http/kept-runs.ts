@@ -1,0 +1,72 @@
+/**
+ * Stretches of bodies that come again, and what was made of them: a crowd of clients that lists again what did not
+ * change costs one joining, and one compression. After a change only the stretch that holds it is made anew.
+ */
+
+/** A stretch of a body. */
+export interface Run {
+  /**
+   * What lives as long as the run may come again, such as its first entry; together with `mark`, which tells runs that
+   * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
+   */
+  readonly key: object | undefined;
+  readonly mark: readonly number[];
+  bytes(): Buffer;
+}
+
+interface Kept<Made> {
+  readonly mark: readonly number[];
+  readonly made: Made;
+}
+
+export class KeptRuns<Made> {
+  readonly #budgetBytes: number;
+  #kept = new WeakMap<object, Kept<Made>>();
+  #bytes = 0;
+
+  /** Keeps about `budgetBytes`; beyond it everything is forgotten. */
+  constructor(budgetBytes: number) {
+    this.#budgetBytes = budgetBytes;
+  }
+
+  find({ key, mark }: Run): Made | undefined {
+    const known = key === undefined ? undefined : this.#kept.get(key);
+    return known !== undefined && equals(known.mark, mark) ? known.made : undefined;
+  }
+
+  keep({ key, mark }: Run, made: Made): void {
+    if (key !== undefined) this.#kept.set(key, { mark, made });
+  }
+
+  forget({ key }: Run): void {
+    if (key !== undefined) this.#kept.delete(key);
+  }
+
+  /** Counts what was kept of a run, once its size is known. */
+  count({ key, mark }: Run, bytes: number): void {
+    if (key === undefined) return;
+    this.#bytes += bytes + mark.length * 8;
+    if (this.#bytes <= this.#budgetBytes) return;
+    this.#kept = new WeakMap();
+    this.#bytes = 0;
+  }
+}
+
+/** The bytes of runs, those that came before as they were made then. */
+export function* joinedRuns(runs: Iterable<Run>, kept: KeptRuns<Buffer>): Generator<Buffer, void, undefined> {
+  for (const run of runs) {
+    let bytes = kept.find(run);
+    if (bytes === undefined) {
+      bytes = run.bytes();
+      kept.keep(run, bytes);
+      kept.count(run, bytes.length);
+    }
+    yield bytes;
+  }
+}
+
+function equals(a: readonly number[], b: readonly number[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
