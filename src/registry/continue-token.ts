@@ -6,8 +6,9 @@ import { posix } from "node:path";
 import { decodeJson } from "#codec/json.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { DecodeError } from "#schema/decode-error.ts";
-import { type Int64, isInt64, nearestNumber } from "#std/int64.ts";
-import { isRawNumber } from "#std/raw-number.ts";
+import type { Field, Schema } from "#schema/schema.ts";
+import { decodeTyped } from "#schema/typed.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Revision } from "#storage/backend.ts";
 
 export interface Continue {
@@ -25,22 +26,33 @@ export function encodeContinue(token: Continue): string {
 
 /** Throws `badRequest` for what `encodeContinue` cannot have made, in upstream's words. */
 export function decodeContinue(text: string): Continue {
-  const { v, rv, start } = fieldsOf(text);
-  if ((v ?? "") !== version) throw invalidToken(`server does not recognize this encoded version ${v ?? ""}`);
-  const revision = nearestNumber(rv ?? 0);
+  const { v = "", rv = 0, start = "" } = fieldsOf(text);
+  if (v !== version) throw invalidToken(`server does not recognize this encoded version ${v}`);
+  const revision = nearestNumber(rv);
   if (revision === 0) throw invalidToken("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-  if ((start ?? "") === "") throw invalidToken("encoded start key empty (version meta.k8s.io/v1)");
+  if (start === "") throw invalidToken("encoded start key empty (version meta.k8s.io/v1)");
   // Invariant: a start key stays inside its list, so no segment may step out of it.
-  const key = start!.startsWith("/") ? start! : `/${start}`;
-  if (posix.normalize(key) !== key || (key !== "/" && key.endsWith("/"))) throw invalidToken(start!);
+  const key = start.startsWith("/") ? start : `/${start}`;
+  if (posix.normalize(key) !== key || (key !== "/" && key.endsWith("/"))) throw invalidToken(start);
   return { revision: Math.max(revision, -1), start: key.slice(1) };
 }
 
 interface Fields {
-  readonly v?: string | null;
-  readonly rv?: Int64 | null;
-  readonly start?: string | null;
+  readonly v?: string;
+  readonly rv?: Int64;
+  readonly start?: string;
 }
+
+const schema: Schema = {
+  type: "object",
+  name: "continueToken",
+  goType: "storage.continueToken",
+  fields: new Map<string, Field>([
+    ["v", { schema: { type: "string" } }],
+    ["rv", { schema: { type: "integer", format: "int64" } }],
+    ["start", { schema: { type: "string" } }],
+  ]),
+};
 
 function fieldsOf(text: string): Fields {
   const wrong = /[^A-Za-z0-9_\-\r\n]/.exec(text)?.index;
@@ -48,39 +60,12 @@ function fieldsOf(text: string): Fields {
   if (wrong !== undefined || length % 4 === 1) {
     throw invalidToken(`illegal base64 data at input byte ${wrong ?? text.length - 1}`);
   }
-  let value: unknown;
   try {
-    ({ value } = decodeJson(Buffer.from(text, "base64url")));
+    const { value } = decodeJson(Buffer.from(text, "base64url"));
+    return decodeTyped(schema, value ?? {}, { keys: 0, unknown: false }) as Fields; // the schema says so
   } catch (cause) {
     throw invalidToken((cause as DecodeError).message, cause);
   }
-  value ??= {};
-  if (jsonTypeOf(value) !== "object") {
-    throw invalidToken(`json: cannot unmarshal ${jsonTypeOf(value)} into Go value of type storage.continueToken`);
-  }
-  const fields = value as Readonly<Record<string, unknown>>; // an object
-  for (const [name, type] of fieldTypes) {
-    const field = fields[name] ?? undefined;
-    if (field === undefined) continue;
-    const found = jsonTypeOf(field);
-    const literal = JSON.stringify(field);
-    if (type === "string" ? found === "string" : found === "number" && isInt64(literal)) continue;
-    const what = type === "int64" && found === "number" ? `number ${literal}` : found;
-    throw invalidToken(`json: cannot unmarshal ${what} into Go struct field continueToken.${name} of type ${type}`);
-  }
-  return fields as Fields; // just checked
-}
-
-const fieldTypes = [
-  ["v", "string"],
-  ["rv", "int64"],
-  ["start", "string"],
-] as const;
-
-function jsonTypeOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  if (isRawNumber(value)) return "number";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 function invalidToken(reason: string, cause?: unknown): Error {
