@@ -107,7 +107,14 @@ function splitPath(path: string): string[] {
   let to = path.length;
   while (from < to && path.charCodeAt(from) === 0x2f) from++;
   while (to > from && path.charCodeAt(to - 1) === 0x2f) to--;
-  return from === to ? [] : path.slice(from, to).split("/");
+  if (from === to) return [];
+  const parts: string[] = [];
+  for (let at = path.indexOf("/", from); at >= 0 && at < to; at = path.indexOf("/", from)) {
+    parts.push(path.slice(from, at));
+    from = at + 1;
+  }
+  parts.push(path.slice(from, to));
+  return parts;
 }
 
 /** Upstream: any value counts, the empty one too, but `false` and `0`. */

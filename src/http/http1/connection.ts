@@ -8,7 +8,7 @@
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { Input } from "./input.ts";
-import { parseHead, type Refusal, type RequestHead, tooLargeHead } from "./request-head.ts";
+import { HeadReader, type Refusal, type RequestHead, tooLargeHead } from "./request-head.ts";
 import type { Outbox } from "./outbox.ts";
 import { RequestBody } from "./request-body.ts";
 
@@ -61,6 +61,7 @@ export class Http1Connection {
   readonly #clock: Clock;
   readonly #outbox: Outbox;
   readonly #input = new Input();
+  readonly #heads: HeadReader;
   #phase: Phase = "head";
   /** Of the current request, while some of it was not taken yet. */
   #body: RequestBody | undefined;
@@ -82,6 +83,7 @@ export class Http1Connection {
     this.#limits = limits;
     this.#clock = clock;
     this.#outbox = outbox;
+    this.#heads = new HeadReader(limits.headerCount);
     this.#sinceMs = clock.monotonic();
     socket.on("data", (piece: Buffer) => {
       if (this.#phase === "over") return;
@@ -238,7 +240,7 @@ export class Http1Connection {
       this.#beginHead();
       return false;
     }
-    const head = parseHead(input.text(length), this.#limits.headerCount);
+    const head = this.#heads.read(input.text(length));
     if (typeof head === "string") {
       this.refuse(head);
       return false;

@@ -1,15 +1,19 @@
 /** Heads by themselves: what is taken, and what two readers could read differently is not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunked, parseHead, type RequestHead } from "./request-head.ts";
+import { chunked, HeadReader, type RequestHead } from "./request-head.ts";
 
 const badRequest = "400 Bad Request";
 const badName = "400 Bad Request: invalid header name";
 const noCoding = "501 Not Implemented";
 
-/** A head of a request line and of lines of fields, with a host unless told otherwise. */
+/** A head of a request line and of lines of fields, with a host unless told otherwise. It is the same when it comes again. */
 function parse(lines: readonly string[], line = "GET / HTTP/1.1", host = ["Host: a"]): RequestHead | string {
-  return parseHead([line, ...host, ...lines].join("\r\n"), 20);
+  const text = [line, ...host, ...lines].join("\r\n");
+  const reader = new HeadReader(20);
+  const head = reader.read(text);
+  assert.deepEqual(reader.read(text), head);
+  return head;
 }
 
 function accepted(lines: readonly string[], line?: string, host?: string[]): RequestHead {
@@ -245,4 +249,44 @@ test("more fields than allowed are refused, each one of a name that repeats coun
   const fields = (count: number): string[] => Array.from({ length: count }, () => "a: b");
   assert.equal(accepted(fields(19)).rawHeaders.length, 40);
   assert.equal(parse(fields(20)), "431 Request Header Fields Too Large");
+});
+
+test("what was kept of the head before changes nothing of what a head means", () => {
+  const fields = "HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t";
+  const reader = new HeadReader(20);
+  for (const text of [
+    `GET /a ${fields}`,
+    `PUT http://a/b ${fields}`,
+    `CONNECT /a ${fields}`,
+    `GET a ${fields}`,
+    `GET  ${fields}`,
+    ` ${fields}`,
+    fields,
+    `GET /a b ${fields}`,
+    `GET /a\tb ${fields}`,
+    `GET /a\r\nX: ${fields}`,
+    `GET /a\nX: ${fields}`,
+    `GET /a HTTP/1.1\r\nX: ${fields}`,
+    `G\0T /a ${fields}`,
+    `GET /a\x7f ${fields}`,
+    `GET /c ${fields}\r\nB: c`,
+    `GET /c ${fields.replace("1.1", "1.0")}`,
+    `GET /c ${fields.replace("1.1", "1.2")}`,
+    `GET /c ${fields.slice(0, -1)}`,
+    `GET /c ${fields}\r\nB: ${"c".repeat(4096)}`,
+    `GET /d ${fields}`,
+  ]) {
+    assert.deepEqual(reader.read(text), new HeadReader(20).read(text), JSON.stringify(text.slice(0, 100)));
+    assert.equal(typeof reader.read(`GET /a ${fields}`), "object");
+  }
+});
+
+test("who forgets headers of one head leaves those of the next alone", () => {
+  const reader = new HeadReader(20);
+  for (let i = 0; i < 3; i++) {
+    const head = reader.read("GET / HTTP/1.1\r\nHost: a\r\nAuthorization: b");
+    assert.ok(typeof head === "object");
+    assert.equal(head.headers["authorization"], "b");
+    head.headers["authorization"] = undefined;
+  }
 });
