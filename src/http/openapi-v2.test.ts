@@ -11,7 +11,7 @@ import type { Reply } from "./api-request.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
 import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";
-import type { Json } from "./openapi/types.ts";
+import type { Json } from "./openapi/published-schema.ts";
 import { OpenApiV2 } from "./openapi-v2.ts";
 import type { OpenApiRequest } from "./openapi-v3.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
 import { encodeProtobufV3 } from "./openapi/protobuf-v3.ts";
-import type { Json } from "./openapi/types.ts";
+import type { Json } from "./openapi/published-schema.ts";
 import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);

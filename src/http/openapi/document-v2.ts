@@ -7,7 +7,8 @@ import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo } from "./info.ts";
 import type { Operation, Parameter, PathItem } from "./operations.ts";
-import { type Json, TypeCollection } from "./types.ts";
+import type { Json } from "./published-schema.ts";
+import { TypeCollection } from "./types.ts";
 
 /** Makes the document in parts, so that its maker can let other work go on in between. */
 export class DocumentV2 {

@@ -3,7 +3,8 @@ import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { apiInfo, answerTexts } from "./info.ts";
 import type { Operation, Parameter, PathItem } from "./operations.ts";
-import { type Json, TypeCollection } from "./types.ts";
+import type { Json } from "./published-schema.ts";
+import { TypeCollection } from "./types.ts";
 
 /**
  * The document about `paths`, encoded. `definitions` are those the paths belong to. `pause` is awaited between large

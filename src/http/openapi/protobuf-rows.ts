@@ -3,7 +3,7 @@
  * it is written. Members that begin with `x-` become named texts of YAML, and JSON is YAML.
  */
 import type { BackwardWriter } from "./backward-writer.ts";
-import type { Json } from "./types.ts";
+import type { Json } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: BackwardWriter, number: number, value: unknown) => void;

@@ -19,7 +19,7 @@ import {
   wrapped,
   writeFields,
 } from "./protobuf-rows.ts";
-import type { Json } from "./types.ts";
+import type { Json } from "./published-schema.ts";
 
 /** The JSON document as protobuf. */
 export function encodeProtobufV3(document: Json): Buffer {

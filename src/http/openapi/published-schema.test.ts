@@ -1,8 +1,7 @@
 /** Schemas as a 1.32 server publishes them: every row was asked from the reference. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type EmbeddedFields, isOpen, publishedSchema } from "./published-schema.ts";
-import type { Json } from "./types.ts";
+import { type EmbeddedFields, isOpen, type Json, publishedSchema } from "./published-schema.ts";
 
 const embedded: EmbeddedFields = {
   properties: { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { type: "object" } },

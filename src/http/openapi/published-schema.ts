@@ -4,7 +4,11 @@
  * server takes. Source: upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import type { Json, OpenApiVersion } from "./types.ts";
+
+/** A JSON object under construction. */
+export type Json = Record<string, unknown>;
+
+export type OpenApiVersion = 2 | 3;
 
 /** What is added to whole objects inside of others, and what they must have. */
 export interface EmbeddedFields {

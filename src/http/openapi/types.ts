@@ -10,12 +10,7 @@ import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { customTypeName } from "./operations.ts";
-import { type EmbeddedFields, isOpen, publishedSchema } from "./published-schema.ts";
-
-/** A JSON object under construction. */
-export type Json = Record<string, unknown>;
-
-export type OpenApiVersion = 2 | 3;
+import { type EmbeddedFields, isOpen, type Json, type OpenApiVersion, publishedSchema } from "./published-schema.ts";
 
 /** Definitions of one document: those asked for, and all that these refer to. */
 export class TypeCollection {
