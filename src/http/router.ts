@@ -5,6 +5,7 @@ import {
   methodUnknown,
   notFound,
   resourceNotFound,
+  subresourceNotFound,
   whileTerminating,
 } from "#meta/status-error.ts";
 import type { Action } from "#meta/action.ts";
@@ -96,6 +97,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     const isCustom = definition.origin === "custom";
     // Custom resources say that their version is deprecated before anything else.
     if (isCustom) tellDeprecated(request, definition);
+    if (!isCustom) checkPart(definition, info);
     if (handler === undefined) throw isCustom ? methodNotAllowed(definition, verb) : methodUnknown();
     if (isCustom) checkCustomVerb(definition, info.subresource, verb, single);
     else checkVerb(definition, info.subresource, verb, single !== "");
@@ -146,14 +148,19 @@ function verbOf({ method, info }: ApiRequest, single: string): string {
   return single === "" && reads ? "list" : info.verb;
 }
 
+/** Throws for a subresource that is not served; those of 1.32 are named. */
+function checkPart(definition: ResourceDefinition, { subresource, verb, name }: RequestInfo): void {
+  if (subresource === "") return;
+  if (definition.unserved?.includes(subresource) === true) {
+    throw subresourceNotFound(definition, subresource, verb, name);
+  }
+  if (verb === "watch" || !definition.subresources.some((part) => part.name === subresource)) throw resourceNotFound();
+}
+
 function checkVerb(definition: ResourceDefinition, subresource: string, verb: string, isSingle: boolean): void {
   if (subresource !== "") {
     const found = definition.subresources.find(({ name }) => name === subresource);
-    if (found === undefined) throw resourceNotFound();
-    if (!found.verbs.includes(verb)) throw methodUnknown();
-    // Later steps serve the other sub-resources that are no view of the object itself.
-    const isView = found.kind === definition.kind || definition.scale !== undefined;
-    if (!isView && definition.actions?.has(subresource) !== true) throw methodNotAllowed(definition, verb);
+    if (found?.verbs.includes(verb) !== true) throw methodUnknown();
     return;
   }
   const isAction = verb === "create" && definition.actions?.has("") === true;

@@ -96,6 +96,13 @@ export const notFound = (of: ResourceName, name: string): StatusError =>
 export const resourceNotFound = (): StatusError =>
   failure(404, "NotFound", "the server could not find the requested resource", {});
 
+/** A subresource that 1.32 has and this server has not, in the words client-go has for answers that say no more. */
+export function subresourceNotFound(of: ResourceName, subresource: string, verb: string, name: string): StatusError {
+  const part = { group: of.group, resource: `${of.resource}/${subresource}` };
+  const message = `the server could not find the requested resource (${verb} ${qualifiedResource(part)} ${name})`;
+  return failure(404, "NotFound", message, named(part, name));
+}
+
 export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
   failure(405, "MethodNotAllowed", `${verb} is not supported on resources of kind ${goQuote(qualifiedResource(of))}`, {
     group: of.group,

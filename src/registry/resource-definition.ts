@@ -125,7 +125,10 @@ export interface ResourceDefinition {
   readonly verbs: readonly string[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
+  /** Those that are served. */
   readonly subresources: readonly SubresourceDefinition[];
+  /** Names of those that 1.32 has beside them. */
+  readonly unserved?: readonly string[];
   readonly schema: Schema;
   /** Where and as what it is stored: several versions, and both event groups, share one place. */
   readonly storage: {

@@ -50,6 +50,7 @@ import { hiddenHeaders } from "./authentication/external.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { externalUrl, issuerDocuments } from "./authentication/service-account-issuer.ts";
 import { storeLookups } from "./lookups.ts";
+import { withServedParts } from "./served-parts.ts";
 import { stoppableTransports } from "./stoppable-transport.ts";
 import { NodeFollower } from "./authorization/node-follower.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
@@ -79,7 +80,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const builtIn = new ResourceTable(
     config.plan.table.definitions
       .map((definition) => onDemand(definition, (namespace) => certificatesNeeded(namespace)))
-      .map((definition) => nodes.waiting(rbac.waiting(withPosts(withStatuses(definition)))))
+      .map((definition) => nodes.waiting(rbac.waiting(withServedParts(withPosts(withStatuses(definition))))))
       .map((definition) => fairness?.waiting(definition) ?? definition),
     1,
   );

@@ -1,0 +1,19 @@
+/** Which subresources of the tables are served: views of the object, scales, and what has an action. */
+import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import { withMembers } from "#registry/with-members.ts";
+
+/** The definition without the subresources that nobody serves. Run it when the definition has its actions. */
+export function withServedParts(definition: ResourceDefinition): ResourceDefinition {
+  const { subresources } = definition;
+  const served = subresources.filter((part) => isServed(definition, part));
+  if (served.length === subresources.length) return definition;
+  const unserved = subresources.filter((part) => !served.includes(part)).map(({ name }) => name);
+  return withMembers(definition, { subresources: served, unserved });
+}
+
+function isServed({ kind, scale, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {
+  if (part.name === "scale") return scale !== undefined;
+  // What shows the object can also be written; logs have the kind of the object and are none of it.
+  const isView = part.kind === kind && part.verbs.includes("update");
+  return isView || actions?.has(part.name) === true;
+}
