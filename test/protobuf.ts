@@ -28,3 +28,13 @@ export const envelope = (apiVersion: string, kind: string, ...fields: readonly B
     field(3, ""),
     field(4, ""),
   ]);
+
+/** A field with an integer that is not negative. */
+export const integer = (number: number, value: number): Buffer => Buffer.concat([varint(number * 8), varint(value)]);
+
+/** A field with a floating-point number. */
+export function double(number: number, value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return Buffer.concat([varint(number * 8 + 1), bytes]);
+}

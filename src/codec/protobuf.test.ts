@@ -66,3 +66,21 @@ test("random bytes are refused or decoded, never more", () => {
     }
   }
 });
+
+test("a field in another form than the schema says is refused, and a message may come in parts", () => {
+  for (const raw of [
+    field(2, Buffer.from("a")),
+    Buffer.from([8, 1]),
+    Buffer.from([3 * 8, 1]),
+    Buffer.from([4 * 8 + 1, 0]),
+  ]) {
+    assert.throws(() => decodeProtobuf(enveloped(raw), schema), /wrong wireType/);
+  }
+  const parts: Schema = { type: "object", fields: new Map([["part", { schema, proto: [1, "Part"] }]]) };
+  const raw = Buffer.concat([field(1, field(1, Buffer.from("a"))), field(1, Buffer.from([2 * 8, 7]))]);
+  assert.deepEqual(decodeProtobuf(enveloped(raw), parts).value, { part: { name: "a", count: 7 } });
+});
+
+test("an entry of a map without a value has the empty one", () => {
+  assert.deepEqual(decodeProtobuf(enveloped(field(3, field(1, Buffer.from("a")))), schema).value, { data: { a: "" } });
+});
