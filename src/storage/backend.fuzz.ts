@@ -52,13 +52,8 @@ const subjects: Subject[] = [
     open: (_dataDir, clock, historyBytesMax) =>
       Promise.resolve(openMemoryBackend({ clock, historyBytesMax, compactionIntervalMs: 0 })),
   },
-  sqlite("sqlite", false),
-  sqlite("sqlite with lone writes in the redo log", true),
-];
-
-function sqlite(name: string, eagerRedo: boolean): Subject {
-  return {
-    name,
+  {
+    name: "sqlite",
     hasLog: true,
     open: (dataDir, clock, historyBytesMax) =>
       openSqliteBackend({
@@ -66,10 +61,10 @@ function sqlite(name: string, eagerRedo: boolean): Subject {
         clock,
         historyBytesMax,
         compactionIntervalMs: 0,
-        faults: { sweepRuns: 4, segmentRows: 30, eagerRedo },
+        faults: { sweepRuns: 4, segmentRows: 30 },
       }),
-  };
-}
+  },
+];
 
 const resources = ["/registry//pods/", "/registry/apps/deployments/", "/registry//namespaces/"];
 

@@ -17,7 +17,7 @@ import { openSqliteBackend } from "./sqlite.ts";
 const keys = 150;
 const [dataDir = "", seed = "1"] = process.argv.slice(2);
 const random = seededRandom(Number(seed));
-// Now and then one alone, whose writes the redo log takes.
+// Now and then one alone.
 const writers = Number(seed) % 2 === 0 ? 16 : 1;
 const say = (line: string): number => writeSync(1, `${line}\n`);
 
@@ -27,7 +27,7 @@ const backend = await openSqliteBackend({
   historyBytesMax: 200_000,
   compactionIntervalMs: 0,
   // So that a kill finds compaction half done, and tables of the log come and go.
-  faults: { sweepRuns: 3, segmentRows: 60, eagerRedo: true },
+  faults: { sweepRuns: 3, segmentRows: 60 },
 });
 say(`open ${backend.revision}`);
 await backend.watch({

@@ -77,8 +77,6 @@ function restoreFile(options: RestoreOptions): Restored {
 function moveForward(path: string, { backupFile, revisionStep = defaultRevisionStep }: RestoreOptions): Restored {
   const file = new LogFile(path, { copyOf: backupFile });
   try {
-    if (file.marks.redo !== 0)
-      throw new StorageFailure("this is no backup, but the file of a store that was not closed");
     let keys = 0;
     for (const _row of file.live()) keys++;
     const revision = file.lastRevision + revisionStep;

@@ -1,7 +1,7 @@
 /** The durable backend keeps every promise of `Backend`, and those about files, faults and restarts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import fs, {
+import {
   cpSync,
   existsSync,
   mkdtempSync,
@@ -13,21 +13,18 @@ import fs, {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, mock, test } from "node:test";
+import { after, test } from "node:test";
 
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { backendContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./backend.contract.ts";
+import { backendContract, pods, putText, Recorder, settle, textOf } from "./backend.contract.ts";
 import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
-import { LogFile, logFilePath } from "./sqlite/log-file.ts";
-import { readRedoLog, redoLogPath } from "./sqlite/redo-log.ts";
 import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
@@ -48,12 +45,6 @@ async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Prom
 backendContract({
   name: "sqlite",
   open: (options) => openSqliteBackend({ ...options, dataDir: newFolder() }),
-  hasLog: true,
-});
-
-backendContract({
-  name: "sqlite with lone writes in the redo log",
-  open: (options) => openSqliteBackend({ ...options, dataDir: newFolder(), faults: { eagerRedo: true } }),
   hasLog: true,
 });
 
@@ -149,238 +140,6 @@ test("a failed comparison against a write under way waits for its outcome", asyn
   await Promise.all([first, second]);
   assert.deepEqual(order, ["first true", "second false"]);
   await backend.close();
-});
-
-/** Opens a store and writes to it alone, the first writes by way of the worker, the last five into the redo log. */
-async function openWithRedoLog(dataDir: string): Promise<SqliteBackend> {
-  const backend = await open(dataDir, { faults: { eagerRedo: true }, historyBytesMax: 0 });
-  for (let i = 1, lone = 0; lone < 5; i++) {
-    assert(i < 500, "the redo log should have been used by now");
-    // Each in a turn of its own, as requests are.
-    await settle();
-    await putText(backend, `${pods}shop/${i}`, 0, "x");
-    if (lone > 0 || (existsSync(redoLogPath(dataDir)) && logRevision(dataDir) < i)) lone++;
-  }
-  return backend;
-}
-
-/** A store as a process that was killed leaves it. */
-function copyOf(dataDir: string): string {
-  const copy = newFolder();
-  cpSync(dataDir, copy, { recursive: true });
-  return copy;
-}
-
-/** The revision the log itself has reached, the redo log left aside. */
-function logRevision(dataDir: string): number {
-  const copy = copyOf(dataDir);
-  const file = new LogFile(logFilePath(copy));
-  const revision = file.lastRevision;
-  file.close();
-  return revision;
-}
-
-test("a lone write is durable before the log has it, and is there after the process was killed", async () => {
-  const dataDir = newFolder();
-  const backend = await openWithRedoLog(dataDir);
-  const { revision } = backend;
-  assert.equal(logRevision(dataDir), revision - 5);
-  const killed = copyOf(dataDir);
-  const again = await open(killed);
-  assert.equal(again.revision, revision);
-  assert.equal(again.get(`${pods}shop/${revision}`)?.revision, revision);
-  assert.deepEqual(await checkConsistency(again, seededRandom(1)), []);
-  assert.equal((await putText(again, podA, 0, "next")).revision, revision + 1);
-  await again.close();
-  assert.equal(existsSync(redoLogPath(killed)), false, "nothing is left of it");
-  // The one that goes on answers about all it acknowledged, and closes with a complete log.
-  assert.deepEqual(await checkConsistency(backend, seededRandom(2)), []);
-  const old = await backend.rangeAt(pods, { at: revision - 1 });
-  assert.equal(!isCompacted(old) && old.entries.length, revision - 1);
-  await backend.close();
-  assert.equal(existsSync(redoLogPath(dataDir)), false);
-  assert.equal(logRevision(dataDir), revision);
-});
-
-test("the redo log is begun again after its writes are in the log, and what an earlier round left counts for nothing", async () => {
-  const clock = new FakeClock();
-  const dataDir = newFolder();
-  const backend = await open(dataDir, { clock, faults: { eagerRedo: true } });
-  for (let i = 0; i < 60; i++) {
-    await settle();
-    await putText(backend, `${pods}shop/${i}`, 0, "x".repeat(i % 7));
-    if (i % 20 === 19) {
-      clock.advance(1000);
-      await backend.digests();
-    }
-    if (i % 6 !== 5) continue;
-    const again = await open(copyOf(dataDir));
-    assert.equal(again.revision, i + 1);
-    assert.equal(again.count(pods), i + 1);
-    await again.close();
-  }
-  await backend.close();
-});
-
-test("a write that was cut short in the redo log is not there, and those before it are", async () => {
-  const dataDir = newFolder();
-  const backend = await openWithRedoLog(dataDir);
-  const inLog = backend.revision - 5;
-  const bytes = readFileSync(redoLogPath(dataDir));
-  // Where the last entry begins: behind a page, each entry has 8 bytes more and its length in front.
-  let at = 4096;
-  for (let i = 1; i < 5; i++) at += 8 + bytes.readUInt32LE(at);
-  for (const [name, offset, revision] of [
-    ["a byte of the last value", at + 8 + bytes.readUInt32LE(at) - 1, inLog + 4],
-    ["the length of the last", at, inLog + 4],
-    ["the checksum of the last", at + 4, inLog + 4],
-    ["the checksum of the first", 4100, inLog],
-  ] as const) {
-    const killed = copyOf(dataDir);
-    const damaged = Buffer.from(bytes);
-    damaged[offset] = damaged[offset]! ^ 0xff;
-    writeFileSync(redoLogPath(killed), damaged);
-    const again = await open(killed);
-    assert.equal(again.revision, revision, name);
-    assert.deepEqual(await checkConsistency(again, seededRandom(3)), []);
-    await again.close();
-  }
-  await backend.close();
-});
-
-test("a start that was killed after it took in the redo log is taken up again", async () => {
-  const dataDir = newFolder();
-  const backend = await openWithRedoLog(dataDir);
-  const { revision } = backend;
-  const killed = copyOf(dataDir);
-  const leftOver = readFileSync(redoLogPath(killed));
-  await backend.close();
-  const file = new LogFile(logFilePath(killed));
-  const rows = readRedoLog(redoLogPath(killed), file.marks.redo, file.lastRevision);
-  assert.equal(rows.length, 5);
-  file.transaction(() => {
-    for (const row of rows) file.append(row);
-  });
-  file.close();
-  let again = await open(killed);
-  assert.equal(again.revision, revision);
-  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
-  await again.close();
-  // Killed before the file was gone: nobody looks at it.
-  writeFileSync(redoLogPath(killed), leftOver);
-  again = await open(killed);
-  assert.equal(again.revision, revision);
-  await again.close();
-  assert.equal(existsSync(redoLogPath(killed)), false);
-});
-
-test("a store that was not closed is not opened without its redo log, or with another one", async () => {
-  const dataDir = newFolder();
-  const backend = await openWithRedoLog(dataDir);
-  const missing = copyOf(dataDir);
-  rmSync(redoLogPath(missing));
-  await assert.rejects(open(missing), /store\.redo is missing/);
-  cpSync(redoLogPath(dataDir), redoLogPath(missing));
-  await (await open(missing)).close();
-  const foreign = copyOf(dataDir);
-  const other = newFolder();
-  const otherBackend = await openWithRedoLog(other);
-  cpSync(redoLogPath(other), redoLogPath(foreign));
-  await assert.rejects(open(foreign), /does not belong to the store/);
-  await otherBackend.close();
-  await backend.close();
-});
-
-test("a program that does not know of the redo log is kept out only while there is one", async () => {
-  const dataDir = newFolder();
-  const layout = (): unknown => {
-    const database = new DatabaseSync(logFilePath(copyOf(dataDir)));
-    const { user_version: version } = database.prepare("PRAGMA user_version").get()!;
-    database.close();
-    return version;
-  };
-  const backend = await openWithRedoLog(dataDir);
-  assert.equal(layout(), 3);
-  await backend.close();
-  assert.equal(layout(), 2);
-});
-
-test("after a redo log that cannot be written no write is acknowledged, and none is lost", async () => {
-  const dataDir = newFolder();
-  const backend = await openWithRedoLog(dataDir);
-  const { revision } = backend;
-  const failing = mock.method(fs, "fdatasyncSync", () => {
-    throw new Error("EIO: i/o error, fdatasync");
-  });
-  syncBuiltinESMExports();
-  await settle();
-  await assert.rejects(putText(backend, podA, 0, "x"), /EIO/);
-  failing.mock.restore();
-  syncBuiltinESMExports();
-  assert.match(backend.failure!.message, /EIO/);
-  await assert.rejects(putText(backend, `${pods}shop/1`, 1, "x"), StorageFailure);
-  assert.equal(backend.revision, revision);
-  await backend.close();
-  const again = await open(dataDir);
-  assert.equal(again.count(`${pods}shop/`), revision);
-  await again.close();
-});
-
-test("a log that is full keeps what the redo log promised", async () => {
-  const dataDir = newFolder();
-  const faults = { eagerRedo: true, pagesLeft: 12 };
-  const backend = await open(dataDir, { faults, clock: new FakeClock() });
-  let promised = 0;
-  for (let i = 0; i < 60 && backend.failure === undefined; i++) {
-    await settle();
-    const key = `${pods}shop/${i}`;
-    const written = await putText(backend, key, 0, "x".repeat(3000)).catch(() => undefined);
-    if (written !== undefined) promised++;
-    if (i % 10 === 9) await backend.digests().catch(() => undefined);
-  }
-  assert.match(backend.failure!.message, /full/);
-  await backend.close();
-  await assert.rejects(open(dataDir, { faults: { pagesLeft: 0 } }), {
-    name: "StorageFailure",
-    message: `${logFilePath(dataDir)} cannot be opened: no space left on its disk`,
-  });
-  const again = await open(dataDir);
-  assert(again.count(pods) >= promised, `${again.count(pods)} of ${promised}`);
-  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
-  await again.close();
-});
-
-test("a log that lacks what the redo log promised is not compacted, copied or taken for complete", async () => {
-  const dataDir = newFolder();
-  const faults = { eagerRedo: true, failCommitOf: 2 };
-  const backend = await open(dataDir, { faults, historyBytesMax: 0, clock: new FakeClock() });
-  let promised = 0;
-  for (let i = 0; backend.failure === undefined; i++) {
-    await settle();
-    if (await putText(backend, `${pods}shop/${i}`, 0, "x").catch(() => undefined)) promised = i + 1;
-    if (i % 4 === 3) await backend.logged([]);
-  }
-  assert.equal(backend.revision, promised);
-  const inLog = logRevision(dataDir);
-  assert(inLog < promised);
-  const copy = join(root, "incomplete.db");
-  const old = await Recorder.open(backend, { prefix: pods, after: inLog - 1 });
-  await waitUntil(() => old.ended !== undefined);
-  assert.deepEqual(old.events, [], "none is left out");
-  for (const asked of [
-    () => backend.rangeAt(pods, { at: inLog - 1 }),
-    () => backend.backup(copy),
-    () => backend.digests(),
-    () => backend.compact(promised),
-  ]) {
-    await assert.rejects(asked(), { name: "StorageFailure", message: /lacks the last writes/ });
-  }
-  assert.equal(existsSync(copy), false);
-  await backend.close();
-  const again = await open(dataDir);
-  assert.equal(again.count(pods), promised);
-  assert.deepEqual(await checkConsistency(again, seededRandom(4)), []);
-  await again.close();
 });
 
 test("writes given before close are durable after it", async () => {
@@ -496,12 +255,19 @@ test("a damaged file is reported and left as it is", async () => {
   }
 });
 
+test("a file whose last writes an earlier build left in a second file is refused, with what to do", async () => {
+  const dataDir = newFolder();
+  await (await open(dataDir)).close();
+  writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 3]), 0, 4, 60);
+  await assert.rejects(open(dataDir), /last writes are in store\.redo.*start the version that wrote it once more/);
+});
+
 test("a file of another layout is refused with both numbers", async () => {
   const dataDir = newFolder();
   await (await open(dataDir)).close();
   // The user version lies at byte 60 of the header.
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
-  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 3/);
+  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 2/);
 });
 
 // Layout 1 is one table of rows of any length, and nothing else.
@@ -718,14 +484,7 @@ test("what is not a backup is not restored", async () => {
   for (const unusable of [bogus, join(bogus, "below")]) {
     await assert.rejects(restoreBackup({ backupFile: bogus, dataDir: unusable }), StorageFailure);
   }
-  // The rest of it is in a redo log that no restore would look at.
-  const running = newFolder();
-  const backend = await openWithRedoLog(running);
-  const killed = copyOf(running);
-  new LogFile(logFilePath(killed)).close();
-  await assert.rejects(restoreBackup({ backupFile: logFilePath(killed), dataDir }), /was not closed/);
   assert.equal(existsSync(join(dataDir, "store.db")), false);
-  await backend.close();
   await (await open(dataDir)).close();
 });
 

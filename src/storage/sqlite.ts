@@ -1,11 +1,11 @@
 /**
  * The durable backend: the store of `mvcc.ts` in memory, and behind it an append-only log in one SQLite file that a
  * worker thread owns (`sqlite/worker.ts`). A write is acknowledged, and becomes visible, only after the transaction
- * that holds it has been synced; or the redo log, if one client writes alone (`sqlite/lone-writes.ts`).
+ * that holds it has been synced.
  *
  * Group commit: what is written in one turn of the loop is sent as one commit, at once when one client writes alone;
  * while two commits are under way the next one grows. The worker makes one transaction of everything that waits for it.
- * Measured on two cores with values of 1.2 KB: 6,000 writes/s by one writer by way of the worker (0.14 ms each), 40,000
+ * Measured on two cores with values of 1.2 KB: 6,000 writes/s by one writer (0.14 ms each), 40,000
  * to 60,000 by 64 (p50 0.7 ms, p99 8 ms), at 5 to 9 µs of the main thread each (one writer pays 30 µs of it, and 75 of
  * the worker, 45 of them for the sync); 100,000 objects are read in 1.1 s at the start, and the process then has 310 MB.
  */
@@ -16,7 +16,6 @@ import { type Entry, type Revision, StorageFailure, type StoreEvent } from "./ba
 import { type EmbeddedBackend, embeddedBackend } from "./memory.ts";
 import { type Digest, type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
 import type { LogRow } from "./sqlite/log-file.ts";
-import { LoneWrites } from "./sqlite/lone-writes.ts";
 import {
   type Answers,
   commitsUnderWayMax,
@@ -30,7 +29,6 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./sqlite/messages.ts";
-import { RedoLog } from "./sqlite/redo-log.ts";
 
 export type { StorageFaults } from "./sqlite/messages.ts";
 
@@ -51,10 +49,9 @@ export interface SqliteBackend extends EmbeddedBackend {
   logged(revisions: readonly Revision[]): Promise<readonly (Entry | undefined)[]>;
 }
 
-/** Writes on their way to the log; the first `settled` of them have been acknowledged, being in the redo log. */
+/** Writes on their way to the log. */
 interface Commit {
   readonly writes: readonly PendingWrite[];
-  readonly settled: number;
   readonly sentAt: number;
 }
 
@@ -111,17 +108,6 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     else if (message.kind === "failed") failed(new StorageFailure(`writing to the store failed: ${message.message}`));
   };
   link.onLost = (error) => failed(error);
-  const loneWrites = new LoneWrites({
-    clock,
-    open: async () => {
-      const { path, id } = await link.ask({ kind: "redo" });
-      return new RedoLog(path, id);
-    },
-    handOver: dispatch,
-    isEager: options.faults?.eagerRedo === true,
-  });
-  // Questions are about everything that was acknowledged.
-  link.beforeAsk = dispatch;
 
   function open(revision: Revision, compactedRevision: Revision): Mvcc {
     return new Mvcc(options, {
@@ -136,29 +122,10 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   }
 
   function submit(write: PendingWrite): void {
-    const isAlone = isWriterAlone && underWay.length === 0;
-    if (isAlone && queue.length === 0 && isSettled(write)) return;
     queue.push(write);
     // Enough to keep the worker busy while this turn goes on writing.
-    if (isAlone || queue.length >= dispatchLength) dispatch();
+    if ((isWriterAlone && underWay.length === 0) || queue.length >= dispatchLength) dispatch();
     else scheduleDispatch();
-  }
-
-  /** Whether the redo log took a lone write, or with it the store failed. */
-  function isSettled(write: PendingWrite): boolean {
-    const start = clock.monotonic();
-    try {
-      if (!loneWrites.write(write)) return false;
-    } catch (error) {
-      // Those before it are durable.
-      dispatch();
-      queue.push(write);
-      failed(new StorageFailure(`writing to the store failed: ${(error as Error).message}`, { cause: error }));
-      return true;
-    }
-    mvcc.acknowledge(write);
-    observe?.commit?.(1, (clock.monotonic() - start) / 1000);
-    return true;
   }
 
   function scheduleDispatch(): void {
@@ -170,19 +137,18 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     });
   }
 
-  /** Sends what waits, unless as much is under way as the mailbox has places. The redo log holds nothing then. */
+  /** Sends what waits, unless as much is under way as the mailbox has places. */
   function dispatch(): void {
     if (mvcc.failure !== undefined || underWay.length === commitsUnderWayMax) return;
-    const settled = loneWrites.take();
-    const writes = settled.length === 0 ? queue : [...settled, ...queue];
-    queue = [];
+    const writes = queue;
     if (writes.length === 0) return;
+    queue = [];
     let capacityBytes = 0;
     for (const { version } of writes) capacityBytes += packedBytesMax(version.key, version.value);
     const place = mailbox.place(capacityBytes);
     const writer = new RowWriter(place ?? capacityBytes);
     for (const write of writes) writer.addWrite(write);
-    underWay.push({ writes, settled: settled.length, sentAt: clock.monotonic() });
+    underWay.push({ writes, sentAt: clock.monotonic() });
     if (place === undefined) {
       const rows = writer.take();
       link.send({ kind: "commit", rows }, [rows.buffer]);
@@ -194,19 +160,17 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
     for (let sent = underWay[0]; sent !== undefined; sent = underWay[0]) {
       if (sent.writes[sent.writes.length - 1]!.version.revision > revision) break;
       underWay.shift();
-      const { writes, settled } = sent;
-      const count = writes.length - settled;
-      isWriterAlone = count <= 1 && underWay.length === 0 && queue.length === 0;
-      for (let i = settled; i < writes.length; i++) mvcc.acknowledge(writes[i]!);
-      if (count === 0) continue;
-      observe?.commit?.(count, (clock.monotonic() - sent.sentAt) / 1000);
+      const { writes, sentAt } = sent;
+      isWriterAlone = writes.length === 1 && underWay.length === 0 && queue.length === 0;
+      for (const write of writes) mvcc.acknowledge(write);
+      observe?.commit?.(writes.length, (clock.monotonic() - sentAt) / 1000);
     }
     scheduleDispatch();
     wakeDrained();
   }
 
   function failed(error: Error): void {
-    const writes = [...underWay.flatMap((sent) => sent.writes.slice(sent.settled)), ...queue];
+    const writes = [...underWay.flatMap((sent) => sent.writes), ...queue];
     underWay.length = 0;
     queue = [];
     mvcc.fail(error, writes);
@@ -221,7 +185,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   const backend = embeddedBackend(mvcc, {
     backup: async (file) => {
-      await link.ask({ kind: "backup", file, upTo: mvcc.revision });
+      await link.ask({ kind: "backup", file });
     },
     close: async () => {
       if (isClosed) return;
@@ -230,7 +194,6 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       dispatch();
       if (underWay.length > 0 || queue.length > 0) await new Promise<void>((resolve) => drained.push(resolve));
       mvcc.close();
-      loneWrites.close();
       await link.stop();
     },
   });
@@ -251,8 +214,6 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 interface Link {
   onMessage: (message: FromWorker) => void;
   onLost: (error: Error) => void;
-  /** Called before a question is sent. */
-  beforeAsk: () => void;
   send(message: ToWorker, handOver: ArrayBuffer[]): void;
   ask<K extends Question["kind"]>(question: Extract<Question, { kind: K }>): Promise<Answers[K]>;
   /** Lets the worker close the file, and ends it. */
@@ -288,7 +249,6 @@ function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
   const link: Link = {
     onMessage: () => undefined,
     onLost: () => undefined,
-    beforeAsk: () => undefined,
     send: (message, handOver) => worker.postMessage(message, handOver),
     ask: (question) =>
       new Promise((resolve, reject) => {
@@ -296,7 +256,6 @@ function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
           reject(new StorageFailure("the store is closed"));
           return;
         }
-        link.beforeAsk();
         const id = ++lastId;
         // Safe: the worker answers a question with the answer of its kind.
         asked.set(id, { resolve: resolve as (answer: Answers[keyof Answers]) => void, reject });

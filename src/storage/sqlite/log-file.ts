@@ -23,8 +23,8 @@ import { rowColumns, Segments } from "./segments.ts";
 
 /**
  * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one. Layout 3 is
- * layout 2 with a redo log beside it, which a program that does not know it must not pass over.
+ * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one. Layout 3 had
+ * writes in a second file beside it until it was closed; it is refused.
  */
 export const schemaVersion = 2;
 const schemaVersionMin = 1;
@@ -66,8 +66,6 @@ export interface LogMarks {
   /** Where `swept` will be when the sweep under way is done; of what that one drops, all up to `dropped` is gone. */
   readonly sweeping: Revision;
   readonly dropped: Revision;
-  /** The id of the redo log beside the file; no revision. */
-  readonly redo: number;
 }
 
 interface StoredRow extends LogRow {
@@ -131,7 +129,6 @@ export class LogFile {
       swept: mark("swept"),
       sweeping: mark("sweeping"),
       dropped: mark("dropped"),
-      redo: mark("redo"),
     };
   }
 
@@ -175,18 +172,10 @@ export class LogFile {
     this.#segments.append(revision, key, previous, created, expires, deleted, checksumOf(row), value);
   }
 
-  setMark(name: Exclude<keyof LogMarks, "redo">, revision: Revision): void {
+  setMark(name: keyof LogMarks, revision: Revision): void {
     // The mark that older programs do not know.
     if (name === "sweeping") this.#leaveLayout1();
     this.#setMark.run(name, revision);
-  }
-
-  /** Says for good that the redo log with this id is beside the file from now on, or with 0 that none is. */
-  markRedo(id: number): void {
-    this.transaction(() => {
-      this.#setMark.run("redo", id);
-      this.#setLayout(id === 0 ? schemaVersion : redoSchemaVersion);
-    });
   }
 
   /** The row written at `revision`. */
@@ -267,11 +256,7 @@ export class LogFile {
   }
 
   #leaveLayout1(): void {
-    if (this.#pragma("user_version") < schemaVersion) this.#setLayout(schemaVersion);
-  }
-
-  #setLayout(version: number): void {
-    this.#database.exec(`PRAGMA user_version = ${version}`);
+    if (this.#pragma("user_version") < schemaVersion) this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
   }
 
   #pragma(name: string): number {
@@ -288,9 +273,14 @@ export class LogFile {
     if (isNew && copyOf !== undefined) throw new StorageFailure(`${copyOf} is empty, and no backup`);
     if (!isNew && found !== applicationId) throw new StorageFailure(`${shown} is not a store of this program`);
     const version = this.#pragma("user_version");
-    if (!isNew && (version < schemaVersionMin || version > redoSchemaVersion)) {
+    if (!isNew && version === redoSchemaVersion) {
       throw new StorageFailure(
-        `${shown} has layout ${version}, this program reads up to layout ${redoSchemaVersion}: use the version that wrote it`,
+        `${shown} was not closed, and its last writes are in store.redo, which this program does not read: start the version that wrote it once more and stop it in good order`,
+      );
+    }
+    if (!isNew && (version < schemaVersionMin || version > schemaVersion)) {
+      throw new StorageFailure(
+        `${shown} has layout ${version}, this program reads up to layout ${schemaVersion}: use the version that wrote it`,
       );
     }
     // Before the first table is made, or it has no effect.

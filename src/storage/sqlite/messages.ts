@@ -16,8 +16,6 @@ import type { LogRow } from "./log-file.ts";
 export interface StorageFaults {
   /** The commit with this number (from 1) fails as if its sync had. */
   readonly failCommit?: number;
-  /** So does every commit of this many writes or more. */
-  readonly failCommitOf?: number;
   /** The disk is full after this many more pages. */
   readonly pagesLeft?: number;
   /** Every commit takes this much longer. */
@@ -26,8 +24,6 @@ export interface StorageFaults {
   readonly sweepRuns?: number;
   /** A table of the log is full with so many rows. */
   readonly segmentRows?: number;
-  /** Lone writes use the redo log from the first, whatever the disk and the loop are like. */
-  readonly eagerRedo?: boolean;
 }
 
 /** What the worker is started with. */
@@ -56,9 +52,7 @@ export type Question =
   | { readonly kind: "versions"; readonly revisions: readonly Revision[] }
   | { readonly kind: "compact"; readonly revision: Revision }
   | { readonly kind: "digest"; readonly revision: Revision }
-  /** Of all up to `upTo` at least. */
-  | { readonly kind: "backup"; readonly file: string; readonly upTo: Revision }
-  | { readonly kind: "redo" }
+  | { readonly kind: "backup"; readonly file: string }
   | { readonly kind: "close" };
 
 /** The answers, by kind of question. */
@@ -71,8 +65,6 @@ export interface Answers {
   compact: undefined;
   digest: { readonly keys: number; readonly sum: number };
   backup: undefined;
-  /** The redo log made. */
-  redo: { readonly path: string; readonly id: number };
   close: undefined;
 }
 

@@ -114,7 +114,7 @@ for (const first of [1, 3_000_000_000]) {
       assert.deepEqual(all(file), expected(rows, target));
       assert.deepEqual(counted(file), { keys: current.length, sum });
       const { marks } = file;
-      assert.deepEqual(marks, { compacted: target, swept: target, sweeping: 0, dropped: 0, redo: 0 });
+      assert.deepEqual(marks, { compacted: target, swept: target, sweeping: 0, dropped: 0 });
       file.close();
     }
   });

@@ -10,7 +10,6 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 
 import { systemClock } from "#std/clock.ts";
 import { makeFolder } from "#std/folder.ts";
-import { systemRandom } from "#std/random.ts";
 
 import type { Revision } from "../backend.ts";
 import { explain, type LogChange, LogFile, logFilePath } from "./log-file.ts";
@@ -24,7 +23,6 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
-import { makeRedoLog, readRedoLog, redoLogPath } from "./redo-log.ts";
 import { isDropped, sweep } from "./sweep.ts";
 
 /** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
@@ -81,29 +79,11 @@ try {
   file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
   if (isNew) syncFolder(dataDir);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
-  recover();
   const revision = file.lastRevision;
   tell({ kind: "opening", revision, compacted: file.marks.compacted });
   startLoading(load(revision));
 } catch (error) {
   refuse(error);
-}
-
-/** Takes in what only the redo log has, after a process that did not close its store. */
-function recover(): void {
-  const { redo } = file.marks;
-  if (redo === 0) return;
-  const rows = readRedoLog(redoLogPath(dataDir), redo, file.lastRevision);
-  file.transaction(() => {
-    for (const row of rows) file.append(row);
-  });
-  dissolveRedo();
-}
-
-/** The redo log goes, if there is one; all in it is in the log. */
-function dissolveRedo(): void {
-  if (file.marks.redo !== 0) file.markRedo(0);
-  rmSync(redoLogPath(dataDir), { force: true });
 }
 
 /** Without its port the thread has nothing to wait for, and ends. */
@@ -232,8 +212,7 @@ function commit(batch: readonly Uint8Array[]): void {
     }
     const rows = batch.flatMap((bytes) => [...readRows(bytes)]);
     revision = rows.at(-1)!.revision;
-    const isFaulty =
-      commitCount === faults.failCommit || rows.length >= (faults.failCommitOf ?? Number.POSITIVE_INFINITY);
+    const isFaulty = commitCount === faults.failCommit;
     // One row is a transaction by itself.
     if (rows.length === 1 && !isFaulty) file.append(rows[0]!);
     else {
@@ -313,24 +292,14 @@ function take(id: number, question: Question): void {
     case "backup":
       turns.push({ id, slices: backup(question), isGentle: false });
       break;
-    case "redo":
-      jobs.push({ id, slices: openRedo(), isGentle: false });
-      break;
     case "close":
       jobs.push({ id, slices: close(), isGentle: false });
       break;
   }
 }
 
-/** Throws when the log does not reach to `revision`: a commit has failed whose writes the redo log had promised. */
-function expectLog(revision: Revision): void {
-  if (revision <= file.lastRevision) return;
-  throw new Error("the log lacks the last writes, which are in the redo log until the next start");
-}
-
 /** Calls `visit` for the rows in (after, upTo] in order, some of them a slice, until it returns false. */
 function* eachChange(after: Revision, upTo: Revision, visit: (change: LogChange) => boolean): Slices<void> {
-  expectLog(upTo);
   for (let at = after; at < upTo; ) {
     const page = file.changes(at, upTo, sliceRows);
     for (const change of page) if (!visit(change)) return;
@@ -384,8 +353,6 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
 }
 
 function* compact(revision: Revision): Slices<undefined> {
-  // Or what only the redo log has would count as older than the log.
-  expectLog(revision);
   const { sweepRuns } = faults;
   return yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
 }
@@ -414,9 +381,8 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
 }
 
 /** Copies what is current now into a new file, which appears under its name when it is complete and durable. */
-function* backup({ file: target, upTo }: Asked<"backup">): Slices<undefined> {
+function* backup({ file: target }: Asked<"backup">): Slices<undefined> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
-  expectLog(upTo);
   const revision = file.lastRevision;
   const replaced = new Set<Revision>();
   yield* eachChange(file.marks.swept, revision, ({ previous }) => {
@@ -455,25 +421,12 @@ function* backup({ file: target, upTo }: Asked<"backup">): Slices<undefined> {
   return undefined;
 }
 
-/** Makes a redo log, and only then says that there is one. */
-function* openRedo(): Slices<Answers["redo"]> {
-  const path = redoLogPath(dataDir);
-  const id = systemRandom.bytes(4).readUInt32LE(0) || 1;
-  makeRedoLog(path, id);
-  syncFolder(dataDir);
-  yield;
-  file.markRedo(id);
-  return { path, id };
-}
-
 /** The last question: everything given before it is durable. */
 function* close(): Slices<undefined> {
   yield;
   for (const job of [...jobs, ...turns]) job.slices.return(undefined);
   jobs = [];
   turns = [];
-  // What could not be committed stays in the redo log.
-  if (!hasFailed) dissolveRedo();
   file.close();
   port.close();
   isClosed = true;
