@@ -45,6 +45,16 @@ export interface WriteAttributes {
   readonly dryRun: boolean;
 }
 
+/** An object with what it was given. */
+export interface Allocated {
+  readonly object: ApiObject;
+  /**
+   * Ends the hold of the write on it: the object has been written and holds it by itself, or will not be. May be called
+   * again.
+   */
+  release(): void;
+}
+
 /**
  * Hooks of a kind; each left out does nothing. Objects handed in are shared: a hook that changes one returns a changed
  * copy. All objects are in the definition's own version.
@@ -54,6 +64,11 @@ export interface Strategy {
   defaults?(object: ApiObject): ApiObject;
   /** What follows from the name. Runs on creates once the name is known (generated ones too), before validation. */
   canonicalize?(object: ApiObject): ApiObject;
+  /**
+   * Before anything else of a create (`old` is undefined) or an update: gives the object what it gets from what there
+   * is to give out once only (addresses, ports). Throws when there is nothing left, or what is asked for is taken.
+   */
+  allocate?(object: ApiObject, old: ApiObject | undefined, attributes: WriteAttributes): Allocated;
   /** Before validation of a create: reset status, drop disabled fields. */
   prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
   /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */

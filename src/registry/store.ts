@@ -29,7 +29,7 @@ import type { Backend, Entry, Range, Revision } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 
-import type { ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
+import type { Allocated, ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
 import type { StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
@@ -85,6 +85,19 @@ export interface Listed {
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
 }
+
+export interface UpdateOptions {
+  transform(current: ApiObject | undefined): Promise<ApiObject> | ApiObject;
+  /** Called again with what somebody else wrote when they were faster. */
+  readonly validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
+  /** Creating is permitted and meant. */
+  readonly allowCreate: boolean;
+  /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
+  readonly uidIsPrecondition: boolean;
+}
+
+/** The object with what its kind gives it; called once for every attempt of a write. */
+type Allocate = (object: ApiObject, old: ApiObject | undefined) => ApiObject;
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
@@ -289,13 +302,34 @@ export class Store {
     return this.#objects.object(this.definition, entry);
   }
 
+  /** Runs a write; what its kind gave the object is held until the write has ended. */
+  #allocating<T>(attributes: WriteAttributes, write: (allocate: Allocate) => Promise<T>): Promise<T> {
+    const { strategy } = this.definition;
+    if (strategy.allocate === undefined) return write((object) => object);
+    let held: Allocated | undefined;
+    return write((object, old) => {
+      held?.release();
+      held = strategy.allocate?.(object, old, attributes);
+      return held?.object ?? object;
+    }).finally(() => held?.release());
+  }
+
   /**
    * Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and what hooks throw.
    */
-  async create(
+  create(
     object: ApiObject,
     attributes: WriteAttributes,
     validate?: (object: ApiObject) => Promise<void> | void,
+  ): Promise<Stored> {
+    return this.#allocating(attributes, (allocate) => this.#create(object, attributes, allocate, validate));
+  }
+
+  async #create(
+    object: ApiObject,
+    attributes: WriteAttributes,
+    allocate: Allocate,
+    validate: ((object: ApiObject) => Promise<void> | void) | undefined,
   ): Promise<Stored> {
     const { definition } = this;
     const { strategy } = definition;
@@ -306,7 +340,7 @@ export class Store {
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let attempt = 1; ; attempt++) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const candidate = strategy.canonicalize?.(identified) ?? identified;
+      const candidate = allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
@@ -388,19 +422,21 @@ export class Store {
    * new object does not insist on a version. `transform` sees `undefined` when there is none and the definition allows
    * to create by update (then `created` is true); otherwise a missing object throws `notFound`.
    */
-  async update(
+  update(
     namespace: string,
     name: string,
     attributes: WriteAttributes,
-    options: {
-      transform(current: ApiObject | undefined): Promise<ApiObject> | ApiObject;
-      /** Called again with what somebody else wrote when they were faster. */
-      validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
-      /** Creating is permitted and meant. */
-      allowCreate: boolean;
-      /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
-      uidIsPrecondition: boolean;
-    },
+    options: UpdateOptions,
+  ): Promise<Stored & { readonly created: boolean }> {
+    return this.#allocating(attributes, (allocate) => this.#update(namespace, name, attributes, allocate, options));
+  }
+
+  async #update(
+    namespace: string,
+    name: string,
+    attributes: WriteAttributes,
+    allocate: Allocate,
+    options: UpdateOptions,
   ): Promise<Stored & { readonly created: boolean }> {
     const { definition } = this;
     const { strategy } = definition;
@@ -438,7 +474,7 @@ export class Store {
       const wanted = await options.transform(old);
       if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
       this.#checkVersion(wanted, entry, name);
-      let next = this.#keepSystemFields(wanted, old);
+      let next = allocate(this.#keepSystemFields(wanted, old), old);
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {

@@ -55,6 +55,8 @@ import { stoppableTransports } from "./stoppable-transport.ts";
 import { NodeFollower } from "./authorization/node-follower.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { RbacFollower } from "./authorization/rbac.ts";
+import { ServiceFollower } from "./services.ts";
+import { kubernetesService } from "./kubernetes-service.ts";
 import { Fairness } from "./flow-control.ts";
 
 /** Most bytes of a request body. */
@@ -71,6 +73,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const rbac = new RbacFollower({ domain, backend, clock, log });
   const nodesAct = config.authorization.authorizers.some(({ type }) => type === "Node");
   const nodes = new NodeFollower({ domain, backend, clock, log, needed: nodesAct });
+  const services = new ServiceFollower({
+    ...config,
+    clusterIps: config.plan.clusterIps,
+    nodePorts: options.serviceNodePortRange,
+  });
   const objects = new StoredObjects();
   const stores = new Stores({ backend, objects, clock, random });
   const fairness = options.enablePriorityAndFairness
@@ -80,7 +87,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const builtIn = new ResourceTable(
     config.plan.table.definitions
       .map((definition) => onDemand(definition, (namespace) => certificatesNeeded(namespace)))
-      .map((definition) => nodes.waiting(rbac.waiting(withServedParts(withPosts(withStatuses(definition))))))
+      .map((definition) => withServedParts(withPosts(withStatuses(definition))))
+      .map((definition) => nodes.waiting(rbac.waiting(services.waiting(definition))))
       .map((definition) => fairness?.waiting(definition) ?? definition),
     1,
   );
@@ -213,7 +221,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
   const client = clients.server;
   await custom?.start();
-  await Promise.all([rbac.start(builtIn, stores), nodes.start(builtIn, stores), fairness?.start(builtIn)]);
+  await Promise.all([
+    rbac.start(builtIn, stores),
+    nodes.start(builtIn, stores),
+    services.start(builtIn, stores),
+    fairness?.start(builtIn),
+  ]);
   await ensureSystemNamespaces(client, domain);
   const [stopPolicy] = await Promise.all([
     startBootstrapPolicy({ client, domain, gate: gates.isOn, clock, log, health: config.health }),
@@ -232,6 +245,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     url: externalUrl(options, config.url),
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
+    kubernetesService: kubernetesService(options, config.plan.clusterIps, config.url),
+    isIncomplete: (service) => services.allocator.isIncomplete(service),
     localVersions: {
       list: () => localVersions(table(), domain),
       onChange(changed) {
@@ -252,6 +267,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       await stopControllers();
       await transports.stop();
       rbac.close();
+      services.close();
       fairness?.close();
       nodes.close();
     },

@@ -13,14 +13,18 @@ import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
 import type { Needed } from "#controllers/in-every-namespace.ts";
 import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
+import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
 import { namespaceController } from "#controllers/namespace.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
+import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
 import { serviceAccountsController } from "#controllers/service-accounts.ts";
+import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
@@ -100,10 +104,20 @@ function selectable(options: ControllersOptions): readonly Named[] {
 }
 
 /** Upstream: part of the API server itself, so nobody can deselect them. */
-const ownControllers = ({ clients: { server }, localVersions }: ControllersOptions): readonly Named[] => [
-  { name: "autoregister-controller", client: server, controller: apiServicesController(localVersions) },
-  { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
-];
+const ownControllers = (options: ControllersOptions): readonly Named[] => {
+  const { server } = options.clients;
+  return [
+    { name: "autoregister-controller", client: server, controller: apiServicesController(options.localVersions) },
+    { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
+    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(options.isIncomplete) },
+    {
+      name: "kubernetes-service-controller",
+      client: server,
+      controller: kubernetesServiceController(options.kubernetesService),
+    },
+    { name: "system-priority-classes", client: server, controller: systemPriorityClassesController },
+  ];
+};
 
 export interface ControllersOptions {
   readonly clients: ControllerClients;
@@ -123,6 +137,9 @@ export interface ControllersOptions {
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
+  readonly kubernetesService: KubernetesServiceOptions;
+  /** Whether a stored service lacks an address. */
+  isIncomplete(service: ApiObject): boolean;
   /** `needed` is called with namespaces where the root certificates are mounted, or asked for. */
   onCertificatesNeeded(needed: Needed): void;
 }

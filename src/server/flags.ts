@@ -17,6 +17,7 @@ export const flagGroups = [
   "Authorization",
   "API enablement",
   "Admission",
+  "Services",
   "Controllers",
   "Logs",
   "Misc",

@@ -27,6 +27,7 @@ import { authorizationFlags } from "./authorization/flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
+import { serviceFlags } from "./service-flags.ts";
 import { StartError } from "./start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };
@@ -181,6 +182,7 @@ export const serverFlags = {
   ...auditFlags,
   ...fairnessFlags,
   ...controllerFlags,
+  ...serviceFlags,
 
   runtimeConfig: list(
     ["runtime-config", "API enablement"],

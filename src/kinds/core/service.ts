@@ -1,4 +1,4 @@
-/** Service: a name for a set of pods. Addresses and node ports are given out by controllers of a later step. */
+/** Service: a name for a set of pods. Addresses and node ports come from `kinds/service-allocator.ts`. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
 import {
@@ -16,12 +16,19 @@ import {
   textField,
   withField,
 } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { specOf, withoutOldType } from "./service-fields.ts";
+import {
+  serviceWarnings,
+  validateService,
+  validateServiceStatus,
+  validateServiceUpdate,
+} from "./service-validation.ts";
 
 const stickySeconds = 10800;
 const addressWidth = 16;
 
-export function services(): KindBehaviour {
+export function services({ domain }: KindEnvironment): KindBehaviour {
   return {
     columns: [
       nameColumn,
@@ -39,6 +46,12 @@ export function services(): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => defaultIngress(editField(object, "spec", defaultSpec)),
+      prepareForUpdate: (object, old, { subresource }) => (subresource === "" ? withoutOldType(object, old) : object),
+      validate: (object) => validateService(object, domain),
+      validateUpdate: (object, old, { subresource }) =>
+        subresource === "status" ? validateServiceStatus(object, old) : validateServiceUpdate(object, old, domain),
+      warningsOnCreate: (object) => serviceWarnings(object, domain),
+      warningsOnUpdate: (object) => serviceWarnings(object, domain),
       fields: (object) => ({
         "spec.clusterIP": textField(specOf(object), "clusterIP"),
         "spec.type": textField(specOf(object), "type"),
@@ -46,8 +59,6 @@ export function services(): KindBehaviour {
     },
   };
 }
-
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
 
 function defaultSpec(spec: Json): Json {
   let next = fillZero(spec, { sessionAffinity: "None", type: "ClusterIP" });

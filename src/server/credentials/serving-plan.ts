@@ -7,11 +7,13 @@ import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";
 import { parseRuntimeConfig, servedKinds } from "#api/served.ts";
 import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
+import type { IpRange } from "#meta/ip-range.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { Clock } from "#std/clock.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
+import { clusterIpRanges } from "../services.ts";
 import { StartError } from "../start-error.ts";
 
 export interface ServingPlan {
@@ -19,6 +21,8 @@ export interface ServingPlan {
   readonly gates: FeatureGates;
   /** Built-in kinds that are served. */
   readonly table: ResourceTable;
+  /** Of `--service-cluster-ip-range`. */
+  readonly clusterIps: readonly IpRange[];
   /** Of `--token-auth-file`. */
   readonly tokens: TokenFile | undefined;
 }
@@ -28,6 +32,7 @@ export function planServing(options: ServerOptions, domain: ApiDomain, clock: Cl
   const tables = loadDefinitions(domain);
   const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
   const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
+  const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
   const { tokenAuthFile } = options;
   const tokens =
     tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
@@ -37,7 +42,7 @@ export function planServing(options: ServerOptions, domain: ApiDomain, clock: Cl
     { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000), now: () => clock.now() },
     (facts) => served.has(facts),
   );
-  return { tables, gates, table: new ResourceTable(definitions, 1), tokens };
+  return { tables, gates, table: new ResourceTable(definitions, 1), clusterIps, tokens };
 }
 
 /** What a parser finds wrong is the one line the program ends with. */

@@ -1,0 +1,133 @@
+/**
+ * Keeps the service `kubernetes` of the namespace `default`, by which programs in the cluster reach this server, and
+ * its endpoints. Source: upstream's kubernetes service controller and endpoint reconcilers.
+ */
+import { pause } from "#client/reflector.ts";
+import { found } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
+
+export interface KubernetesServiceOptions {
+  /** The first address of the range of cluster addresses. */
+  readonly clusterIp: string;
+  /** Port at which the server listens. */
+  readonly port: number;
+  /** Where the endpoints lead; `undefined`: endpoints are somebody else's. */
+  readonly endpoint: { readonly ip: string; readonly family: "IPv4" | "IPv6" } | undefined;
+}
+
+const periodMs = 10_000;
+const name = "kubernetes";
+const namespace = "/namespaces/default";
+
+export const kubernetesServiceController =
+  (options: KubernetesServiceOptions): Controller =>
+  async (environment) => {
+    const { clock, signal, log } = environment;
+    const wanted = wantedObjects(options, environment);
+    while (!signal.aborted) {
+      try {
+        for (const each of wanted) await keep(environment, each);
+      } catch (err) {
+        if (!signal.aborted) log.warn({ err }, "could not keep the service kubernetes; trying again");
+      }
+      await pause(clock, periodMs, signal);
+    }
+  };
+
+interface Wanted {
+  readonly collection: string;
+  readonly object: ApiObject;
+  /** The object there is as it should be; itself when it is. */
+  mend(object: ApiObject): ApiObject;
+}
+
+async function keep({ client }: ControllerEnvironment, { collection, object, mend }: Wanted): Promise<void> {
+  const path = `${collection}/${name}`;
+  const present = await found(client.get(path));
+  // Resources can be switched off.
+  if (present === undefined) return void (await found(client.create(collection, object)));
+  const mended = mend(present);
+  if (mended !== present) await client.update(path, mended);
+}
+
+function wantedObjects(
+  { clusterIp, port, endpoint }: KubernetesServiceOptions,
+  { domain }: ControllerEnvironment,
+): readonly Wanted[] {
+  const service: Wanted = {
+    collection: `/api/v1${namespace}/services`,
+    object: {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name, namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
+      spec: {
+        clusterIP: clusterIp,
+        ipFamilyPolicy: "SingleStack",
+        ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: port }],
+        sessionAffinity: "None",
+        type: "ClusterIP",
+      },
+    },
+    mend: (present) => withFields(present, "spec", { type: "ClusterIP", ports: servicePorts(present, port) }),
+  };
+  if (endpoint === undefined) return [service];
+  const ports = [{ name: "https", port, protocol: "TCP" }];
+  const subsets = [{ addresses: [{ ip: endpoint.ip }], ports }];
+  const skipsMirror = { [domain.rename("endpointslice.kubernetes.io/skip-mirror")]: "true" };
+  const endpoints: Wanted = {
+    collection: `/api/v1${namespace}/endpoints`,
+    object: {
+      apiVersion: "v1",
+      kind: "Endpoints",
+      metadata: { name, namespace: "default", labels: skipsMirror },
+      subsets,
+    },
+    mend: (present) => withLabels(withField(present, "subsets", subsets), skipsMirror),
+  };
+  const group = domain.rename("discovery.k8s.io/v1");
+  const ofService = { [domain.rename("kubernetes.io/service-name")]: name };
+  const members = [{ addresses: [endpoint.ip], conditions: { ready: true } }];
+  const slice: Wanted = {
+    collection: `/apis/${group}${namespace}/endpointslices`,
+    object: {
+      apiVersion: group,
+      kind: "EndpointSlice",
+      metadata: { name, namespace: "default", labels: ofService },
+      addressType: endpoint.family,
+      endpoints: members,
+      ports,
+    },
+    mend: (present) => withLabels(withField(withField(present, "endpoints", members), "ports", ports), ofService),
+  };
+  return [service, endpoints, slice];
+}
+
+/** The ports of a service that is there, with nothing but the one of the server, and whatever node port it has. */
+function servicePorts(present: ApiObject, port: number): readonly object[] {
+  const spec = present["spec"] as { readonly ports?: readonly Readonly<Record<string, unknown>>[] }; // by its schema
+  const wanted = { name: "https", protocol: "TCP", port: 443, targetPort: port };
+  const [first] = spec.ports ?? [];
+  const isRight = spec.ports?.length === 1 && first !== undefined && holds(first, wanted);
+  return isRight ? spec.ports! : [wanted];
+}
+
+/** Whether all of `wanted` is there, whatever else is. */
+function holds(present: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== "object" || wanted === null) return present === wanted;
+  if (typeof present !== "object" || present === null) return false;
+  if (Array.isArray(wanted) && (!Array.isArray(present) || present.length !== wanted.length)) return false;
+  const members = present as Readonly<Record<string, unknown>>; // an object, or a list by its indexes
+  return Object.entries(wanted).every(([key, value]) => holds(members[key], value));
+}
+
+const withField = (object: ApiObject, field: string, value: unknown): ApiObject =>
+  holds(object[field], value) ? object : { ...object, [field]: value };
+
+const withFields = (object: ApiObject, field: string, values: object): ApiObject =>
+  holds(object[field], values) ? object : { ...object, [field]: { ...(object[field] as object), ...values } }; // an object by its schema
+
+const withLabels = (object: ApiObject, labels: Readonly<Record<string, string>>): ApiObject =>
+  holds(object.metadata.labels, labels)
+    ? object
+    : { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } } };

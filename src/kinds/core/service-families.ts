@@ -1,0 +1,110 @@
+/**
+ * The address families of a service: which it asks for, which it gets by default, and what of it cannot be on this
+ * cluster. Source: `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
+ */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, goTexts, invalidField } from "#meta/field-error.ts";
+import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
+import { type Json, objectField, withField } from "../edit.ts";
+import {
+  headless,
+  isHeadless,
+  policyOf,
+  preferDualStack,
+  requireDualStack,
+  singleStack,
+  textsOf,
+  typeOf,
+} from "./service-fields.ts";
+import { validateAddresses } from "./service-addresses.ts";
+
+const both: readonly IpFamily[] = ["IPv4", "IPv6"];
+
+export interface SettledFamilies {
+  readonly spec: Json;
+  /** When there are some, the service is refused for these alone. */
+  readonly errors: readonly FieldError[];
+}
+
+/** `configured` are the families of the cluster's ranges, the default one first. */
+export function settleFamilies(spec: Json, old: Json | undefined, configured: readonly IpFamily[]): SettledFamilies {
+  if (typeOf(spec) === "ExternalName" || keepsPreference(spec, old)) return { spec, errors: [] };
+  const errors: FieldError[] = [];
+  let next = old === undefined ? spec : released(spec, old, errors);
+  const found = validateAddresses(next);
+  if (found.length > 0) return { spec: next, errors: found };
+  next = withFamiliesOfAddresses(next, configured, errors);
+  if (errors.length > 0) return { spec: next, errors };
+  if (isHeadless(next) && Object.keys(objectField(next, "selector") ?? {}).length === 0) {
+    // Whose endpoints somebody else writes: they may be of any family, configured or not.
+    return { spec: completed(next, requireDualStack, configured[0]!, both), errors };
+  }
+  if (policyOf(next) === requireDualStack && configured.length < 2) {
+    errors.push(
+      invalidField("spec.ipFamilyPolicy", requireDualStack, "this cluster is not configured for dual-stack services"),
+    );
+  }
+  for (const [i, family] of textsOf(next, "ipFamilies").entries()) {
+    if (!isOneOf(configured, family)) {
+      errors.push(invalidField(`spec.ipFamilies[${i}]`, family, "not configured on this cluster"));
+    }
+  }
+  return { spec: errors.length > 0 ? next : completed(next, singleStack, configured[0]!, configured), errors };
+}
+
+const isOneOf = (families: readonly IpFamily[], text: string): boolean => families.some((family) => family === text);
+
+/** A change of the cluster's ranges alone changes no service that prefers two families. */
+const keepsPreference = (spec: Json, old: Json | undefined): boolean =>
+  old !== undefined &&
+  policyOf(spec) === preferDualStack &&
+  policyOf(old) === preferDualStack &&
+  textsOf(old, "ipFamilies").length > 0 &&
+  jsonEquals(spec["clusterIPs"], old["clusterIPs"]) &&
+  jsonEquals(spec["ipFamilies"], old["ipFamilies"]);
+
+/** Without its second family, if an update asks for one only. */
+function released(spec: Json, old: Json, errors: FieldError[]): Json {
+  let next = spec;
+  const policy = policyOf(spec);
+  for (const [name, what] of [
+    ["clusterIPs", "cluster IP"],
+    ["ipFamilies", "IP family"],
+  ] as const) {
+    const before = textsOf(old, name);
+    const after = textsOf(spec, name);
+    if (before.length < 2) continue;
+    if (policy === singleStack && jsonEquals(after, before)) next = withField(next, name, after.slice(0, 1));
+    else if (policy !== singleStack && after.length === 1) {
+      errors.push(
+        invalidField("spec.ipFamilyPolicy", policy, `must be 'SingleStack' to release the secondary ${what}`),
+      );
+    }
+  }
+  return next;
+}
+
+function withFamiliesOfAddresses(spec: Json, configured: readonly IpFamily[], errors: FieldError[]): Json {
+  const addresses = textsOf(spec, "clusterIPs");
+  const families = [...textsOf(spec, "ipFamilies")];
+  if (addresses[0] === headless) return spec;
+  for (let i = families.length; i < addresses.length; i++) {
+    const family = ipFamily(addresses[i]!)!; // checked before
+    if (configured.includes(family)) families.push(family);
+    else {
+      const text = `${family} is not configured on this cluster`;
+      errors.push(invalidField(`spec.clusterIPs[${i}]`, goTexts(addresses), text));
+    }
+  }
+  return families.length === textsOf(spec, "ipFamilies").length ? spec : withField(spec, "ipFamilies", families);
+}
+
+/** With a policy, a family, and by the policy a second one of those `possible`. */
+function completed(spec: Json, policy: string, first: IpFamily, possible: readonly IpFamily[]): Json {
+  let next = (spec["ipFamilyPolicy"] ?? undefined) === undefined ? withField(spec, "ipFamilyPolicy", policy) : spec;
+  if (textsOf(next, "ipFamilies").length === 0) next = withField(next, "ipFamilies", [first]);
+  const families = textsOf(next, "ipFamilies");
+  const other = possible.find((family) => family !== families[0]);
+  if (families.length > 1 || other === undefined || policyOf(next) === singleStack) return next;
+  return withField(next, "ipFamilies", [...families, other]);
+}

@@ -1,0 +1,31 @@
+/** What the service `kubernetes` says of this server: where programs in the cluster reach it. */
+import { networkInterfaces } from "node:os";
+import type { KubernetesServiceOptions } from "#controllers/kubernetes-service.ts";
+import { ipFamily, type IpRange } from "#meta/ip-range.ts";
+import type { ServerOptions } from "./options.ts";
+
+/** `url` is where clients on this machine reach the server. */
+export function kubernetesService(
+  options: ServerOptions,
+  [range]: readonly IpRange[],
+  url: string,
+): KubernetesServiceOptions {
+  if (range === undefined) throw new Error("there is always a range of cluster addresses");
+  const ip = options.endpointReconcilerType === "none" ? undefined : advertised(options, range.family);
+  return {
+    clusterIp: range.addressAt(1n),
+    port: Number(new URL(url).port || 443),
+    endpoint: ip === undefined ? undefined : { ip, family: ipFamily(ip) ?? range.family },
+  };
+}
+
+/** Endpoints cannot be local to a machine: then it is an address of its own, of the services' family if it has one. */
+function advertised(options: ServerOptions, family: IpRange["family"]): string | undefined {
+  const { advertiseAddress, bindAddress } = options;
+  if (advertiseAddress !== undefined) return advertiseAddress;
+  if (ipFamily(bindAddress) !== undefined && !/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(bindAddress)) return bindAddress;
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
+  return (own.find((candidate) => candidate.family === family) ?? own[0])?.address;
+}

@@ -1,0 +1,62 @@
+/** Flags about services, and about the service by which programs in the cluster reach this server. */
+import type { PortRange } from "#kinds/service-allocator.ts";
+import { ipFamily } from "#meta/ip-range.ts";
+import { choice, type Flag, list, optional } from "./flags.ts";
+import { StartError } from "./start-error.ts";
+
+const services = (name: string) => [name, "Services"] as const;
+
+/** `30000-32767`, or `30000+2767`: a first port and how many follow it. */
+function portRange(name: string, initial: PortRange, help: string): Flag<PortRange> {
+  const last = ({ first, size }: PortRange): number => first + size - 1;
+  return {
+    name,
+    group: "Services",
+    hint: "first-last",
+    help,
+    default: initial,
+    read(value) {
+      const match = /^(\d{1,5})([-+])(\d{1,5})$/.exec(value);
+      const first = Number(match?.[1]);
+      const size = match?.[2] === "+" ? Number(match[3]) + 1 : Number(match?.[3]) - first + 1;
+      if (first >= 1 && size >= 1 && first + size <= 65_536) return { first, size };
+      throw new StartError(
+        `invalid value ${JSON.stringify(value)} for --${name}: must be a range of ports such as 30000-32767`,
+      );
+    },
+    print: (range) => `${range.first}-${last(range)}`,
+  };
+}
+
+export const serviceFlags = {
+  serviceClusterIpRange: {
+    ...list(
+      services("service-cluster-ip-range"),
+      "cidr[,cidr]",
+      "Ranges of services' cluster addresses: one, or one of each IP family of which the first is the default.",
+    ),
+    default: ["10.0.0.0/24"],
+  },
+  serviceNodePortRange: portRange(
+    "service-node-port-range",
+    { first: 30_000, size: 2768 },
+    "Ports of services of the types NodePort and LoadBalancer.",
+  ),
+  advertiseAddress: {
+    ...optional(
+      services("advertise-address"),
+      "ip",
+      "Address at which programs in the cluster reach this server. Default: --bind-address, or one of the machine's when that is for all or local.",
+    ),
+    read(value: string) {
+      if (value === "" || ipFamily(value) !== undefined) return value === "" ? undefined : value;
+      throw new StartError(`invalid value ${JSON.stringify(value)} for --advertise-address: must be an IP address`);
+    },
+  },
+  endpointReconcilerType: choice(
+    services("endpoint-reconciler-type"),
+    "lease",
+    ["lease", "master-count", "none"],
+    "Whether the endpoints of the service kubernetes are kept; none leaves them to others.",
+  ),
+};

@@ -1,0 +1,89 @@
+/** Services as they are served: given addresses and ports of their ranges, which are in step with the store. */
+import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
+import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Stores } from "#registry/stores.ts";
+import { withMembers } from "#registry/with-members.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import type { Backend } from "#storage/backend.ts";
+import { FollowedStore, settling } from "./followed-store.ts";
+import { StartError } from "./start-error.ts";
+
+export interface ServiceFollowerOptions {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly clusterIps: readonly IpRange[];
+  readonly nodePorts: PortRange;
+}
+
+const isServices = ({ group, resource }: ResourceDefinition): boolean => group === "" && resource === "services";
+
+export class ServiceFollower {
+  readonly allocator: ServiceAllocator;
+  readonly #options: ServiceFollowerOptions;
+  #followed: FollowedStore | undefined;
+
+  constructor(options: ServiceFollowerOptions) {
+    this.#options = options;
+    this.allocator = new ServiceAllocator(options);
+  }
+
+  /** The definition of services as it has to be served: what a delete lets go is free when it is acknowledged. */
+  readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
+    if (!isServices(definition)) return definition;
+    const allocate = this.allocator.allocate.bind(this.allocator);
+    const allocating = withMembers(definition, { strategy: { ...definition.strategy, allocate } });
+    return settling(allocating, () => this.#followed);
+  };
+
+  /** Reads what there is and follows it. */
+  async start(table: ResourceTable, stores: Stores): Promise<void> {
+    const definition = table.definitions.find(isServices);
+    if (definition === undefined) return;
+    const { backend, clock, log } = this.#options;
+    const { allocator } = this;
+    this.#followed = new FollowedStore({
+      backend,
+      store: stores.of(definition),
+      clock,
+      log,
+      cleared: () => allocator.clear(),
+      changed: (namespace, name, object) => allocator.set(namespace, name, object),
+    });
+    await this.#followed.start();
+  }
+
+  close(): void {
+    this.#followed?.close();
+  }
+}
+
+/** Longest that counting the addresses of a range stays cheap; upstream's bound as well. */
+const rangeBitsMax = 20;
+
+/** The ranges of `--service-cluster-ip-range`. Throws `StartError`. */
+export function clusterIpRanges(texts: readonly string[]): readonly IpRange[] {
+  const bad = (text: string, why: string): StartError =>
+    new StartError(`invalid value ${JSON.stringify(text)} for --service-cluster-ip-range: ${why}`);
+  const all = texts.join(",");
+  const ranges = texts.map((text) => {
+    const range = parseIpRange(text);
+    if (range === undefined) throw bad(text, "must be a range such as 10.0.0.0/24");
+    const bits = range.family === "IPv4" ? 32 : 128;
+    if (range.size > 2n ** BigInt(rangeBitsMax)) {
+      throw bad(text, `too large; for ${bits}-bit addresses, the mask must be >= ${bits - rangeBitsMax}`);
+    }
+    if (range.size < 8n) throw bad(text, "must hold at least 8 addresses");
+    return range;
+  });
+  if (ranges.length > 2) throw bad(all, "must not hold more than two ranges");
+  if (ranges.length === 2 && ranges[0]!.family === ranges[1]!.family) {
+    throw bad(all, "two ranges must be of different IP families");
+  }
+  return ranges;
+}

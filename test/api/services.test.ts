@@ -1,0 +1,320 @@
+/** Services: addresses and ports of the cluster's ranges, rules and messages, the service of the server itself. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Answer } from "../client.ts";
+import { Api, domains, eventually, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import { absent, type Fields, present } from "../view.ts";
+
+const inBothDomains = suite({
+  serviceClusterIpRange: ["10.0.0.0/24", "fd00:10::/112"],
+  serviceNodePortRange: { first: 30_000, size: 100 },
+});
+
+const service = (name: string, spec: Fields): object => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name },
+  spec: { ports: [{ port: 80 }], ...spec },
+});
+
+const servicesOf = async (api: Api): Promise<string> => `/api/v1/namespaces/${(await api.place()).ns}/services`;
+
+interface ServiceBody {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly clusterIPs?: readonly string[];
+    readonly healthCheckNodePort?: number;
+    readonly ports: readonly { readonly nodePort?: number }[];
+  };
+}
+
+const bodyOf = (answer: Answer): ServiceBody => answer.expect([200, 201]).value as ServiceBody;
+
+/** Creates a service, expects it to be taken, and deletes it again. */
+async function gets(api: Api, services: string, spec: Fields, fields: Fields): Promise<void> {
+  const name = api.unique("s");
+  (await api.post(services, service(name, spec))).expect(201, fields);
+  (await api.delete(`${services}/${name}`)).expect(200);
+}
+
+/** Creates a service and expects one finding. */
+async function refused(api: Api, services: string, spec: Fields, field: string, message: string): Promise<void> {
+  (await api.post(services, service("bad", spec))).refused(422, "Invalid", undefined, {
+    [`details.causes[field=${field}].message`]: message,
+  });
+}
+
+inBothDomains("a service gets an address, families and ports by its type", async (api) => {
+  const services = await servicesOf(api);
+  const inRange = (value: unknown): boolean => typeof value === "string" && value.startsWith("10.0.0.");
+  await gets(
+    api,
+    services,
+    {},
+    {
+      "spec.clusterIP": inRange,
+      "spec.clusterIPs[0]": inRange,
+      "spec.ipFamilies": ["IPv4"],
+      "spec.ipFamilyPolicy": "SingleStack",
+      "spec.ports[0].nodePort": absent,
+    },
+  );
+  await gets(api, services, { type: "NodePort" }, { "spec.ports[0].nodePort": present });
+  await gets(
+    api,
+    services,
+    { type: "LoadBalancer", externalTrafficPolicy: "Local" },
+    { "spec.healthCheckNodePort": present, "spec.ports[0].nodePort": present },
+  );
+  await gets(
+    api,
+    services,
+    { type: "LoadBalancer", allocateLoadBalancerNodePorts: false },
+    { "spec.ports[0].nodePort": absent, "spec.healthCheckNodePort": absent },
+  );
+  await gets(
+    api,
+    services,
+    { ipFamilyPolicy: "PreferDualStack" },
+    { "spec.ipFamilies": ["IPv4", "IPv6"], "spec.clusterIPs[1]": (ip: unknown) => String(ip).startsWith("fd00:10::") },
+  );
+  await gets(api, services, { ipFamilies: ["IPv6"] }, { "spec.clusterIP": (ip: unknown) => String(ip).includes(":") });
+});
+
+inBothDomains("headless services and external names get no address", async (api) => {
+  const services = await servicesOf(api);
+  await gets(
+    api,
+    services,
+    { clusterIP: "None", selector: { a: "b" } },
+    { "spec.clusterIPs": ["None"], "spec.ipFamilies": ["IPv4"], "spec.ipFamilyPolicy": "SingleStack" },
+  );
+  await gets(
+    api,
+    services,
+    { clusterIP: "None" },
+    { "spec.ipFamilies": ["IPv4", "IPv6"], "spec.ipFamilyPolicy": "RequireDualStack" },
+  );
+  await gets(
+    api,
+    services,
+    { type: "ExternalName", externalName: "example.com" },
+    { "spec.clusterIP": absent, "spec.ipFamilies": absent, "spec.internalTrafficPolicy": absent },
+  );
+});
+
+inBothDomains(
+  "what is taken or out of range is refused in upstream's words, and free again after a delete",
+  async (api) => {
+    const services = await servicesOf(api);
+    const asks = { type: "NodePort", clusterIP: "10.0.0.9", ports: [{ port: 80, nodePort: 30_009 }] };
+    (await api.post(services, service("first", asks))).expect(201);
+    const taken = (ip: string, why: string): string =>
+      `Invalid value: []string{"${ip}"}: failed to allocate IP ${ip}: ${why}`;
+    await refused(
+      api,
+      services,
+      { clusterIP: "10.0.0.9" },
+      "spec.clusterIPs",
+      taken("10.0.0.9", "provided IP is already allocated"),
+    );
+    for (const ip of ["10.0.1.1", "10.0.0.0", "10.0.0.255"]) {
+      const why = `the provided IP (${ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24`;
+      await refused(api, services, { clusterIP: ip }, "spec.clusterIPs", taken(ip, why));
+    }
+    const nodePort = "spec.ports[0].nodePort";
+    const ofPort = (port: number): Fields => ({ type: "NodePort", ports: [{ port: 80, nodePort: port }] });
+    await refused(api, services, ofPort(30_009), nodePort, "Invalid value: 30009: provided port is already allocated");
+    await refused(
+      api,
+      services,
+      ofPort(80),
+      nodePort,
+      "Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-30099",
+    );
+    (await api.delete(`${services}/first`)).expect(200);
+    await gets(api, services, asks, { "spec.clusterIP": "10.0.0.9", "spec.ports[0].nodePort": 30_009 });
+  },
+);
+
+inBothDomains("a dry run holds nothing", async (api) => {
+  const services = await servicesOf(api);
+  const asks = { type: "NodePort", clusterIP: "10.0.0.12", ports: [{ port: 80, nodePort: 30_012 }] };
+  for (let i = 0; i < 2; i++) {
+    (await api.post(`${services}?dryRun=All`, service("dry", asks))).expect(201, { "spec.clusterIP": "10.0.0.12" });
+  }
+  await gets(api, services, asks, { "spec.clusterIP": "10.0.0.12" });
+});
+
+inBothDomains("an update keeps what it leaves out, and may not change the address", async (api) => {
+  const services = await servicesOf(api);
+  const made = bodyOf(await api.post(services, service("one", { type: "NodePort" })));
+  const nodePort = made.spec.ports[0]!.nodePort!;
+  const { clusterIP } = made.spec;
+  const path = `${services}/one`;
+  (await api.put(path, service("one", { type: "NodePort" }))).expect(200, {
+    "spec.clusterIP": clusterIP,
+    "spec.ports[0].nodePort": nodePort,
+  });
+  (await api.patch(path, { spec: { clusterIP: "10.0.0.14", clusterIPs: ["10.0.0.14"] } })).refused(
+    422,
+    "Invalid",
+    /spec\.clusterIPs\[0\]: Invalid value: \[\]string\{"10\.0\.0\.14"\}: may not change once set/,
+  );
+  (await api.patch(path, { spec: { type: "ClusterIP" } })).expect(200, { "spec.ports[0].nodePort": absent });
+  await gets(
+    api,
+    services,
+    { type: "NodePort", ports: [{ port: 80, nodePort }] },
+    { "spec.ports[0].nodePort": nodePort },
+  );
+  (await api.patch(path, { spec: { type: "ExternalName", externalName: "example.com" } })).expect(200, {
+    "spec.clusterIP": absent,
+    "spec.clusterIPs": absent,
+    "spec.ipFamilies": absent,
+  });
+  await gets(api, services, { clusterIP }, { "spec.clusterIP": clusterIP });
+});
+
+inBothDomains("a second family comes and goes with the policy", async (api) => {
+  const services = await servicesOf(api);
+  const { clusterIP } = bodyOf(await api.post(services, service("one", {}))).spec;
+  const path = `${services}/one`;
+  const both = bodyOf(await api.patch(path, { spec: { ipFamilyPolicy: "RequireDualStack" } })).spec.clusterIPs!;
+  assert.equal(both.length, 2);
+  assert.equal(both[0], clusterIP);
+  (await api.patch(path, { spec: { ipFamilies: ["IPv4"] } })).refused(
+    422,
+    "Invalid",
+    /must be 'SingleStack' to release the secondary IP family/,
+  );
+  (await api.patch(path, { spec: { ipFamilyPolicy: "SingleStack" } })).expect(200, { "spec.clusterIPs": [clusterIP] });
+  await gets(api, services, { ipFamilies: ["IPv6"], clusterIP: both[1] }, { "spec.clusterIPs": [both[1]] });
+});
+
+inBothDomains("what cannot be is found in upstream's words", async (api) => {
+  const services = await servicesOf(api);
+  await refused(api, services, { ports: [] }, "spec.ports", "Required value");
+  await refused(
+    api,
+    services,
+    { type: "NodePort", clusterIP: "None" },
+    "spec.clusterIPs[0]",
+    `Invalid value: "None": may not be set to 'None' for NodePort services`,
+  );
+  await refused(
+    api,
+    services,
+    { ports: [{ port: 80, nodePort: 30_001 }] },
+    "spec.ports[0].nodePort",
+    "Forbidden: may not be used when `type` is 'ClusterIP'",
+  );
+  await refused(
+    api,
+    services,
+    { ipFamilies: ["IPv4", "IPv6"] },
+    "spec.ipFamilyPolicy",
+    `Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`,
+  );
+  await refused(
+    api,
+    services,
+    { externalIPs: ["127.0.0.1"] },
+    "spec.externalIPs[0]",
+    `Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`,
+  );
+});
+
+inBothDomains("the status of a balancer is checked, and goes with the type", async (api) => {
+  const services = await servicesOf(api);
+  (await api.post(services, service("one", { type: "LoadBalancer" }))).expect(201);
+  const status = (ingress: Fields): Promise<Answer> =>
+    api.patch(`${services}/one/status`, { status: { loadBalancer: { ingress: [ingress] } } });
+  (await status({ ip: "x" })).refused(422, "Invalid", /must be a valid IP address/);
+  (await status({ hostname: "1.2.3.4" })).refused(422, "Invalid", /must be a DNS name, not an IP address/);
+  (await status({ ip: "1.2.3.4" })).expect(200, { "status.loadBalancer.ingress[0].ipMode": "VIP" });
+  (await api.patch(`${services}/one`, { spec: { type: "ClusterIP" } })).expect(200, { "status.loadBalancer": {} });
+});
+
+withOwnServer(
+  "writers side by side get each number once, and are told when there is none left",
+  { serviceClusterIpRange: ["10.0.0.0/27"], serviceNodePortRange: { first: 31_000, size: 64 } },
+  async (api) => {
+    const services = await servicesOf(api);
+    await eventually(async () => (await api.get("/api/v1/namespaces/default/services/kubernetes")).expect(200));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => api.post(services, service(`s${i}`, { type: "NodePort" }))),
+    );
+    const made = answers.filter(({ status }) => status === 201).map(bodyOf);
+    assert.equal(made.length, 29, "30 addresses, of which the server's own service has one");
+    assert.equal(new Set(made.map(({ spec }) => spec.clusterIP)).size, 29);
+    assert.equal(new Set(made.map(({ spec }) => spec.ports[0]!.nodePort)).size, 29);
+    const late = answers.find(({ status }) => status !== 201)!;
+    late.refused(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
+    (await api.delete(`${services}/${made[0]!.metadata.name}`)).expect(200);
+    (await api.post(services, service("late", {}))).expect(201, { "spec.clusterIP": made[0]!.spec.clusterIP });
+  },
+);
+
+for (const domain of domains) {
+  test(`${domain}: what services hold is known after a restart`, async () => {
+    const settings = {
+      storage: "disk",
+      dataDir: join(temporaryFolder(), "data"),
+      serviceClusterIpRange: ["10.0.0.0/24"],
+    } as const;
+    const services = "/api/v1/namespaces/default/services";
+    for (const isFirst of [true, false]) {
+      const server = await openServer(domain, settings);
+      const api = new Api(server);
+      const answer = await api.post(services, service(isFirst ? "one" : "two", { clusterIP: "10.0.0.20" }));
+      if (isFirst) answer.expect(201);
+      else answer.refused(422, "Invalid", /10\.0\.0\.20: provided IP is already allocated/);
+      api.close();
+      await server.close();
+    }
+  });
+}
+
+withOwnServer(
+  "the server's own service has the first address and leads to its port; the system's priority classes are there",
+  { advertiseAddress: "192.0.2.7", serviceClusterIpRange: ["10.3.0.0/24"] },
+  async (api) => {
+    const place = "/api/v1/namespaces/default";
+    const { port } = api.endpoint;
+    await eventually(async () => {
+      (await api.get(`${place}/services/kubernetes`)).expect(200, {
+        "metadata.labels": { component: "apiserver", provider: "kubernetes" },
+        "spec.clusterIP": "10.3.0.1",
+        "spec.ports[0].port": 443,
+        "spec.ports[0].targetPort": port,
+      });
+      (await api.get(`${place}/endpoints/kubernetes`)).expect(200, {
+        subsets: [{ addresses: [{ ip: "192.0.2.7" }], ports: [{ name: "https", port, protocol: "TCP" }] }],
+      });
+      (await api.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes")).expect(200, {
+        "metadata.labels": { "kubernetes.io/service-name": "kubernetes" },
+        addressType: "IPv4",
+        endpoints: [{ addresses: ["192.0.2.7"], conditions: { ready: true } }],
+      });
+      const classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+      (await api.get(`${classes}/system-node-critical`)).expect(200, { value: 2_000_001_000 });
+      (await api.get(`${classes}/system-cluster-critical`)).expect(200, { value: 2_000_000_000 });
+    });
+  },
+);
+
+withOwnServer(
+  "endpoints of the server's own service can be left to others",
+  { endpointReconcilerType: "none" },
+  async (api) => {
+    const place = "/api/v1/namespaces/default";
+    await eventually(async () => (await api.get(`${place}/services/kubernetes`)).expect(200));
+    await eventually(async () =>
+      (await api.get("/apis/scheduling.k8s.io/v1/priorityclasses/system-cluster-critical")).expect(200),
+    );
+    (await api.get(`${place}/endpoints/kubernetes`)).expect(404);
+  },
+);
