@@ -1,5 +1,6 @@
 /** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Run } from "./kept-runs.ts";
 
@@ -36,6 +37,8 @@ export interface ApiRequest {
   headerValues(name: string): readonly string[];
   /** From now on, headers that match are not there. `matches` is given names in lower case. */
   forgetHeaders(matches: (name: string) => boolean): void;
+  /** Why the request goes no further than to its answer, as its head shows. */
+  readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   /**

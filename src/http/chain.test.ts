@@ -98,6 +98,7 @@ function requestOf(
     peer,
     message,
     () => "an-id",
+    undefined,
   );
 }
 

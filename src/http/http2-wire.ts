@@ -1,8 +1,29 @@
-/** Replies on a stream of an HTTP/2 connection. */
-import { constants, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
+/** Requests and replies on a stream of an HTTP/2 connection. */
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { StreamSink } from "./api-request.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import type { BodySource, IncomingRequest, Message } from "./incoming-request.ts";
+import { ReadableBody } from "./readable-body.ts";
 import type { Wire } from "./wire.ts";
+
+export class Http2Message implements Message {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly body: BodySource | undefined;
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+    this.headers = headers;
+    this.rawHeaders = rawHeaders;
+    this.body = stream.endAfterHeaders ? undefined : new ReadableBody(stream);
+    this.#stream = stream;
+  }
+
+  sendContinue(): void {
+    if (this.headers["expect"] === "100-continue" && !this.#stream.headersSent) {
+      this.#stream.additionalHeaders({ ":status": 100 });
+    }
+  }
+}
 
 /** Names and values in turn; names in any case. */
 type RawHeaders = string[] & { [sensitiveHeaders]: readonly string[] };

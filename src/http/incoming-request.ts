@@ -5,7 +5,7 @@
  * never need them.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { badRequest, requestTooLarge } from "#meta/status-error.ts";
+import { badRequest, requestTooLarge, type StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
 import { parseQuery, unknownInfo } from "./request-info.ts";
@@ -52,6 +52,7 @@ export class IncomingRequest implements ApiRequest {
   readonly path: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   readonly receivedMs: number;
+  readonly refusal: StatusError | undefined;
   readonly warnings: string[] = [];
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
@@ -80,12 +81,14 @@ export class IncomingRequest implements ApiRequest {
     peer: Peer,
     message: Message,
     newId: () => string,
+    refusal: StatusError | undefined,
   ) {
     this.method = method;
     this.url = url;
     this.path = target.path;
     this.protocol = protocol;
     this.receivedMs = receivedMs;
+    this.refusal = refusal;
     this.#queryText = target.query;
     this.#peer = peer;
     this.#message = message;

@@ -75,7 +75,7 @@ function http1(
 }
 
 async function session(port: number): Promise<ClientHttp2Session> {
-  const client = connectHttp2(`https://127.0.0.1:${port}`, { ca });
+  const client = connectHttp2(`https://127.0.0.1:${port}`, { ca, maxSendHeaderBlockLength: 200_000 });
   client.on("error", () => {});
   await once(client, "connect");
   return client;
@@ -257,6 +257,61 @@ test("pipelined requests are answered in order, streams in the middle included",
   assert.deepEqual(answer.match(/\[.*?\]/g), ["[/slow]", "[a]", "[b]", "[/fast]", "[/end]"]);
 });
 
+test("of thousands of requests sent ahead one is worked on at a time, and a client that reads none holds few", async () => {
+  let now = 0;
+  let most = 0;
+  let handled = 0;
+  const { port } = await serve(async ({ path }) => {
+    most = Math.max(most, ++now);
+    if (handled++ % 100 === 0) await sleep(1);
+    now--;
+    return text(path === "/long" ? "x".repeat(50_000) : `[${path}]`);
+  });
+  const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  const paths = Array.from({ length: 5_000 }, (_, i) => `/${i}`);
+  const answer = await raw(port, paths.map((path) => get(path)).join("") + get("/end", "Connection: close\r\n"));
+  assert.deepEqual(
+    answer.match(/\[.*?\]/g),
+    [...paths, "/end"].map((path) => `[${path}]`),
+  );
+  assert.equal(most, 1);
+
+  handled = 0;
+  const socket = await socketTo(port);
+  socket.pause();
+  socket.write(get("/long").repeat(2_000));
+  await until(() => handled > 0);
+  for (let before = -1; before < handled; await sleep(50)) before = handled;
+  assert.ok(handled < 500, `${handled} of 2000 were answered to a client that reads nothing`);
+  socket.destroy();
+});
+
+test("a long body that comes while a long answer is still on its way is read", async () => {
+  const answer = Buffer.alloc(8 * 1024 * 1024);
+  let begun = false;
+  const { port } = await serve(async (request) => {
+    begun = true;
+    return request.method === "GET" ? { code: 200, bytes: answer } : text(`[${(await request.body(1e6)).length}]`);
+  });
+  const socket = await socketTo(port);
+  let end = "";
+  socket.pause();
+  socket.on("data", (piece: Buffer) => {
+    end = (end + piece.toString("latin1")).slice(-100);
+  });
+  socket.pause();
+  socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => begun);
+  await sleep(50);
+  const length = 500_000;
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`);
+  await sleep(50);
+  socket.resume();
+  await until(() => end.endsWith(`[${length}]`) || socket.destroyed);
+  assert.ok(end.endsWith(`[${length}]`), "the connection was closed");
+  socket.destroy();
+});
+
 test("long bodies arrive complete, in pieces", async () => {
   const buffers = Array.from({ length: 3_000 }, (_, i) => Buffer.alloc((i * 37) % 3_000, i % 256));
   buffers.push(randomBytes(700_000));
@@ -421,15 +476,6 @@ test("what is no HTTP, or smuggles, gets a short refusal and the connection clos
     return text("x");
   });
   const host = "Host: a\r\n";
-  const refusals: Readonly<Record<string, string>> = {
-    "HTTP/9.9": "505 HTTP Version Not Supported: unsupported protocol version",
-    "Bad Name": "400 Bad Request: invalid header name",
-    "Content-Length :": "400 Bad Request: invalid header name",
-    "Transfer-Encoding: chunked, identity": "501 Not Implemented",
-    "Transfer-Encoding: xchunked": "501 Not Implemented",
-    " Content-Length": "400 Bad Request: invalid header name",
-    "HTTP/1.1\r\n\r\n": "400 Bad Request: missing required Host header",
-  };
   for (const message of [
     "nonsense\r\n\r\n",
     "\x16\x03\x01\x02\x00\x01",
@@ -447,10 +493,18 @@ test("what is no HTTP, or smuggles, gets a short refusal and the connection clos
     `POST / HTTP/1.1\r\n${host}Transfer-Encoding: xchunked\r\n\r\n`,
     `GET / HTTP/1.1\r\n${host}Content-Length : 5\r\n\r\nabcde`,
     `GET / HTTP/1.1\r\n${host}X: 1\r\n Content-Length: 5\r\n\r\n`,
+    `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\nContent-Length: 5\r\n\r\nabcde`,
+    `POST / HTTP/1.1\r\n${host}Content-Length: +5\r\n\r\nabcde`,
+    `POST / HTTP/1.1\r\n${host}Content-Length: 99999999999999999999\r\n\r\n`,
+    `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+    `GET / HTTP/1.1\r\n${host}X: 1\nY: 2\r\n\r\n`,
+    `GET / HTTP/1.1\n${host}\r\n`,
+    `GET / HTTP/1.1\r\n${host}X: a\rb\r\n\r\n`,
+    `CONNECT a:443 HTTP/1.1\r\n${host}\r\n`,
+    `CONNECT / HTTP/1.1\r\n${host}\r\nGET / HTTP/1.1\r\n${host}\r\n`,
   ]) {
     const answer = await raw(port, message);
-    const [, refusal = "400 Bad Request"] = Object.entries(refusals).find(([part]) => message.includes(part)) ?? [];
-    assert.ok(answer.startsWith(`HTTP/1.1 ${refusal}\r\n`), `${JSON.stringify(message)}: ${answer}`);
+    assert.ok(answer.startsWith("HTTP/1.1 400 Bad Request\r\n"), `${JSON.stringify(message)}: ${answer}`);
     assert.match(answer, /\r\nConnection: close\r\n/);
     assert.ok(!answer.includes("still open"), JSON.stringify(message));
   }
@@ -475,7 +529,38 @@ test("a bad chunk in a body is refused, and ends the read", async () => {
   assert.notEqual(outcome, "");
   const waiting =
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\nnonsense\r\n";
-  assert.match(await raw(port, waiting), /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/);
+  assert.match(await raw(port, waiting), /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 400 Bad Request\r\n/);
+});
+
+test("two hosts in one request are refused, whichever of them was meant", async () => {
+  const { port } = await serve(({ refusal }) => (refusal === undefined ? text("x") : { code: refusal.status.code }));
+  const answer = await raw(port, "GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n");
+  assert.match(answer, /^HTTP\/1\.1 400 [^]*\r\nConnection: close\r\n/);
+});
+
+test("request line and headers have a bound together: 414 names a long target, 431 long or many headers", async () => {
+  const { port } = await serve(({ refusal }) =>
+    refusal === undefined ? text("x") : { ...text(refusal.message), code: refusal.status.code },
+  );
+  const long = 60 * 1024;
+  const fields = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, "v"]));
+  const bytes = "limit is 65536 bytes for the request line and headers together";
+  const client = await session(port);
+  await sleep(50); // the client knows the server's settings
+  for (const [path, headers, expected] of [
+    [`/?a=${"b".repeat(long)}`, {}, "200 x"],
+    ["/", { "x-long": "b".repeat(long) }, "200 x"],
+    ["/", fields(900), "200 x"],
+    [`/?a=${"b".repeat(long)}`, { "x-more": "c".repeat(8_000) }, `414 Request URI too long: ${bytes}`],
+    ["/", { "x-long": "b".repeat(long), "x-more": "c".repeat(8_000) }, `431 Request header fields too large: ${bytes}`],
+    ["/", fields(1_100), "431 Request header fields too large: limit is 1000 header fields"],
+  ] as const) {
+    for (const answer of [await http1(port, path, { headers: { ...headers } }), await on(client, path, headers)]) {
+      assert.equal(`${answer.status} ${answer.body.toString()}`, expected);
+    }
+  }
+  client.destroy();
 });
 
 test("a flood of headers is refused with 431 on HTTP/1.1, and resets the stream on HTTP/2", async () => {
@@ -686,7 +771,8 @@ test("a stream is chunked on HTTP/1.1, ends in good order, and the connection go
   await until(() => received.endsWith("0\r\n\r\n"));
   const [head, ...chunks] = received.split("\r\n\r\n");
   assert.match(head!, /Transfer-Encoding: chunked/);
-  assert.equal(chunks.join("\r\n\r\n"), "11\r\n0123456789abcdefg\r\n11\r\n0123456789abcdefg\r\n0\r\n\r\n");
+  const body = chunks.join("\r\n\r\n").replace(/[0-9a-f]+\r\n([^\r]*)(?:\r\n|$)/g, "$1");
+  assert.equal(body, `${batch.toString()}${batch.toString()}`);
   assert.deepEqual(events, ["done"]);
   received = "";
   socket.write("GET /next HTTP/1.1\r\nHost: a\r\n\r\n");

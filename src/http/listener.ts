@@ -2,8 +2,8 @@
  * The https port: HTTP/2 and HTTP/1.1 by ALPN, TLS, limits against abuse, and an orderly end. It turns each exchange
  * into an `ApiRequest` and hands the `Reply` to `reply-writer.ts`; what the request means is the chain's.
  *
- * Hot path. Of a GET with 64 HTTP/1.1 connections, the chain and a bearer token included, a quarter is ours; the rest is
- * TLS and the kernel. How much it is beside another server: docs/performance.md.
+ * Hot path. Most of what a small request costs is spent below this file, in Node's protocols, TLS and the kernel: what to
+ * ask of them, and what it costs beside another server, is in docs/performance.md.
  */
 import {
   type IncomingHttpHeaders,
@@ -21,15 +21,13 @@ import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
-import { Http1Connection, type Http1Limits } from "./http1/connection.ts";
-import { Outbox } from "./http1/outbox.ts";
-import type { RequestBody } from "./http1/request-body.ts";
-import type { RequestHead } from "./http1/request-head.ts";
-import { forgetFrames, Http1Wire } from "./http1/wire.ts";
-import { Http2Wire } from "./http2-wire.ts";
-import { type BodyReader, type BodySource, IncomingRequest, type Message, type Peer } from "./incoming-request.ts";
+import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
+import { Http1Message, Http1Wire } from "./http1-wire.ts";
+import { Http2Message, Http2Wire } from "./http2-wire.ts";
+import { IncomingRequest, type Peer } from "./incoming-request.ts";
 import { KeptRuns } from "./kept-runs.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
+import { headProblem } from "./request-head.ts";
 import { splitTarget } from "./request-info.ts";
 
 /** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
@@ -54,7 +52,7 @@ export interface ListenerLimits extends Http1Limits {
 }
 
 export const defaultLimits: ListenerLimits = {
-  headerBytes: 1024 * 1024,
+  headerBytes: 64 * 1024,
   headerCount: 1000,
   headerMs: 32_000,
   requestMs: 120_000,
@@ -126,9 +124,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 class Connection implements Peer {
   readonly exchanges = new Roster<Exchange>();
   readonly socket: TLSSocket;
-  /** One of them is set, by the protocol. */
+  /** Of HTTP/2. */
   session: ServerHttp2Session | undefined;
-  http1: Http1Connection | undefined;
   readonly remoteAddress: string;
   /** Set when certificates are asked for. */
   readonly #chains: CertificateChains | undefined;
@@ -196,11 +193,9 @@ class TlsListener implements Listener {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
-  readonly #outbox = new Outbox();
+  readonly #http1: Http1Server;
   readonly #newId: () => string;
   readonly #finished = (): void => this.#finish();
-  /** Whether the time that HTTP/1.1 clients take is being watched. */
-  #watchesTime = false;
   #stopping = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
@@ -219,6 +214,11 @@ class TlsListener implements Listener {
     const random = options.random ?? systemRandom;
     this.#newId = () => random.uuid();
     this.#server = this.#createServer();
+    const handler = {
+      request: (socket: TLSSocket, exchange: Http1Exchange) => this.#serveHttp1(socket, exchange),
+      refused: (socket: TLSSocket) => this.#lost(socket),
+    };
+    this.#http1 = new Http1Server(handler, this.#limits, options.clock);
   }
 
   #createServer(): Server {
@@ -237,7 +237,7 @@ class TlsListener implements Listener {
     server.on("secureConnection", (socket) => {
       const connection = this.#connected(socket);
       if (socket.alpnProtocol === "h2") this.#serveHttp2(connection);
-      else this.#serveHttp1(connection);
+      else this.#http1.serve(socket);
     });
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
@@ -272,21 +272,26 @@ class TlsListener implements Listener {
     this.#connections.set(socket, connection);
     socket.on("error", ignore);
     socket.once("close", () => {
+      this.#lost(socket);
       this.#connections.delete(socket);
-      for (const exchange of connection.exchanges.members()) exchange.lost();
     });
     return connection;
+  }
+
+  #lost(socket: Duplex): void {
+    for (const exchange of this.#connections.get(socket)?.exchanges.members() ?? []) exchange.lost();
   }
 
   #serveHttp2(connection: Connection): void {
     const limits = this.#limits;
     const session = performServerHandshake(connection.socket, {
-      maxHeaderListPairs: limits.headerCount,
+      maxHeaderListPairs: 2 * limits.headerCount,
       settings: {
         enablePush: false,
         maxConcurrentStreams: limits.concurrentStreams,
         initialWindowSize: limits.streamWindowBytes,
-        maxHeaderListSize: limits.headerBytes,
+        // Longer than what is served, so that who sends more is told; beyond this Node resets the stream.
+        maxHeaderListSize: limits.headerBytes * 1.5,
       },
     });
     connection.session = session;
@@ -330,48 +335,30 @@ class TlsListener implements Listener {
     };
   }
 
-  #serveHttp1(connection: Connection): void {
-    const handler = {
-      request: (http1: Http1Connection, head: RequestHead, body: RequestBody | undefined) =>
-        this.#http1(connection, http1, head, body),
-      refused: () => {
-        for (const exchange of connection.exchanges.members()) exchange.lost();
-      },
-    };
-    connection.http1 = new Http1Connection(connection.socket, handler, this.#limits, this.#options.clock, this.#outbox);
-    if (!this.#watchesTime) this.#watchTime();
-  }
-
-  /** Looks after slow and idle HTTP/1.1 clients for as long as there are connections. */
-  #watchTime(): void {
-    const { clock } = this.#options;
-    const { headerMs, requestMs, idleMs } = this.#limits;
-    this.#watchesTime = this.#connections.size > 0;
-    if (!this.#watchesTime) return;
-    clock.after(Math.min(5_000, headerMs, requestMs, idleMs), () => {
-      const nowMs = clock.monotonic();
-      for (const { http1 } of this.#connections.values()) http1?.checkTime(nowMs);
-      this.#watchTime();
-    });
-  }
-
-  #http1(connection: Connection, http1: Http1Connection, head: RequestHead, body: RequestBody | undefined): void {
-    const target = splitTarget(head.target);
-    if (target === undefined) {
-      http1.refuse("400 Bad Request");
+  #serveHttp1(socket: TLSSocket, exchange: Http1Exchange): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    const { method = "GET", url = "/", headers, rawHeaders } = exchange.request;
+    const target = splitTarget(url);
+    const coding = headers["transfer-encoding"];
+    // Other codings Node refuses too, but hands over the request first.
+    if (target === undefined || (coding !== undefined && coding.toLowerCase() !== "chunked")) {
+      exchange.response.writeHead(400, ["Content-Type", "text/plain; charset=utf-8", "Connection", "close"]);
+      exchange.response.end("400 Bad Request");
       return;
     }
     const incoming = new IncomingRequest(
-      head.method,
-      head.target,
+      method,
+      url,
       target,
       "HTTP/1.1",
       this.#options.clock.now(),
       connection,
-      new Http1Message(http1, head, body),
+      new Http1Message(exchange),
       this.#newId,
+      headProblem(url, rawHeaders, this.#limits),
     );
-    const wire = new Http1Wire(http1, head, incoming, this.#options.clock);
+    const wire = new Http1Wire(exchange, incoming, this.#options.clock);
     this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
   }
 
@@ -400,6 +387,7 @@ class TlsListener implements Listener {
       connection,
       message,
       this.#newId,
+      headProblem(url, rawHeaders, this.#limits),
     );
     const wire = new Http2Wire(stream, incoming);
     const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, finished);
@@ -431,7 +419,8 @@ class TlsListener implements Listener {
   #answer(connection: Connection, exchange: Exchange, reply: Reply): void {
     try {
       const { session } = connection;
-      if (session === undefined) exchange.send(reply, this.#stopping || reply.closeConnection === true);
+      const isLast = reply.closeConnection === true || exchange.request.refusal !== undefined;
+      if (session === undefined) exchange.send(reply, this.#stopping || isLast);
       else {
         exchange.send(reply, false);
         if (reply.closeConnection === true && !session.closed) session.close();
@@ -444,10 +433,7 @@ class TlsListener implements Listener {
 
   #finish(): void {
     this.#requests--;
-    if (this.#requests === 0) {
-      forgetFrames();
-      this.#quiet();
-    }
+    if (this.#requests === 0) this.#quiet();
   }
 
   updateTls(tls: TlsFiles): void {
@@ -469,7 +455,9 @@ class TlsListener implements Listener {
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
     // The last replies are on their way: let them arrive, but wait for nobody who does not read.
-    for (const { http1 } of this.#connections.values()) http1?.closeIfIdle();
+    for (const { session, exchanges, socket } of this.#connections.values()) {
+      if (session === undefined && exchanges.size === 0) socket.destroySoon();
+    }
     const arrival = Math.min(deadlineMs, this.#options.clock.now() + 1_000);
     await this.#untilQuiet(arrival, () => this.#sockets.size === 0);
     return answered;
@@ -500,6 +488,7 @@ class TlsListener implements Listener {
 
   close(): Promise<void> {
     this.stopAccepting();
+    this.#http1.close();
     for (const socket of this.#sockets) socket.destroy();
     return this.#untilQuiet(Number.POSITIVE_INFINITY, () => this.#sockets.size === 0);
   }
@@ -523,69 +512,4 @@ function secureContext(tls: TlsFiles) {
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa }),
   };
-}
-
-class Http1Message implements Message {
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-  readonly body: RequestBody | undefined;
-  readonly #connection: Http1Connection;
-  #expectsContinue: boolean;
-
-  constructor(connection: Http1Connection, head: RequestHead, body: RequestBody | undefined) {
-    this.headers = head.headers;
-    this.rawHeaders = head.rawHeaders;
-    this.body = body;
-    this.#connection = connection;
-    this.#expectsContinue = head.expectsContinue;
-  }
-
-  sendContinue(): void {
-    if (!this.#expectsContinue) return;
-    this.#expectsContinue = false;
-    this.#connection.written().write("HTTP/1.1 100 Continue\r\n\r\n");
-  }
-}
-
-class Http2Message implements Message {
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-  readonly body: BodySource | undefined;
-  readonly #stream: ServerHttp2Stream;
-
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
-    this.headers = headers;
-    this.rawHeaders = rawHeaders;
-    this.body = stream.endAfterHeaders ? undefined : new StreamBody(stream);
-    this.#stream = stream;
-  }
-
-  sendContinue(): void {
-    if (this.headers["expect"] === "100-continue" && !this.#stream.headersSent) {
-      this.#stream.additionalHeaders({ ":status": 100 });
-    }
-  }
-}
-
-class StreamBody implements BodySource {
-  readonly #stream: ServerHttp2Stream;
-  #reader: BodyReader | undefined;
-
-  constructor(stream: ServerHttp2Stream) {
-    this.#stream = stream;
-  }
-
-  read(reader: BodyReader): void {
-    this.#reader = reader;
-    const stream = this.#stream;
-    // The listeners stay, as taking them away costs more than they do.
-    stream.on("data", (piece: Buffer) => this.#reader?.take(piece));
-    stream.on("end", () => this.#reader?.end());
-    stream.on("close", () => this.#reader?.lost());
-  }
-
-  stop(): void {
-    this.#reader = undefined;
-    this.#stream.pause();
-  }
 }

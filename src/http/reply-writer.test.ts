@@ -2,21 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { chunkFrame, forgetFrames } from "./http1/wire.ts";
 import { acceptsGzip, pieceLength, piecesOf } from "./reply-writer.ts";
-
-test("a shared batch is framed once, also when others came between", () => {
-  const first = Buffer.from("a".repeat(20));
-  const second = Buffer.from("b");
-  const frame = chunkFrame(first);
-  assert.equal(frame.toString(), `14\r\n${"a".repeat(20)}\r\n`);
-  assert.equal(chunkFrame(second).toString(), "1\r\nb\r\n");
-  assert.equal(chunkFrame(first), frame);
-  assert.equal(chunkFrame(first), frame);
-  forgetFrames();
-  assert.equal(chunkFrame(first), frame);
-  assert.notEqual(chunkFrame(Buffer.from(first)), frame);
-});
 
 test("pieces hold the same bytes, none is longer than the bound, and small buffers are joined", () => {
   const random = seededRandom(1);

@@ -1,6 +1,6 @@
 /**
  * Writes a `Reply`, over either protocol: common headers, plain bytes, long bodies in pieces, gzip, streams. How that
- * becomes bytes of a connection is in `http1/wire.ts` and `http2-wire.ts`.
+ * becomes bytes of a connection is in `http1-wire.ts` and `http2-wire.ts`.
  */
 import type { Clock } from "#std/clock.ts";
 import type { Roster, Seat } from "#std/roster.ts";

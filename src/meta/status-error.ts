@@ -186,6 +186,12 @@ export function invalid(of: KindName, name: string, errors: readonly FieldError[
 export const requestTooLarge = (message: string): StatusError =>
   failure(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
 
+/** Upstream has no `Status` for these two: its server refuses in plain text before there is a request. */
+export const targetTooLong = (message: string): StatusError => failure(414, "", `Request URI too long: ${message}`);
+
+export const headersTooLarge = (message: string): StatusError =>
+  failure(431, "", `Request header fields too large: ${message}`);
+
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
   failure(
     415,

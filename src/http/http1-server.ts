@@ -1,0 +1,166 @@
+/**
+ * HTTP/1.1 by Node's server and its parser, on TLS connections that the listener has accepted: times, sizes, what is
+ * refused before it is a request, and the order of requests. Why Node's: docs/decisions/0005-node-http1.md.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import type { Clock } from "#std/clock.ts";
+
+// Not imported: that would also read every other name the module has, and load a whole HTTP client (24 ms, 15 MB).
+const { createServer } = process.getBuiltinModule("node:http");
+
+export interface Http1Limits {
+  /** Request line and headers together, in both protocols. */
+  readonly headerBytes: number;
+  /** Header fields of one request. */
+  readonly headerCount: number;
+  /** Time for the headers, and for a whole request with its body. */
+  readonly headerMs: number;
+  readonly requestMs: number;
+  /** Time without a request. */
+  readonly idleMs: number;
+}
+
+/** One request and what its answer is written to. */
+export interface Http1Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The client waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue: boolean;
+}
+
+export interface Http1Handler {
+  /** The next request of a connection; the one before is answered. */
+  request(socket: TLSSocket, exchange: Http1Exchange): void;
+  /** What came is no HTTP or took too long: no reply can be written any more, and the connection is about to close. */
+  refused(socket: TLSSocket): void;
+}
+
+/** How long a client may go on after it was refused: whoever made a mistake reads the answer first. */
+const refusedMs = 1_000;
+/** Requests that a client may have sent ahead of their answers. What more there is waits in the client. */
+const aheadMax = 10_000;
+
+/** What is said to errors of the parser and of time; to all others that the request is bad. */
+const refusals: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Content Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+export class Http1Server {
+  readonly #server: Server;
+  readonly #handler: Http1Handler;
+  readonly #clock: Clock;
+  readonly #queues = new WeakMap<Duplex, RequestQueue>();
+
+  constructor(handler: Http1Handler, limits: Http1Limits, clock: Clock) {
+    this.#handler = handler;
+    this.#clock = clock;
+    const { headerBytes, headerMs, requestMs, idleMs } = limits;
+    const server = createServer({
+      insecureHTTPParser: false,
+      // Up to the double it is a request, which is refused with a `Status`.
+      maxHeaderSize: 2 * headerBytes,
+      headersTimeout: Math.min(headerMs, requestMs),
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.min(5_000, headerMs, requestMs),
+      keepAliveTimeout: idleMs,
+      keepAliveTimeoutBuffer: 0,
+      // Requests without a body need no reader.
+      optimizeEmptyRequests: true,
+    });
+    // Node would drop what is more; the listener counts, and refuses.
+    server.maxHeadersCount = 0;
+    server.on("request", (request, response) => this.#queue({ request, response, expectsContinue: false }));
+    server.on("checkContinue", (request, response) => this.#queue({ request, response, expectsContinue: true }));
+    server.on("connect", (_request, socket) => this.#refuse(socket, "400 Bad Request"));
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+      this.#refuse(socket, refusals[error.code ?? ""] ?? "400 Bad Request"),
+    );
+    // Starts the look-out for slow clients, as the port is not this server's own.
+    server.emit("listening");
+    this.#server = server;
+  }
+
+  serve(socket: TLSSocket): void {
+    this.#queues.set(socket, new RequestQueue(socket, (exchange) => this.#handler.request(socket, exchange)));
+    this.#server.emit("connection", socket);
+    // With a listener the bytes come through the stream, which can be paused. Left alone, Node's parser takes them below
+    // it, and an answer that is still on its way spoils the next request: paused for it, the parser is handed the rest of
+    // what TLS has decrypted all the same, and ends the connection (HPE_PAUSED).
+    socket.on("data", ignore);
+  }
+
+  /** Nobody's time is watched any more. */
+  close(): void {
+    this.#server.close();
+  }
+
+  #queue(exchange: Http1Exchange): void {
+    this.#queues.get(exchange.request.socket)?.add(exchange);
+  }
+
+  /** Answers with a short text, if nothing else is being said, and closes. */
+  #refuse(stream: Duplex, refusal: string): void {
+    const queue = this.#queues.get(stream);
+    // Whatever else such a client sends is an error each time.
+    if (queue === undefined || !this.#queues.delete(stream)) return;
+    const { socket } = queue;
+    if (queue.isReplying || !socket.writable) {
+      socket.destroy();
+    } else {
+      const head = `HTTP/1.1 ${refusal}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n`;
+      socket.end(head + refusal);
+      this.#clock.after(refusedMs, () => socket.destroy());
+    }
+    this.#handler.refused(socket);
+  }
+}
+
+function ignore(): void {}
+
+/** The requests of one connection: each is handled when the one before is answered, as a client that sent them expects. */
+class RequestQueue {
+  readonly socket: TLSSocket;
+  readonly #begin: (exchange: Http1Exchange) => void;
+  readonly #next = (): void => this.#advance();
+  #current: Http1Exchange | undefined;
+  #waiting: Http1Exchange[] = [];
+
+  constructor(socket: TLSSocket, begin: (exchange: Http1Exchange) => void) {
+    this.socket = socket;
+    this.#begin = begin;
+  }
+
+  /** Whether part of a reply is written, so that nothing else can be said. */
+  get isReplying(): boolean {
+    return this.#current?.response.headersSent === true;
+  }
+
+  add(exchange: Http1Exchange): void {
+    if (this.#current === undefined) {
+      this.#start(exchange);
+      return;
+    }
+    this.#waiting.push(exchange);
+    if (this.#waiting.length > aheadMax) this.socket.destroy();
+    else this.socket.pause();
+  }
+
+  #start(exchange: Http1Exchange): void {
+    this.#current = exchange;
+    exchange.response.once("close", this.#next);
+    this.#begin(exchange);
+  }
+
+  #advance(): void {
+    this.#current = undefined;
+    if (this.socket.destroyed) return;
+    const next = this.#waiting.shift();
+    if (next === undefined) return;
+    if (this.#waiting.length === 0) this.socket.resume();
+    this.#start(next);
+  }
+}

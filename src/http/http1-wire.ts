@@ -1,0 +1,212 @@
+/** Requests and replies of HTTP/1.1, as Node's server hands them over. */
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "#std/clock.ts";
+import type { StreamSink } from "./api-request.ts";
+import type { Http1Exchange } from "./http1-server.ts";
+import type { BodySource, Message } from "./incoming-request.ts";
+import { ReadableBody } from "./readable-body.ts";
+import type { Wire } from "./wire.ts";
+
+/** A body that nobody read is thrown away up to this length, and the connection kept. */
+const shortBody = 256 * 1024;
+/** The same before the connection closes: closing with unread bytes resets it, and the client would lose the reply. */
+const lingerBytes = 16 * 1024 * 1024;
+const lingerMs = 5_000;
+
+export class Http1Message implements Message {
+  readonly body: BodySource | undefined;
+  readonly #exchange: Http1Exchange;
+
+  constructor(exchange: Http1Exchange) {
+    const { request } = exchange;
+    this.#exchange = exchange;
+    this.body = hasBody(request.headers) ? new ReadableBody(request) : undefined;
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#exchange.request.headers;
+  }
+
+  get rawHeaders(): readonly string[] {
+    return this.#exchange.request.rawHeaders;
+  }
+
+  sendContinue(): void {
+    const { expectsContinue, response } = this.#exchange;
+    if (expectsContinue && !response.headersSent) response.writeContinue();
+  }
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  const length = headers["content-length"];
+  return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
+}
+
+/** What the wire asks about the request it answers. */
+interface Asked {
+  readonly bodyPending: boolean;
+}
+
+export class Http1Wire implements Wire {
+  readonly #exchange: Http1Exchange;
+  readonly #response: ServerResponse;
+  readonly #socket: Socket;
+  readonly #asked: Asked;
+  readonly #clock: Clock;
+  #ended = false;
+  /** Whether the connection closes once the rest of the body has come. */
+  #lingers = false;
+
+  constructor(exchange: Http1Exchange, asked: Asked, clock: Clock) {
+    this.#exchange = exchange;
+    this.#response = exchange.response;
+    this.#socket = exchange.request.socket;
+    this.#asked = asked;
+    this.#clock = clock;
+  }
+
+  get channel(): ServerResponse {
+    return this.#response;
+  }
+
+  get gone(): boolean {
+    return this.#ended || !this.#socket.writable;
+  }
+
+  head(code: number, headers: readonly string[], length: number): void {
+    const socket = this.#socket;
+    this.#begin(code, headers, length);
+    // The body's first bytes, if they come in this turn, go along.
+    socket.cork();
+    this.#response.flushHeaders();
+    process.nextTick(uncork, socket);
+  }
+
+  write(bytes: Buffer): boolean {
+    return this.#response.write(bytes);
+  }
+
+  whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
+    this.#begin(code, headers, length);
+    this.#ended = true;
+    if (this.#lingers && length >= 0) {
+      if (bytes === undefined) this.#response.flushHeaders();
+      else this.#response.write(bytes);
+      this.#linger();
+    } else {
+      this.#response.end(bytes);
+      this.#dropBody();
+    }
+  }
+
+  sink(): StreamSink & { lost(): void } {
+    return new Http1Sink(this, this.#response);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#response.end();
+    this.#dropBody();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  get blocked(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  onTaken(callback: () => void): void {
+    const socket = this.#socket;
+    const settle = (): void => {
+      socket.off("drain", settle);
+      socket.off("close", settle);
+      callback();
+    };
+    socket.on("drain", settle);
+    socket.on("close", settle);
+  }
+
+  /** Says everything up to the body, with the first bytes of it. Decides what becomes of the connection. */
+  #begin(code: number, headers: readonly string[], length: number): void {
+    const response = this.#response;
+    const { request } = this.#exchange;
+    const out = [...headers];
+    if (length >= 0) out.push("Content-Length", String(length));
+    const isTold = headers.at(-2) === "Connection";
+    const closes = isTold || !response.shouldKeepAlive;
+    this.#lingers = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
+    if (this.#lingers && !isTold) out.push("Connection", "close");
+    // Kept is what a connection of 1.1 is unless somebody says otherwise: Node would say it each time.
+    else if (!closes && request.httpVersionMinor === 1) response.removeHeader("Connection");
+    response.writeHead(code, out);
+  }
+
+  /** Whether the rest of the request's body is not worth a connection. */
+  #isShort(): boolean {
+    const { expectsContinue, request } = this.#exchange;
+    return !expectsContinue && Number(request.headers["content-length"] ?? Infinity) <= shortBody;
+  }
+
+  /** What is left of a body that somebody began to read. */
+  #dropBody(): void {
+    if (this.#asked.bodyPending) this.#exchange.request.resume();
+  }
+
+  /** The reply is whole by its length; it ends, and with it the connection, when the body has come, or soon. */
+  #linger(): void {
+    const { request, response } = this.#exchange;
+    let left = lingerBytes;
+    const end = (): void => {
+      cancel();
+      if (!response.writableEnded) response.end();
+    };
+    const cancel = this.#clock.after(lingerMs, end);
+    request.on("data", (piece: Buffer) => {
+      left -= piece.length;
+      if (left < 0) end();
+    });
+    request.on("end", end);
+    request.on("close", end);
+    request.resume();
+  }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork();
+}
+
+class Http1Sink implements StreamSink {
+  onDrain: (() => void) | undefined;
+  onClose: (() => void) | undefined;
+  readonly #wire: Http1Wire;
+  readonly #response: ServerResponse;
+
+  constructor(wire: Http1Wire, response: ServerResponse) {
+    this.#wire = wire;
+    this.#response = response;
+    response.on("drain", () => this.onDrain?.());
+  }
+
+  write(bytes: Buffer): boolean {
+    if (bytes.length === 0 || this.#wire.gone) return !this.blocked;
+    return this.#wire.write(bytes);
+  }
+
+  get blocked(): boolean {
+    return this.#wire.gone || this.#response.writableNeedDrain;
+  }
+
+  lost(): void {
+    const onClose = this.onClose;
+    this.onClose = undefined;
+    onClose?.();
+  }
+
+  end(): void {
+    if (!this.#wire.gone) this.#wire.end();
+  }
+}

@@ -1,0 +1,26 @@
+/** The body of a request as Node's server gives it, of either protocol. */
+import type { Readable } from "node:stream";
+import type { BodyReader, BodySource } from "./incoming-request.ts";
+
+export class ReadableBody implements BodySource {
+  readonly #readable: Readable;
+  #reader: BodyReader | undefined;
+
+  constructor(readable: Readable) {
+    this.#readable = readable;
+  }
+
+  read(reader: BodyReader): void {
+    this.#reader = reader;
+    const readable = this.#readable;
+    // The listeners stay, as taking them away costs more than they do.
+    readable.on("data", (piece: Buffer) => this.#reader?.take(piece));
+    readable.on("end", () => this.#reader?.end());
+    readable.on("close", () => this.#reader?.lost());
+  }
+
+  stop(): void {
+    this.#reader = undefined;
+    this.#readable.pause();
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * What holds of the head of a request whatever the protocol: its size, the number of its fields, one host. Beyond that it
+ * is a request that is answered, with a `Status` that says what was wrong; far beyond it Node refuses in its own words.
+ */
+import { badRequest, headersTooLarge, type StatusError, targetTooLong } from "#meta/status-error.ts";
+
+export interface HeadLimits {
+  /** Request line and headers together, as HTTP/1.1 writes them. */
+  readonly headerBytes: number;
+  readonly headerCount: number;
+}
+
+/** What a field costs beside its name and value: colon, blank, end of line. */
+const fieldBytes = 4;
+
+/**
+ * Why a request may not go on; `undefined` when it may. `raw` are names and values in turn, those of HTTP/2 that begin
+ * with a colon included.
+ */
+export function headProblem(target: string, raw: readonly string[], limits: HeadLimits): StatusError | undefined {
+  const { headerBytes, headerCount } = limits;
+  let bytes = target.length;
+  let hosts = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!;
+    if (name === ":path") continue;
+    bytes += name.length + raw[i + 1]!.length + fieldBytes;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  if (bytes > headerBytes) {
+    const limit = `limit is ${headerBytes} bytes for the request line and headers together`;
+    return target.length > bytes / 2 ? targetTooLong(limit) : headersTooLarge(limit);
+  }
+  if (raw.length > 2 * headerCount) return headersTooLarge(`limit is ${headerCount} header fields`);
+  // Whoever stands between may have taken the other one.
+  return hosts > 1 ? badRequest("too many Host headers") : undefined;
+}
