@@ -9,6 +9,7 @@ import type { Schema } from "#schema/schema.ts";
 import { kindBehaviour } from "./all.ts";
 import { scaleOf } from "./scale.ts";
 import { genericStrategy, type KindEnvironment } from "./generic.ts";
+import { withUnenforcedWarning } from "./unenforced.ts";
 import { zeroOf } from "./zero-value.ts";
 
 /** Definitions of the kinds that `serves` says yes to, in the order of the tables (group, version, resource). */
@@ -28,7 +29,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     return schema;
   };
   const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment, schemaOf);
-  const strategy = genericStrategy(
+  const generic = genericStrategy(
     {
       hasStatus: facts.statusSubresource,
       generation: facts.generation,
@@ -39,6 +40,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     },
     behaviour,
   );
+  const strategy = withUnenforcedWarning(facts.kubernetesGroup, facts.kind, generic);
   const deprecation = deprecationOf(facts);
   const scale = scaleOf(facts);
   return {

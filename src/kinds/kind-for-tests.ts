@@ -62,7 +62,8 @@ export function kindUnderTest(
   };
 }
 
-function writing(subresource: string): WriteAttributes {
+/** What hooks are told of a write. */
+export function writing(subresource = "", dryRun = false): WriteAttributes {
   return {
     context: {
       user: { name: "admin", groups: ["system:masters"] },
@@ -73,7 +74,7 @@ function writing(subresource: string): WriteAttributes {
       annotate() {},
     },
     subresource,
-    dryRun: false,
+    dryRun,
   };
 }
 

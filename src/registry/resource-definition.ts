@@ -80,8 +80,8 @@ export interface Strategy {
   validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];
   /** Fields that a write through this subresource (empty: the main resource) never changes, so never owns. */
   resetFields?(subresource: string): FieldSet | undefined;
-  warningsOnCreate?(object: ApiObject): readonly string[];
-  warningsOnUpdate?(object: ApiObject, old: ApiObject): readonly string[];
+  warningsOnCreate?(object: ApiObject, attributes: WriteAttributes): readonly string[];
+  warningsOnUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly string[];
   /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
   pendingFinalizers?(object: ApiObject): readonly string[];
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */

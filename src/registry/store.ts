@@ -351,7 +351,7 @@ export class Store {
         ...(strategy.validate?.(candidate, attributes) ?? []),
       ]);
       if (attempt === 1) {
-        for (const text of strategy.warningsOnCreate?.(candidate) ?? []) attributes.context.warn(text);
+        for (const text of strategy.warningsOnCreate?.(candidate, attributes) ?? []) attributes.context.warn(text);
       }
       await validate?.(candidate);
       if (!["", "0"].includes(object.metadata.resourceVersion ?? "")) {
@@ -482,7 +482,7 @@ export class Store {
         }),
         ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
       ]);
-      for (const text of strategy.warningsOnUpdate?.(next, old) ?? []) attributes.context.warn(text);
+      for (const text of strategy.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
       await options.validate?.(next, old);
       if (this.#isFinished(next)) {
         if (attributes.dryRun) return { object: next, entry: undefined, created: false };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { kindUnderTest } from "../kind-for-tests.ts";
+import { kindUnderTest, writing } from "../kind-for-tests.ts";
 
 const gvk = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
 const definitions = kindUnderTest(gvk);
@@ -259,10 +259,10 @@ test("rules that nobody follows are said so, once they change", () => {
   );
   const { strategy } = definitions.definition;
   assert.match(
-    strategy.warningsOnCreate!(ruled).join(),
+    strategy.warningsOnCreate!(ruled, writing()).join(),
     /^spec\.versions\[v1\]\.schema: x-kubernetes-validations are kept/,
   );
-  assert.deepEqual(strategy.warningsOnUpdate!(ruled, ruled), []);
-  assert.equal(strategy.warningsOnUpdate!(ruled, definition()).length, 1);
-  assert.deepEqual(strategy.warningsOnCreate!(definition()), []);
+  assert.deepEqual(strategy.warningsOnUpdate!(ruled, ruled, writing()), []);
+  assert.equal(strategy.warningsOnUpdate!(ruled, definition(), writing()).length, 1);
+  assert.deepEqual(strategy.warningsOnCreate!(definition(), writing()), []);
 });

@@ -1,7 +1,7 @@
 /** Rules of service accounts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kindUnderTest } from "../kind-for-tests.ts";
+import { kindUnderTest, writing } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "ServiceAccount" };
 
@@ -16,8 +16,8 @@ test("who newly restricts secrets to mounted ones is told that it is on its way 
     const expected = [
       `metadata.annotations[${annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
     ];
-    assert.deepEqual(strategy.warningsOnCreate!(marked), expected);
-    assert.deepEqual(strategy.warningsOnUpdate!(marked, { metadata: { name: "a" } }), expected);
-    assert.deepEqual(strategy.warningsOnUpdate!(marked, marked), []);
+    assert.deepEqual(strategy.warningsOnCreate!(marked, writing()), expected);
+    assert.deepEqual(strategy.warningsOnUpdate!(marked, { metadata: { name: "a" } }, writing()), expected);
+    assert.deepEqual(strategy.warningsOnUpdate!(marked, marked, writing()), []);
   }
 });

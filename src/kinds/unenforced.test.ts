@@ -1,0 +1,46 @@
+/** Warnings about what is stored and not enforced: for whom, and when. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { kindUnderTest, writing } from "./kind-for-tests.ts";
+
+const said = (group: string, kind: string, fields: object = {}): readonly string[] => {
+  const { strategy } = kindUnderTest({ group, version: "v1", kind }).definition;
+  const object = { kind, apiVersion: `${group}/v1`, metadata: { name: "a" }, ...fields } as ApiObject;
+  const onCreate = strategy.warningsOnCreate?.(object, writing()) ?? [];
+  assert.deepEqual(strategy.warningsOnUpdate?.(object, { ...object, spec: {} }, writing()) ?? [], onCreate, kind);
+  assert.deepEqual(strategy.warningsOnUpdate?.(object, object, writing("status")) ?? [], [], kind);
+  assert.deepEqual(strategy.warningsOnCreate?.(object, writing("", true)) ?? [], [], kind);
+  return onCreate;
+};
+
+test("who writes an object that nothing follows from is told so in one sentence", () => {
+  for (const [group, kind, pattern] of [
+    ["", "LimitRange", /limit ranges/],
+    ["", "ResourceQuota", /resource quotas/],
+    ["admissionregistration.k8s.io", "MutatingWebhookConfiguration", /admission webhooks/],
+    ["admissionregistration.k8s.io", "ValidatingWebhookConfiguration", /admission webhooks/],
+    ["admissionregistration.k8s.io", "ValidatingAdmissionPolicy", /admission policies/],
+    ["admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", /admission policies/],
+  ] as const) {
+    const [sentence, ...more] = said(group, kind);
+    assert.match(sentence ?? "", pattern);
+    assert.match(sentence!, /^this server stores [a-z ]+, but does not [a-z ]+ yet$/);
+    assert.deepEqual(more, []);
+  }
+});
+
+test("services behind APIServices and conversion webhooks are warned of, local ones and none are not", () => {
+  const remote = { spec: { service: { namespace: "n", name: "s" } } };
+  assert.match(said("apiregistration.k8s.io", "APIService", remote).join(), /does not forward requests/);
+  assert.deepEqual(said("apiregistration.k8s.io", "APIService", { spec: {} }), []);
+  const converted = (strategy: string): object => ({ spec: { versions: [], conversion: { strategy } } });
+  const group = "apiextensions.k8s.io";
+  assert.match(said(group, "CustomResourceDefinition", converted("Webhook")).join(), /conversion webhooks/);
+  assert.deepEqual(said(group, "CustomResourceDefinition", converted("None")), []);
+});
+
+test("what is enforced, or nobody's to enforce here, comes without a warning", () => {
+  assert.deepEqual(said("", "ConfigMap"), []);
+  assert.deepEqual(said("networking.k8s.io", "NetworkPolicy"), []);
+});
