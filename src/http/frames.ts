@@ -102,8 +102,8 @@ function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType, isUnt
 interface ObjectText {
   /** Empty when texts depend on the stream. */
   readonly name: string;
-  /** Type of the list of such objects. */
-  readonly list: ListType;
+  /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
+  readonly list?: ListType;
   of(object: ApiObject): string;
   bookmark(object: ApiObject): string;
 }
@@ -120,7 +120,7 @@ function objectText(scope: Scope, negotiated: Negotiated): ObjectText | undefine
       const meta = { resourceVersion: object.metadata.resourceVersion ?? "" };
       return tableText({ ...request, nowMs: clock.now() }, meta, [object], withColumns);
     };
-    return { name: "", list: { kind: "Table", apiVersion: metaApiVersion(scope, negotiated) }, of, bookmark: of };
+    return { name: "", of, bookmark: of };
   }
   if (negotiated.transform === "PartialObjectMetadataList") {
     throw wrongView(negotiated.transform, false, typeName(scope.definition, scope.definition.kind));

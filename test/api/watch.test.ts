@@ -471,6 +471,21 @@ inBothDomains("the bookmark after the initial events carries an empty list of th
   }
 });
 
+inBothDomains("initial events that end with a bookmark are no Tables [SEM-34]", async (api) => {
+  const { maps } = await started(api, ["a"]);
+  const listed = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+  for (const query of ["allowWatchBookmarks=true", `${listed}&allowWatchBookmarks=true`]) {
+    const answer = await api.get(`${maps}?watch=true&${query}`, { accept: asTable });
+    answer.refused(406, "NotAcceptable", /only the following media types are accepted: application\/json/);
+    const stream = await api.watch(`${maps}?${query}`, { accept: `${asTable},application/json` });
+    (await stream.next()).has({ type: "ADDED", "object.kind": "ConfigMap" });
+    stream.close();
+  }
+  const unmarked = await api.watch(`${maps}?${listed}`, { accept: asTable });
+  (await unmarked.next()).has({ type: "ADDED", "object.kind": "Table" });
+  unmarked.close();
+});
+
 inBothDomains("the old paths of watches are watches, of one object too [EP-12] [WATCH-01]", async (api) => {
   const { maps, ns } = await started(api, ["a", "b"]);
   const at = `/api/v1/watch/namespaces/${ns}/configmaps`;

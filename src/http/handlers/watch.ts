@@ -5,6 +5,7 @@
 import type { Entry, Revision } from "#storage/backend.ts";
 import type { Reply } from "../api-request.ts";
 import { frameEncoder } from "../frames.ts";
+import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
@@ -14,7 +15,8 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const { request, parts, definition, store } = scope;
   const { backend } = parts;
   const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
-  const negotiated = parts.negotiator.stream(request, parts.transforms);
+  const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks;
+  const negotiated = parts.negotiator.stream(request, marksEnd ? withoutTables(parts.transforms) : parts.transforms);
   const namespace = definition.namespaced ? scope.namespace || (selection.namespace ?? "") : "";
   const isSingle =
     selection.name !== undefined && selection.name !== "" && (namespace !== "" || !definition.namespaced);
@@ -35,7 +37,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       (entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)),
     );
     after = range.revision;
-    if (options.allowWatchBookmarks) initialEventsEnd = range.revision;
+    if (marksEnd) initialEventsEnd = range.revision;
   } else if (revision === 0) {
     after = backend.revision;
   }
@@ -62,3 +64,9 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   });
   return { code: 200, contentType: negotiated.mediaType, stream };
 }
+
+/** The bookmark that ends the initial events names their list, which Tables are not. */
+const withoutTables =
+  (allows: Allows): Allows =>
+  (mediaType, kind, group, version) =>
+    kind !== "Table" && allows(mediaType, kind, group, version);
