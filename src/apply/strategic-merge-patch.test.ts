@@ -148,3 +148,12 @@ test("long lists merge in time proportional to their length", () => {
   const result = applyStrategicMergePatch({ items }, { items: patch }, schema) as { items: JsonObject[] };
   assert.deepEqual(result.items[0], { name: "n19999", value: "v" });
 });
+
+test("many deletions from a long list take time proportional to both", () => {
+  const items = Array.from({ length: 10_000 }, (_, i) => ({ name: `n${i}` }));
+  const patch = Array.from({ length: 60_000 }, (_, i) => ({ $patch: "delete", name: `n${i % 9_999}` }));
+  const start = performance.now();
+  const result = applyStrategicMergePatch({ items }, { items: patch }, everyStrategy);
+  assert.ok(performance.now() - start < 2_000);
+  assert.deepEqual(result["items"], [{ name: "n9999" }]);
+});

@@ -220,7 +220,7 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], field: Sc
   }
   const given: JsonObject[] = [];
   let replaces = false;
-  let rest = old;
+  const gone = new Set<unknown>();
   for (const item of patch as readonly JsonObject[]) {
     // elementKind saw maps only
     if (!Object.hasOwn(item, patchDirective)) {
@@ -231,12 +231,10 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], field: Sc
     if (directive === "replace") replaces = true;
     else if (directive === "merge") throw contradiction("merging lists cannot yet be specified in the patch");
     else if (directive !== "delete") throw unknownPatchType(directive, item);
-    else {
-      const key = keyOf(item, mergeKey);
-      rest = rest.filter((one) => member(asMap(one), mergeKey) !== key);
-    }
+    else gone.add(keyOf(item, mergeKey));
   }
   if (replaces) return given;
+  const rest = gone.size === 0 ? old : old.filter((one) => !gone.has(member(asMap(one), mergeKey)));
   return arrange(mergeItems(rest, given, mergeKey, field.items), given, rest, mergeKey, true);
 }
 

@@ -104,28 +104,26 @@ export function checkName(scope: Scope, object: ApiObject): void {
 export function dedupedOwners(scope: Scope, object: ApiObject, isPatched = false): ApiObject {
   const owners = object.metadata.ownerReferences;
   if (owners === undefined || owners.length < 2) return object;
-  const seen = new Map<string, OwnerReference>();
+  const kept = new Map<string, OwnerReference>();
+  const repeated = new Set<string>();
   for (const owner of owners) {
-    const id = JSON.stringify([
-      owner.apiVersion,
-      owner.kind,
-      owner.name,
-      owner.uid,
-      owner.controller,
-      owner.blockOwnerDeletion,
-    ]);
-    if (!seen.has(id)) seen.set(id, owner);
+    const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
+    const id = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+    if (kept.has(id)) repeated.add(uid);
+    else kept.set(id, owner);
   }
-  if (seen.size === owners.length) return object;
-  const repeated = [
-    ...new Set(owners.filter((owner, i) => owners.indexOf(owner) !== i || ![...seen.values()].includes(owner))),
-  ];
+  if (kept.size === owners.length) return object;
   const late = isPatched ? " after mutating admission happens" : "";
+  const uids = [...repeated].slice(0, shownUidsMax).join(", ");
+  const more = repeated.size > shownUidsMax ? ` and ${repeated.size - shownUidsMax} more` : "";
   scope.context.warn(
-    `.metadata.ownerReferences contains duplicate entries${late}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...new Set(repeated.map((owner) => owner.uid))].join(", ")}`,
+    `.metadata.ownerReferences contains duplicate entries${late}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}${more}`,
   );
-  return { ...object, metadata: { ...object.metadata, ownerReferences: [...seen.values()] } };
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [...kept.values()] } };
 }
+
+/** Repeated owners that the warning names. */
+const shownUidsMax = 20;
 
 /** The object with ownership of what this write changed recorded. */
 export const withOwnership = (...args: Parameters<typeof ownershipSteps>): ApiObject => atOnce(ownershipSteps(...args));

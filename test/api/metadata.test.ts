@@ -420,3 +420,20 @@ inBothDomains("a kind that counts no generations keeps the one it was created wi
   const patched = await api.patch(`${configMaps}/a`, { metadata: { generation: 9 }, data: { b: "1" } });
   patched.expect(200, { "metadata.generation": 7 });
 });
+
+inBothDomains(
+  "repeated owners are dropped with a warning that names some of them, however many there are",
+  async (api) => {
+    const { configMaps } = await api.place();
+    const owner = (uid: number): object => ({ apiVersion: "v1", kind: "Pod", name: "p", uid: `u${uid}` });
+    const ownerReferences = Array.from({ length: 30_000 }, (_, i) => owner(Math.floor(i / 2) % 100));
+    const start = performance.now();
+    const made = (await api.post(configMaps, configMap("m1", {}, { ownerReferences }))).expect(201, {
+      "metadata.ownerReferences.length": 100,
+      "metadata.ownerReferences.0.uid": "u0",
+      "metadata.ownerReferences.99.uid": "u99",
+    });
+    assert.ok(performance.now() - start < 5_000);
+    assert.match(String(made.headers.warning), /duplicate UID\(s\) observed: u0, u1, .*u19 and 80 more"$/);
+  },
+);

@@ -257,3 +257,55 @@ inBothDomains("a patched object that fits no type is shown whole [PATCH-07]", as
   const wrong = /x{3000}.*cannot unmarshal array into Go struct field ConfigMap\.data/;
   (await api.patch(path, { data: { k: [] } })).refused(422, "Invalid", wrong);
 });
+
+inBothDomains("a strategic patch may say any type; the path decides", async (api) => {
+  const path = await one(api);
+  for (const type of [{ kind: "Deployment" }, { apiVersion: "apps/v1", kind: "Deployment" }, { apiVersion: "a/b/c" }]) {
+    (await strategic(api, path, { ...type, data: { from: type.kind ?? "" } })).expect(200, {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      "data.from": type.kind ?? "",
+    });
+  }
+  (await strategic(api, path, { kind: 5 })).rejected();
+  (await api.patch(path, { kind: "Deployment" })).refused(422, "Invalid");
+  // As Ansible's k8s_scale sends it: the resource's kind, to its scale.
+  const { ns } = await api.place();
+  const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
+  const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const spec = { replicas: 1, selector: { matchLabels: { a: "b" } }, template };
+  (await api.post(deployments, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d1" }, spec })).expect(
+    201,
+  );
+  const scale = { kind: "Deployment", metadata: { name: "d1", namespace: ns }, spec: { replicas: 3 } };
+  (await strategic(api, `${deployments}/d1/scale`, scale)).expect(200, { kind: "Scale", "spec.replicas": 3 });
+});
+
+inBothDomains("a merge or JSON patch may say another version of its kind, and is read as one of that", async (api) => {
+  const { ns } = await api.place();
+  const path = `/apis/autoscaling/v2/namespaces/${ns}/horizontalpodautoscalers`;
+  const cpu = { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } };
+  const target = { apiVersion: "apps/v1", kind: "Deployment", name: "d" };
+  const spec = { scaleTargetRef: target, maxReplicas: 3, metrics: [{ type: "Resource", resource: cpu }] };
+  const kind = "HorizontalPodAutoscaler";
+  (await api.post(path, { apiVersion: "autoscaling/v2", kind, metadata: { name: "h1" }, spec })).expect(201);
+  const older = { apiVersion: "autoscaling/v1", spec: { maxReplicas: 7, targetCPUUtilizationPercentage: 70 } };
+  const merged = await api.patch(`${path}/h1`, older);
+  merged.expect(200, { apiVersion: "autoscaling/v2", "spec.maxReplicas": 7 });
+  assert.equal(merged.at("spec.metrics.0.resource.target.averageUtilization"), 70);
+  assert.match(String(merged.headers.warning), /unknown field \\"spec\.metrics\\"/);
+  const operation = { op: "replace", path: "/apiVersion", value: "autoscaling/v1" };
+  (await json(api, `${path}/h1`, [operation])).expect(200, { apiVersion: "autoscaling/v2", "spec.maxReplicas": 7 });
+  (await api.patch(`${path}/h1`, { apiVersion: "autoscaling/v9" })).refused(422, "Invalid");
+  (await api.patch(`${path}/h1`, { apiVersion: "apps/v1" })).refused(422, "Invalid");
+});
+
+inBothDomains("versions of a group that only older releases served are taken in a merge patch", async (api) => {
+  const { ns } = await api.place();
+  const path = `/apis/apps/v1/namespaces/${ns}/deployments`;
+  const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const spec = { selector: { matchLabels: { a: "b" } }, template };
+  (await api.post(path, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d1" }, spec })).expect(201);
+  const older = { apiVersion: "apps/v1beta2", spec: { replicas: 3 } };
+  (await api.patch(`${path}/d1`, older)).expect(200, { apiVersion: "apps/v1", "spec.replicas": 3 });
+});

@@ -7,8 +7,9 @@ import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { decodePatchedCustomSteps } from "#codec/custom-object.ts";
-import { decodePatch, decodePatched } from "#codec/patch-body.ts";
+import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
+import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import {
   badRequest,
@@ -26,7 +27,15 @@ import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes, type Written } from "../write-steps.ts";
+import {
+  checkName,
+  dedupedOwners,
+  defaulted,
+  inNamespace,
+  objectVersions,
+  writeAttributes,
+  type Written,
+} from "../write-steps.ts";
 import { applyObject } from "./apply.ts";
 import { replaceObject } from "./replace.ts";
 
@@ -87,9 +96,39 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
       return { problems, apply: (current) => applyJsonPatch(current, value) };
     case mergePatchType:
       return { problems, apply: (current) => applyMergePatch(current, value) };
-    default:
-      return { problems, apply: (current) => applyStrategicMergePatch(current, value, schema) };
+    default: {
+      const patch = withoutType(value);
+      return { problems, apply: (current) => applyStrategicMergePatch(current, patch, schema) };
+    }
   }
+}
+
+/** A strategic patch may say any type (clients name the resource's kind to its scale): the path decides. */
+function withoutType(patch: unknown): unknown {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
+  const { apiVersion, kind, ...rest } = patch as Readonly<Record<string, unknown>>; // an object that is no array
+  const isSaid = (value: unknown): boolean => value !== undefined && value !== null && typeof value !== "string";
+  return isSaid(apiVersion) || isSaid(kind) ? patch : rest;
+}
+
+/** A built-in object as the patch left it, which may have made it one of another version of its kind. */
+function decodeBuiltIn(scope: Scope, result: Omit<PatchedValue, "schema">): PatchedObject {
+  const { definition, parts } = scope;
+  const { schema } = definition;
+  const { apiVersion, kind } = (result.value ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
+  const own = apiVersionOf(definition);
+  if (apiVersion === own || typeof apiVersion !== "string" || kind !== definition.kind) {
+    return decodePatched({ ...result, schema });
+  }
+  const other = parts.definitionOfVersion(definition, apiVersion);
+  if (other?.group === definition.group) {
+    const decoded = decodePatched({ ...result, gvk: other, schema: other.schema });
+    const { convert } = objectVersions(scope);
+    return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as ApiObject }; // of the same kind
+  }
+  const said = parseApiVersion(apiVersion);
+  const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind });
+  return decodePatched({ ...result, schema, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
 function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Steps<Written> {
@@ -108,9 +147,7 @@ function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch
   const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
   const { custom } = definition;
   const { object, warnings, hasEmptyLists } =
-    custom === undefined
-      ? decodePatched({ ...result, schema: definition.schema })
-      : yield* decodePatchedCustomSteps({ ...result, type: custom });
+    custom === undefined ? decodeBuiltIn(scope, result) : yield* decodePatchedCustomSteps({ ...result, type: custom });
   if (pausing()) yield;
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
