@@ -78,11 +78,28 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
     [path, map({ a: "1" }, { labels: { x: "y" } })],
     // Numbers and units that are stored in another form.
     [deployments, deployment],
+    // A list that is stored as none.
+    [
+      path.replace("configmaps/one", "endpoints/one"),
+      {
+        apiVersion: "v1",
+        kind: "Endpoints",
+        metadata: { name: "one" },
+        subsets: [],
+      },
+    ],
   ] as const) {
     const first = (await apply(api, at, "m1", body)).expect(201);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     const again = (await apply(api, at, "m1", body)).expect(200);
     assert.deepEqual(again.at("metadata"), first.at("metadata"));
+    // What the server owns counts as little as it is kept.
+    for (const creationTimestamp of [null, "2001-01-01T00:00:00Z"]) {
+      const { metadata } = body as { readonly metadata: object };
+      const dated = { ...body, metadata: { ...metadata, creationTimestamp, generation: 7, selfLink: "/x" } };
+      const same = (await apply(api, at, "m1", dated)).expect(200);
+      assert.deepEqual(same.at("metadata"), first.at("metadata"));
+    }
   }
 });
 

@@ -5,6 +5,7 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import { applySteps } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeAppliedSteps, decodeMergedSteps } from "#codec/applied-body.ts";
+import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
@@ -138,8 +139,19 @@ function* apply(
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
   if (pausing()) yield;
-  const isSame = current !== undefined && sameButTimes(object, current);
+  const isSame = current !== undefined && sameButTimes(asStored(scope, object, written, current), current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
+}
+
+/** The object as far as the server would keep it: what it owns itself is that of the present one. */
+function asStored(scope: Scope, object: ApiObject, { hasEmptyLists }: Written, current: ApiObject): ApiObject {
+  const settled = hasEmptyLists ? settleLists(scope.definition.schema, object) : object;
+  const { selfLink: _selfLink, generation: _generation, ...metadata } = settled.metadata;
+  for (const name of ["creationTimestamp", "generation", "deletionTimestamp"] as const) {
+    const own = current.metadata[name];
+    if (own !== undefined) Object.assign(metadata, { [name]: own });
+  }
+  return { ...settled, metadata };
 }
 
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */

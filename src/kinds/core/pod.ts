@@ -1,5 +1,6 @@
 /** Pod: defaults, first status, columns and the checks of containers. Most other checks come with the workloads. */
-import { invalidField, required, duplicate, type FieldError } from "#meta/field-error.ts";
+import { jsonEquals } from "#apply/json-value.ts";
+import { duplicate, type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
 import { dns1123Label } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseQuantity } from "#meta/quantity.ts";
@@ -25,11 +26,15 @@ export function pods(environment: KindEnvironment): KindBehaviour {
   const resizePolicy = environment.gate("InPlacePodVerticalScaling");
   return {
     columns,
-    statusKeeps: ["ownerReferences"],
+    statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
       prepareForCreate: (object) => ({ ...object, status: firstStatus(specOf(object)) }),
+      prepareForUpdate: (object, old, { subresource }) =>
+        subresource === "ephemeralcontainers" ? withEphemeralContainers(old, object) : object,
       validate: (object) => validateContainers(specOf(object), "spec"),
+      validateUpdate: (object, old, { subresource }) =>
+        subresource === "ephemeralcontainers" ? validateEphemeralContainers(specOf(object), specOf(old)) : [],
       graceSeconds,
       fields,
     },
@@ -38,6 +43,31 @@ export function pods(environment: KindEnvironment): KindBehaviour {
 
 const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
 const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+
+/** The pod as it is, with the ephemeral containers of another: nothing else is written through their subresource. */
+function withEphemeralContainers(pod: ApiObject, from: ApiObject): ApiObject {
+  const given = listField(specOf(from), ephemeral);
+  const { [ephemeral]: _old, ...rest } = specOf(pod);
+  return { ...pod, spec: given.length === 0 ? rest : { ...rest, [ephemeral]: given } };
+}
+
+const ephemeral = "ephemeralContainers";
+
+/** They are added for good. The line feeds are upstream's. */
+function validateEphemeralContainers(next: Json, old: Json): FieldError[] {
+  const given = new Map(listField(next, ephemeral).map((container) => [textField(container, "name"), container]));
+  const errors: FieldError[] = [];
+  for (const container of listField(old, ephemeral)) {
+    const name = textField(container, "name");
+    const now = given.get(name);
+    if (now !== undefined && jsonEquals(now, container)) continue;
+    const what = now === undefined ? "removed" : "changed";
+    errors.push(
+      forbiddenField(`spec.${ephemeral}`, `existing ephemeral containers ${goQuote(name)} may not be ${what}\n`),
+    );
+  }
+  return errors;
+}
 
 /** Field order is that of the wire. */
 function firstStatus(spec: Json): Json {
