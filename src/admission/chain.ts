@@ -40,9 +40,9 @@ function admitFrom(
   for (let i = start; i < plugins.length; i++) {
     const answer = plugins[i]!.admit!(current);
     if (answer instanceof Promise) {
-      return answer.then((object) => admitFrom(plugins, i + 1, { ...current, object }));
+      return answer.then((object) => admitFrom(plugins, i + 1, withObject(current, object)));
     }
-    if (answer !== current.object) current = { ...current, object: answer };
+    if (answer !== current.object) current = withObject(current, answer);
   }
   return current.object;
 }
@@ -57,3 +57,19 @@ function validateFrom(
     if (answer instanceof Promise) return answer.then(() => validateFrom(plugins, i + 1, attributes));
   }
 }
+
+/** Not a spread: attributes may read their objects when they are asked for. */
+const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
+  context: given.context,
+  operation: given.operation,
+  resource: given.resource,
+  kind: given.kind,
+  namespace: given.namespace,
+  name: given.name,
+  pathName: given.pathName,
+  subresource: given.subresource,
+  object,
+  oldObject: given.oldObject,
+  dryRun: given.dryRun,
+  options: given.options,
+});

@@ -3,6 +3,7 @@
  * upstream's (evanphx/json-patch 4 as the API server sets it up): negative indices, `replace` that adds a member,
  * `test` of an absent member for null, and a first path segment that is never looked at.
  */
+import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
   type DraftObject,
@@ -22,6 +23,9 @@ export const jsonPatchOperationsMax = 10_000;
 
 /** Most bytes of JSON all `copy` operations of one patch may add. */
 export const jsonPatchCopyBytesMax = 3 * 1024 * 1024;
+
+const copiesOfPatch = (): Room =>
+  new Room(jsonPatchCopyBytesMax, () => refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`));
 
 /** Deepest document a patch may make; `move` could otherwise nest without end. */
 export const jsonPatchDepthMax = 1000;
@@ -43,11 +47,11 @@ export const jsonPatchSchema: Schema = {
 /**
  * The document after all operations. `patch` is the decoded body; neither argument is changed, and the result shares
  * structure with both. Throws `PatchError`: `bad-request` when `patch` is no list of operations, `too-large` for too
- * many of them, `invalid` when one of them does not apply.
+ * many of them, `invalid` when one of them does not apply. `copies` bounds what `copy` operations add, in bytes of JSON.
  */
-export function applyJsonPatch(document: unknown, patch: unknown): unknown {
+export function applyJsonPatch(document: unknown, patch: unknown, copies = copiesOfPatch()): unknown {
   const operations = readOperations(patch);
-  const run = new Run(document);
+  const run = new Run(document, copies);
   for (const operation of operations) run.apply(operation);
   // Each operation can make the document one level deeper than the deepest value in sight.
   if (operations.length > 16 && !isNestedAtMost(run.root, jsonPatchDepthMax)) {
@@ -91,10 +95,11 @@ type Draft = DraftObject | unknown[];
 class Run {
   root: unknown;
   #drafts = new Set<object>();
-  #copiedBytes = 0;
+  readonly #copies: Room;
 
-  constructor(document: unknown) {
+  constructor(document: unknown, copies: Room) {
     this.root = document;
+    this.#copies = copies;
   }
 
   apply(operation: JsonObject | null): void {
@@ -199,12 +204,12 @@ class Run {
   /** A value that shares nothing with its source, which later operations may change in place. */
   #copy(value: unknown): unknown {
     if (typeof value !== "object" || value === null) {
-      this.#countCopied(scalarBytes(value));
+      this.#copies.take(scalarBytes(value));
       return value;
     }
-    this.#countCopied(2);
+    this.#copies.take(2);
     if (isArray(value)) {
-      if (value.length > 1) this.#countCopied(value.length - 1);
+      if (value.length > 1) this.#copies.take(value.length - 1);
       const list = value.map((item) => this.#copy(item));
       this.#drafts.add(list);
       return list;
@@ -212,18 +217,12 @@ class Run {
     const object: DraftObject = {};
     let first = true;
     for (const name of Object.keys(value)) {
-      this.#countCopied(scalarBytes(name) + (first ? 1 : 2));
+      this.#copies.take(scalarBytes(name) + (first ? 1 : 2));
       first = false;
       setMember(object, name, this.#copy((value as JsonObject)[name])); // an object that is no array
     }
     this.#drafts.add(object);
     return object;
-  }
-
-  #countCopied(bytes: number): void {
-    this.#copiedBytes += bytes;
-    if (this.#copiedBytes <= jsonPatchCopyBytesMax) return;
-    throw refuse(`copies of more than ${jsonPatchCopyBytesMax} bytes`);
   }
 }
 

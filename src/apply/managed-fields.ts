@@ -5,7 +5,6 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
@@ -90,11 +89,7 @@ function agentName(userAgent: string): string {
  * - One empty entry clears ownership; the writer then owns what this write changes.
  * - An object without owners gains none by updates.
  */
-export const updateManagedFields = (update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined =>
-  atOnce(updateSteps(update));
-
-/** The same in steps, for objects that are large. */
-export function* updateSteps(update: FieldUpdate): Steps<readonly ManagedFieldsEntry[] | undefined> {
+export function updateManagedFields(update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined {
   const { old, next, subresource } = update;
   const oldList = old?.metadata?.managedFields;
   const given = subresource === "" ? next.metadata?.managedFields : undefined;
@@ -114,11 +109,8 @@ export function* updateSteps(update: FieldUpdate): Steps<readonly ManagedFieldsE
 
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
-  if (pausing()) yield;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  if (pausing()) yield;
   const kept = owners.length === 0 ? [] : takeChanged(update, schema, changes, served(update, owners));
-  if (pausing()) yield;
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
   return writeOwners(fold(kept), list);

@@ -8,7 +8,6 @@
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
 import {
   difference,
@@ -81,25 +80,20 @@ const neverOwned: FieldSet = fieldSetOf([
 ]);
 
 /** Applies; conflicts are an answer, not an error. */
-export const applyFields = (apply: FieldApply): AppliedResult => atOnce(applySteps(apply));
-
-/** The same in steps, for objects that are large. */
-export function* applySteps(apply: FieldApply): Steps<AppliedResult> {
+export function applyFields(apply: FieldApply): AppliedResult {
   const schema = apply.schemaFor(apply.apiVersion);
   if (schema === undefined) throw new Error(`no schema of ${apply.apiVersion}`);
   const { live, lastAppliedAnnotation: annotation } = apply;
   const present: OwnedObject = live ?? zeroOf(schema);
   const owners = ownersBefore(apply, present);
-  if (pausing()) yield;
-  let outcome = yield* merge(apply, schema, present, owners, apply.force);
+  let outcome = merge(apply, schema, present, owners, apply.force);
   if (!outcome.ok && apply.manager === kubectlManager) {
     const allowed = lastAppliedFields(schema, present, apply.apiVersion, annotation);
     if (allowed !== undefined) {
       const left = conflictsOutside(outcome.conflicts, allowed);
-      outcome = left.length > 0 ? { ok: false, conflicts: left } : yield* merge(apply, schema, present, owners, true);
+      outcome = left.length > 0 ? { ok: false, conflicts: left } : merge(apply, schema, present, owners, true);
     }
   }
-  if (pausing()) yield;
   if (!outcome.ok) return { ok: false, conflicts: reportConflicts(outcome.conflicts) };
   let { object } = outcome;
   const changed = object !== present || live === undefined;
@@ -137,29 +131,26 @@ type Outcome =
   | { readonly ok: false; readonly conflicts: readonly Conflict[] }
   | { readonly ok: true; readonly object: OwnedObject; readonly owners: Owner[] };
 
-function* merge(
+function merge(
   apply: FieldApply,
   schema: Schema,
   present: OwnedObject,
   before: readonly Owner[],
   force: boolean,
-): Steps<Outcome> {
+): Outcome {
   const { applied, apiVersion, subresource, manager } = apply;
   const id = identify(manager, true, apiVersion, subresource);
   const last = before.find((owner) => owner.id === id);
   const named = fieldsOfApplied(apply, schema);
   const set = markReconciled(schema, difference(named, neverOwned));
-  if (pausing()) yield;
   const others = before.filter((owner) => owner !== last);
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-  if (pausing()) yield;
-  const object = yield* prune(apply, schema, merged, named, last, others);
+  const object = prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
   const owners: Owner[] = [];
   if (isSame) owners.push(...others);
   else {
-    if (pausing()) yield;
-    const conflicts = yield* takeOver(apply, schema, present, object, others, owners);
+    const conflicts = takeOver(apply, schema, present, object, others, owners);
     if (conflicts.length > 0 && !force) return { ok: false, conflicts };
   }
   if (!isEmptySet(set)) {
@@ -177,14 +168,14 @@ function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
 }
 
 /** What the other owners keep goes into `kept`; the answer is what they would lose by force. */
-function* takeOver(
+function takeOver(
   apply: FieldApply,
   schema: Schema,
   present: OwnedObject,
   object: OwnedObject,
   others: readonly Owner[],
   kept: Owner[],
-): Steps<Conflict[]> {
+): Conflict[] {
   const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
   const conflicts: Conflict[] = [];
   for (const owner of others) {
@@ -193,7 +184,6 @@ function* takeOver(
       const { added, modified, removed } = changesFor(apply, schema, present, object, owner.apiVersion);
       changes = { taken: union(modified, added), removed };
       byVersion.set(owner.apiVersion, changes);
-      if (pausing()) yield;
     }
     const fields = intersection(owner.set, changes.taken);
     if (!isEmptySet(fields)) conflicts.push({ owner, fields });
@@ -235,14 +225,14 @@ const convert = (apply: FieldApply, object: OwnedObject, from: string, to: strin
  * Without what the applier owned last time, does not apply now, and nobody else owns. Structs go with the last of their
  * fields, items of lists with their keys. `set` is all that is applied.
  */
-function* prune(
+function prune(
   apply: FieldApply,
   schema: Schema,
   merged: OwnedObject,
   set: FieldSet,
   last: Owner | undefined,
   others: readonly Owner[],
-): Steps<OwnedObject> {
+): OwnedObject {
   if (last === undefined) return merged;
   // Whoever still applies all of it takes nothing away; what lies above is applied with it.
   if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
@@ -257,10 +247,8 @@ function* prune(
   for (const other of others) addOwned(other.apiVersion, other.set);
 
   const start = inVersion(apply, schema, merged, last.apiVersion);
-  const startFields = yield* fieldsWithStructs(start.schema, start.object);
-  if (pausing()) yield;
+  const startFields = fieldsWithStructs(start.schema, start.object);
   const lastFields = withStructs(start.schema, last.set);
-  if (pausing()) yield;
   let pruned = without(start.schema, start.object, lastFields);
   let whole = start.object;
   let at = last.apiVersion;
@@ -269,30 +257,22 @@ function* prune(
     whole = convert(apply, whole, at, apiVersion);
     pruned = convert(apply, pruned, at, apiVersion);
     at = apiVersion;
-    if (pausing()) yield;
-    const left = yield* fieldsWithStructs(here, pruned);
-    if (pausing()) yield;
+    const left = fieldsWithStructs(here, pruned);
     // What has another value now was filled in by the conversion, in the place of what went.
     const own = apiVersion === last.apiVersion ? left : difference(left, compareTyped(here, whole, pruned).modified);
-    if (pausing()) yield;
     const kept = union(own, withStructs(here, unionAll(sets)));
-    if (pausing()) yield;
     const isStart = whole === start.object && here === start.schema;
-    const all = isStart ? startFields : yield* fieldsWithStructs(here, whole);
-    if (pausing()) yield;
+    const all = isStart ? startFields : fieldsWithStructs(here, whole);
     pruned = without(here, whole, difference(all, kept));
   }
   pruned = convert(apply, pruned, at, last.apiVersion);
-  if (pausing()) yield;
-  const gone = difference(startFields, yield* fieldsWithStructs(start.schema, pruned));
-  if (pausing()) yield;
+  const gone = difference(startFields, fieldsWithStructs(start.schema, pruned));
   const result = without(start.schema, start.object, intersection(gone, lastFields));
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }
 
-function* fieldsWithStructs(schema: Schema, object: OwnedObject): Steps<FieldSet> {
+function fieldsWithStructs(schema: Schema, object: OwnedObject): FieldSet {
   const fields = fieldsOf(schema, object);
-  if (pausing()) yield;
   return withStructs(schema, fields);
 }
 

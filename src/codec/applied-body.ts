@@ -9,9 +9,9 @@ import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers } from "#schema/plain-numbers.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { Room } from "#std/room.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
-import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { coerceEmbedded, type CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
 import { type FieldValidation, kindOf, withType } from "./object.ts";
@@ -29,13 +29,9 @@ export interface AppliedBody {
 const openBrace = 0x7b;
 
 /** Decodes a configuration. Throws `badRequest`. */
-export const decodeApplied = (bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody =>
-  atOnce(decodeAppliedSteps(bytes, fieldValidation));
-
-/** The same in steps, for bodies that are large. */
-export function* decodeAppliedSteps(bytes: Uint8Array, fieldValidation: FieldValidation): Steps<AppliedBody> {
+export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody {
   try {
-    const { value, duplicates } = yield* readText(bytes, fieldValidation !== "Ignore");
+    const { value, duplicates } = readText(bytes, fieldValidation !== "Ignore");
     if (value !== null && kindOf(value) !== "object") {
       throw new DecodeError(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`,
@@ -52,15 +48,11 @@ export function* decodeAppliedSteps(bytes: Uint8Array, fieldValidation: FieldVal
   }
 }
 
-function* readText(
-  bytes: Uint8Array,
-  wantsDuplicates: boolean,
-): Steps<{ value: unknown; duplicates: readonly string[] }> {
-  const json = bytes[0] === openBrace ? yield* readJson(bytes, wantsDuplicates) : undefined;
+function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown; duplicates: readonly string[] } {
+  const json = bytes[0] === openBrace ? readJson(bytes, wantsDuplicates) : undefined;
   if (json !== undefined) return { value: json.value, duplicates: [] };
   try {
     const { value, duplicates } = decodeYaml(bytes);
-    if (pausing()) yield;
     return { value: plainNumbers(value), duplicates };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -69,10 +61,9 @@ function* readText(
 }
 
 /** `undefined` for what is no JSON or has double keys, of which the YAML decoder knows the lines. */
-function* readJson(bytes: Uint8Array, wantsDuplicates: boolean): Steps<{ readonly value: unknown } | undefined> {
+function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value: unknown } | undefined {
   try {
     const { value, keys, hasRawNumbers } = decodeJson(bytes);
-    if (pausing()) yield;
     if (wantsDuplicates && keys !== countKeys(value)) return undefined;
     return { value: hasRawNumbers ? plainNumbers(value) : value };
   } catch (error) {
@@ -88,19 +79,18 @@ export interface MergedValue {
   readonly schema?: Schema;
   /** Of a custom kind. */
   readonly custom?: CustomType;
+  /** What defaults may add. */
+  readonly room: Room;
   /** The sentence around what is wrong. */
   failure(message: string): string;
 }
 
 /** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
-export function* decodeMergedSteps(
-  merged: MergedValue,
-): Steps<{ readonly object: ApiObject; readonly hasEmptyLists: boolean }> {
+export function decodeMerged(merged: MergedValue): { readonly object: ApiObject; readonly hasEmptyLists: boolean } {
   const { value, gvk, schema, custom } = merged;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   try {
-    if (custom !== undefined)
-      return { object: yield* mergedCustom(value, gvk, custom, findings), hasEmptyLists: false };
+    if (custom !== undefined) return { object: mergedCustom(merged, custom, findings), hasEmptyLists: false };
     if (schema === undefined) throw new Error("a merged value needs a schema");
     const object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
     return {
@@ -115,19 +105,13 @@ export function* decodeMergedSteps(
 }
 
 /** Nulls stay: unlike a body that is read, a merged object is validated with what it holds. */
-function* mergedCustom(
-  value: MergedValue["value"],
-  gvk: GroupVersionKind,
-  type: CustomType,
-  findings: Findings,
-): Steps<ApiObject> {
+function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findings: Findings): ApiObject {
   const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
-  if (pausing()) yield;
   const { structural } = type;
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")
     : value;
-  const filled = applyDefaults(coerced, structural, false) as MergedValue["value"]; // an object stays one
+  const filled = applyDefaults(coerced, structural, false, room) as MergedValue["value"]; // an object stays one
   const { kind: _kind, apiVersion: _version, metadata: _metadata, ...rest } = filled;
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }

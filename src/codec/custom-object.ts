@@ -9,10 +9,10 @@ import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, withRawNumbers } from "#schema/plain-numbers.ts";
+import type { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import {
   cannotHandle,
   type DecodedObject,
@@ -32,8 +32,6 @@ export interface CustomType {
   readonly structural: StructuralSchema;
   /** Of `metadata`, here and in embedded objects. */
   readonly metadata: Schema;
-  /** Compiles in steps; `undefined` when that is done. */
-  compiling?(): Steps<void> | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -44,13 +42,12 @@ export interface CustomBody {
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
+  /** What defaults may add. */
+  readonly room: Room;
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
-export const decodeCustom = (body: CustomBody): DecodedObject => atOnce(decodeCustomSteps(body));
-
-/** The same in steps, for bodies that are large. */
-export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
+export function decodeCustom(body: CustomBody): DecodedObject {
   const { gvk, fieldValidation } = body;
   let value: unknown;
   let problems: readonly string[] = [];
@@ -64,7 +61,6 @@ export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
     }
     checkType(said, value as Json, gvk); // an object: it has a kind
-    if (pausing()) yield;
     if (fieldValidation !== "Ignore") {
       const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
       problems = hasDoubles
@@ -76,9 +72,8 @@ export function* decodeCustomSteps(body: CustomBody): Steps<DecodedObject> {
     throw error;
   }
   try {
-    if (pausing()) yield;
     const plain = hasRawNumbers ? plainNumbers(value) : value;
-    const shaped = yield* shape(plain as Json, body.type, gvk, fieldValidation !== "Ignore"); // an object: it has a kind
+    const shaped = shape(plain as Json, body, fieldValidation !== "Ignore"); // an object: it has a kind
     problems = [...problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     const warnings = fieldValidation === "Warn" ? problems : [];
@@ -125,13 +120,12 @@ export interface PatchedCustom {
   readonly fieldValidation: FieldValidation;
   /** Problems of the patch itself. */
   readonly problems: readonly string[];
+  /** What defaults may add. */
+  readonly room: Room;
 }
 
 /** The object a patch made. Throws `invalid` when it does not fit its type. */
-export const decodePatchedCustom = (patched: PatchedCustom): PatchedObject => atOnce(decodePatchedCustomSteps(patched));
-
-/** The same in steps, for objects that are large. */
-export function* decodePatchedCustomSteps(patched: PatchedCustom): Steps<PatchedObject> {
+export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
   const { gvk, fieldValidation } = patched;
   const value = withRawNumbers(patched.value);
   try {
@@ -144,8 +138,7 @@ export function* decodePatchedCustomSteps(patched: PatchedCustom): Steps<Patched
       const { group = "" } = parseApiVersion(said.apiVersion) ?? {};
       throw wrongType("apiVersion", said.apiVersion, said.kind, expected, json, { ...gvk, group });
     }
-    if (pausing()) yield;
-    const shaped = yield* shape(json, patched.type, gvk, fieldValidation !== "Ignore");
+    const shaped = shape(json, patched, fieldValidation !== "Ignore");
     const problems = fieldValidation === "Ignore" ? [] : [...patched.problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     return { object: shaped.object, warnings: problems, hasEmptyLists: false };
@@ -162,25 +155,23 @@ interface Shaped {
 }
 
 /** A value that says the right type, as an object of its kind. `track` says whether what is dropped matters. */
-function* shape(value: Json, type: CustomType, gvk: GroupVersionKind, track: boolean): Steps<Shaped> {
+function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk" | "room">, track: boolean): Shaped {
   const { structural } = type;
   const unknown: string[] = [];
   const metadata = readMetadata(value["metadata"], type.metadata, track ? unknown : undefined, "metadata");
   const pruned = prune(value, structural, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
-  if (pausing()) yield;
   const embedded: string[] = [];
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(pruned.value, structural.schema, type.metadata, track ? embedded : undefined, "")
     : pruned.value;
   for (const path of embedded.sort()) unknown.push(path);
-  if (pausing()) yield;
   const {
     kind: _kind,
     apiVersion: _apiVersion,
     metadata: _metadata,
     ...rest
-  } = applyDefaults(coerced, structural) as Json; // an object stays one
+  } = applyDefaults(coerced, structural, true, room) as Json; // an object stays one
   return { object: { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest }, unknown };
 }
 
@@ -243,10 +234,10 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
 
 /**
  * A stored object of this type, which an earlier schema may have written: what the schema does not name pruned, defaults
- * filled in. The same object when it fits already.
+ * filled in as far as `defaults` has room (left out: none). The same object when it fits already.
  */
-export function reshape(object: ApiObject, structural: StructuralSchema, defaults: boolean): ApiObject {
+export function reshape(object: ApiObject, structural: StructuralSchema, defaults?: Room): ApiObject {
   const pruned = prune(object, structural, { isResourceRoot: true, track: false }).value;
-  const filled = defaults ? applyDefaults(pruned, structural) : pruned;
+  const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural, true, defaults);
   return filled as ApiObject; // metadata is not touched
 }

@@ -10,7 +10,6 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { atOnce, pausing, type Steps } from "#std/turn.ts";
 import { decodeProtobuf } from "./protobuf.ts";
 import { decodeJson } from "./json.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
@@ -53,10 +52,7 @@ export interface DecodedObject {
 }
 
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
-export const decodeObject = (body: ObjectBody): DecodedObject => atOnce(decodeObjectSteps(body));
-
-/** The same in steps, for bodies that are large. */
-export function* decodeObjectSteps(body: ObjectBody): Steps<DecodedObject> {
+export function decodeObject(body: ObjectBody): DecodedObject {
   const { gvk } = body;
   let read: ReadValue;
   let actual: GroupVersionKind;
@@ -67,7 +63,6 @@ export function* decodeObjectSteps(body: ObjectBody): Steps<DecodedObject> {
     if (error instanceof DecodeError) throw unrecognized(body, error);
     throw error;
   }
-  if (pausing()) yield;
   try {
     checkKind(body, actual, () => Buffer.from(body.bytes).toString());
     return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);

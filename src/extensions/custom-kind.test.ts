@@ -8,7 +8,11 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { CustomKind } from "./custom-kind.ts";
 
-const environment = { domain: kubernetesDomain, metadata: { type: "object", fields: new Map() } } as const;
+const environment = {
+  objectBytesMax: 1024 * 1024,
+  domain: kubernetesDomain,
+  metadata: { type: "object", fields: new Map() },
+} as const;
 
 const spec = (properties: Readonly<Record<string, JsonSchemaProps>>): JsonSchemaProps => ({
   type: "object",

@@ -15,10 +15,12 @@ import { reshape } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
 import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { Retirement } from "#registry/retirement.ts";
 import type { Schema } from "#schema/schema.ts";
+import { Room } from "#std/room.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
 import { defaultDeprecationWarning } from "./deprecation.ts";
@@ -28,6 +30,8 @@ export interface CustomKindEnvironment {
   readonly domain: ApiDomain;
   /** Of every object's metadata. */
   readonly metadata: Schema;
+  /** Most bytes of a stored object; as much may the defaults add of schemas that came after it. */
+  readonly objectBytesMax: number;
 }
 
 const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -71,7 +75,7 @@ export class CustomKind {
     this.#retirement = isSame ? old.kind.#retirement : new Retirement();
     this.#rules = isSame ? old.kind.#rules : [];
     const all = versions.map((version, index) => {
-      const conversion = (this.#rules[index] ??= this.#conversion(definition, version.name, storage.name));
+      const conversion = (this.#rules[index] ??= this.#conversion(definition, version.name, storage.name, environment));
       return this.#define(definition, version, storage, conversion, environment);
     });
     this.definitions = all.filter((_definition, index) => versions[index]!.served);
@@ -85,7 +89,12 @@ export class CustomKind {
     this.#retirement.end();
   }
 
-  #conversion(definition: CustomResourceDefinition, version: string, storage: string): Conversion {
+  #conversion(
+    definition: CustomResourceDefinition,
+    version: string,
+    storage: string,
+    { objectBytesMax }: CustomKindEnvironment,
+  ): Conversion {
     const own = this.#versions.get(version)!;
     const hub = this.#versions.get(storage)!;
     const { group } = definition.spec;
@@ -94,12 +103,16 @@ export class CustomKind {
     return {
       rules: { retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
-      toHub: (object) => (own === hub ? object : reshape(object, hub.structural, false)),
+      toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
         const from = known.get(object.apiVersion ?? "");
         if (from === undefined) throw unknownVersion(object);
-        const shaped = reshape(object, from.structural, true);
-        return object.apiVersion === served ? shaped : reshape(shaped, own.structural, false);
+        const shaped = reshape(
+          object,
+          from.structural,
+          new Room(objectBytesMax, () => outgrown(object, objectBytesMax)),
+        );
+        return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
       },
     };
   }
@@ -200,6 +213,11 @@ function deprecationOf(
   const warning =
     version.deprecationWarning ?? defaultDeprecationWarning(definition.spec, namesOf(definition).kind, version.name);
   return { warning, removedRelease: "" };
+}
+
+/** A stored object that the defaults of its present schema make too large to be shown. */
+function outgrown({ metadata: { name = "" } }: ApiObject, bytesMax: number): Error {
+  return unclassified(`defaults of the present schema make ${goQuote(name)} larger than ${bytesMax} bytes`);
 }
 
 /** A stored object of a version that its definition no longer has. Upstream's words. */

@@ -5,7 +5,6 @@
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { compileStructural, type JsonSchemaProps, type StructuralSchema } from "#schema/structural.ts";
-import type { Steps } from "#std/turn.ts";
 
 export class CustomVersion implements CustomType {
   /** Of every object's metadata. */
@@ -26,19 +25,6 @@ export class CustomVersion implements CustomType {
 
   published(): JsonSchemaProps | undefined {
     return this.#structural?.props ?? this.#load();
-  }
-
-  /** Most schemas take a millisecond, those of megabytes more than others should wait. */
-  compiling(): Steps<void> | undefined {
-    return this.#structural?.isCompiled === true ? undefined : this.#compile();
-  }
-
-  *#compile(): Steps<void> {
-    const { structural } = this;
-    yield;
-    void structural.schema;
-    yield;
-    void structural.node;
   }
 
   get structural(): StructuralSchema {

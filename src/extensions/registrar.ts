@@ -45,6 +45,8 @@ export interface RegistrarOptions {
   readonly reserved: readonly Place[];
   /** Of every object's metadata. */
   readonly metadata: Schema;
+  /** Most bytes of a stored object. */
+  readonly objectBytesMax: number;
   readonly domain: ApiDomain;
   readonly backend: Backend;
   readonly objects: StoredObjects;

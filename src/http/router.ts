@@ -25,6 +25,7 @@ import { listCollection, watchPath } from "./handlers/list.ts";
 import { patchObject } from "./handlers/patch.ts";
 import { getScale, scaleScope } from "./handlers/scale.ts";
 import { updateObject } from "./handlers/update.ts";
+import { TooLargeHere } from "./large-requests.ts";
 import type { HandlerParts, Scope } from "./scope.ts";
 import { viewKind } from "./view-kind.ts";
 
@@ -116,15 +117,42 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
       name: single,
       subresource: info.subresource,
     };
-    if (info.subresource === "scale" && definition.scale !== undefined) {
-      return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
-    }
-    const action = verb === "create" ? definition.actions?.get(info.subresource) : undefined;
-    if (action !== undefined) return runAction(viewScope(scope, action), action);
-    if (definition.computed === undefined) return handler(scope);
-    const objects = definition.computed();
-    return single === "" ? listComputed(scope, objects) : getComputed(scope, objects);
+    const { large } = options.parts;
+    if (large === undefined || !largeVerbs.has(verb)) return dispatch(scope, verb, handler);
+    return orElsewhere(
+      () => dispatch(scope, verb, handler),
+      () => large.handle(scope),
+    );
   };
+}
+
+/** Verbs whose requests can be so large that they are handled elsewhere: those on one object, deletion excepted. */
+const largeVerbs = new Set(["get", "create", "update", "patch"]);
+
+function orElsewhere(here: () => Soon<Reply>, elsewhere: () => Promise<Reply>): Soon<Reply> {
+  const caught = (error: unknown): Promise<Reply> => {
+    if (error instanceof TooLargeHere) return elsewhere();
+    throw error;
+  };
+  try {
+    const reply = here();
+    return reply instanceof Promise ? reply.catch(caught) : reply;
+  } catch (error) {
+    return caught(error);
+  }
+}
+
+/** Finds what the scope of a request asks for beside plain objects: scales, actions, what is computed. */
+function dispatch(scope: Scope, verb: string, handler: Handler): Soon<Reply> {
+  const { definition, subresource, name } = scope;
+  if (subresource === "scale" && definition.scale !== undefined) {
+    return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));
+  }
+  const action = verb === "create" ? definition.actions?.get(subresource) : undefined;
+  if (action !== undefined) return runAction(viewScope(scope, action), action);
+  if (definition.computed === undefined) return handler(scope);
+  const objects = definition.computed();
+  return name === "" ? listComputed(scope, objects) : getComputed(scope, objects);
 }
 
 /** The scope in which a subresource whose bodies are of another kind is read. */

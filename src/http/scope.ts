@@ -12,6 +12,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
 import type { ApiRequest } from "./api-request.ts";
+import type { LargeRequests, Sizes } from "./large-requests.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
 
 /** Parts that live as long as the server. */
@@ -40,6 +41,9 @@ export interface HandlerParts {
   /** Whether a kind is known in a version, served or not. */
   isRegistered(gvk: GroupVersionKind): boolean;
   readonly bodyLimitBytes: number;
+  readonly sizes: Sizes;
+  /** Who handles what is too large here. Left out: nothing is. */
+  readonly large?: LargeRequests;
   /** Watches without `timeoutSeconds` last between this and twice as long. */
   readonly minRequestTimeoutMs: number;
   /** Counts events sent on watches. */

@@ -2,16 +2,15 @@
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
-import { managerName, type ObjectVersions, updateSteps } from "#apply/managed-fields.ts";
-import { decodeCustomSteps } from "#codec/custom-object.ts";
-import { decodeObjectSteps, settleLists } from "#codec/object.ts";
+import { managerName, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
+import { decodeCustom } from "#codec/custom-object.ts";
+import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import { atOnce, inTurns, largeBytes, type Steps } from "#std/turn.ts";
 import { jsonType, protobufType, yamlType } from "./negotiation.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
@@ -25,35 +24,32 @@ export interface Written {
   readonly isOwned?: boolean;
 }
 
-/** What a body was read to. */
-export interface ReadBody extends Written {
-  /** Whether it was so large that others had turns meanwhile, and should have more. */
-  readonly isLarge: boolean;
-}
-
 /** The body as an object of the definition, defaults filled in; findings about fields became warnings or an error. */
-export async function readObject(scope: Scope, options: WriteOptions): Promise<ReadBody> {
-  const { request, parts, definition } = scope;
+export async function readObject(scope: Scope, options: WriteOptions): Promise<Written> {
+  const { request, parts } = scope;
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
+  parts.sizes.check(bytes.length);
+  return decodeBody(scope, options, bytes, mediaType);
+}
+
+/** The same of bytes that are there. */
+export function decodeBody(scope: Scope, options: WriteOptions, bytes: Buffer, mediaType: string): Written {
+  const { request, parts, definition } = scope;
   const body = { bytes, mediaType, gvk: definition, fieldValidation: options.fieldValidation };
   const { custom } = definition;
   if (custom !== undefined && mediaType === protobufType.name) {
     // Upstream: named among the types it accepts, and never understood.
     throw unsupportedMediaType([jsonType.name, yamlType.name, protobufType.name]);
   }
-  const compiling = custom?.compiling?.();
-  if (compiling !== undefined) await inTurns(compiling);
-  const decoding =
+  const decoded =
     custom === undefined
-      ? decodeObjectSteps({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
-      : decodeCustomSteps({ ...body, type: custom });
-  const isLarge = bytes.length > largeBytes;
-  const decoded = isLarge ? await inTurns(decoding) : atOnce(decoding);
+      ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })
+      : decodeCustom({ ...body, type: custom, room: parts.sizes.room() });
   for (const text of decoded.warnings) scope.context.warn(text);
   const object = defaulted(scope, decoded.object);
   request.audit?.sent(object);
-  return { object, hasEmptyLists: decoded.hasEmptyLists, isLarge };
+  return { object, hasEmptyLists: decoded.hasEmptyLists };
 }
 
 /** Defaults the schema cannot say. */
@@ -126,27 +122,24 @@ export function dedupedOwners(scope: Scope, object: ApiObject, isPatched = false
 const shownUidsMax = 20;
 
 /** The object with ownership of what this write changed recorded. */
-export const withOwnership = (...args: Parameters<typeof ownershipSteps>): ApiObject => atOnce(ownershipSteps(...args));
-
-/** The same in steps, for objects that are large. */
-export function* ownershipSteps(
+export function withOwnership(
   scope: Scope,
   old: ApiObject | undefined,
   written: Written,
   options: WriteOptions,
-): Steps<ApiObject> {
-  const owned = written.isOwned === true ? written.object : yield* owner(scope, old, written.object, options);
+): ApiObject {
+  const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options);
   return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
 }
 
-function* owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): Steps<ApiObject> {
+function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
   const { definition, context, parts, subresource } = scope;
   const versions = objectVersions(scope);
   if (old !== undefined && definition.origin === "custom" && !fitsOwners(versions, definition, old, next)) {
     const { managedFields: _lost, ...metadata } = next.metadata;
     return { ...next, metadata };
   }
-  const managedFields = yield* updateSteps({
+  const managedFields = updateManagedFields({
     ...versions,
     old,
     next,

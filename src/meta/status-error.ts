@@ -192,6 +192,10 @@ export const targetTooLong = (message: string): StatusError => failure(414, "", 
 export const headersTooLarge = (message: string): StatusError =>
   failure(431, "", `Request header fields too large: ${message}`);
 
+/** An object that is, or becomes by its defaults, larger than what is stored of one. */
+export const objectTooLarge = (bytesMax: number): StatusError =>
+  requestTooLarge(`the object is larger than the ${bytesMax} bytes that are stored of one (--max-object-size)`);
+
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
   failure(
     415,

@@ -11,7 +11,6 @@ import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Soon } from "#std/soon.ts";
-import type { Steps } from "#std/turn.ts";
 import type { Revision } from "#storage/backend.ts";
 import type { Retirement } from "./retirement.ts";
 
@@ -73,8 +72,6 @@ export interface Strategy {
   prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
   /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */
   prepareForUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): ApiObject;
-  /** Before a large object is validated: finds in steps, and keeps, what validation would take long for. */
-  checkAhead?(object: ApiObject, old: ApiObject | undefined): Steps<void>;
   /** Findings beyond metadata (which the store checks itself). */
   validate?(object: ApiObject, attributes: WriteAttributes): readonly FieldError[];
   validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];

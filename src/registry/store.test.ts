@@ -61,6 +61,7 @@ function setup(strategy: Strategy = {}) {
     definition: { ...definition, strategy },
     backend,
     objects: new StoredObjects(4),
+    objectBytesMax: 2 ** 20,
     clock,
     random: seededRandom(1),
   });

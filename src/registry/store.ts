@@ -20,12 +20,13 @@ import {
   expiredContinue,
   invalid,
   notFound,
+  objectTooLarge,
   StatusError,
   tooLargeResourceVersion,
   unclassified,
 } from "#meta/status-error.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
-import type { Backend, Entry, Range, Revision } from "#storage/backend.ts";
+import type { Backend, Encoded, Entry, Range, Revision } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 
@@ -105,6 +106,8 @@ export interface StoreOptions {
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
+  /** Most bytes of an object as it is stored. */
+  readonly objectBytesMax: number;
 }
 
 /** How long a read waits for a revision the store has not reached. */
@@ -120,6 +123,7 @@ export class Store {
   readonly #objects: StoredObjects;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #objectBytesMax: number;
 
   constructor(options: StoreOptions) {
     this.definition = options.definition;
@@ -127,6 +131,7 @@ export class Store {
     this.#objects = options.objects;
     this.#clock = options.clock;
     this.#random = options.random;
+    this.#objectBytesMax = options.objectBytesMax;
     const { storage } = options.definition;
     this.prefix = `/registry/${storage.group === "" ? "core" : storage.group}/${storage.resource}/`;
   }
@@ -375,12 +380,19 @@ export class Store {
     const result = await this.#backend.put(
       key,
       0,
-      (revision) => this.#objects.encode(definition, object, revision, true),
+      (revision) => this.#encode(object, revision, true),
       ttl === 0 ? undefined : ttl,
     );
     if (!result.ok) return undefined;
     await this.#settle(result.entry);
     return { object: this.object(result.entry), entry: result.entry };
+  }
+
+  /** What a client made of an object. Throws when it is too large to be stored; deletions are not asked. */
+  #encode(object: ApiObject, revision: Revision, creates = false): Encoded {
+    const encoded = this.#objects.encode(this.definition, object, revision, creates);
+    if (encoded.value.length > this.#objectBytesMax) throw objectTooLarge(this.#objectBytesMax);
+    return encoded;
   }
 
   /** Waits for what a kind does about a write before anybody hears that it is done. */
@@ -504,7 +516,7 @@ export class Store {
       const result = await this.#backend.put(
         key,
         entry.revision,
-        (revision) => this.#objects.encode(definition, next, revision),
+        (revision) => this.#encode(next, revision),
         ttl === 0 ? undefined : ttl,
       );
       if (result.ok) {

@@ -124,15 +124,23 @@ function withVersion(object: ApiObject, kind: string, apiVersion: string, resour
 /** Throws `storageReadError` when the bytes are no object any more. */
 function decodeStored(entry: Entry): ApiObject {
   try {
-    const text = entry.value.toString();
-    // Whole numbers beyond 2^53 stay exact.
-    const value: unknown = longNumber.test(text) ? exactValue(text) : JSON.parse(text);
-    const object = value as ApiObject | null; // our own encoding, checked for damage next
+    const object = parseObject(entry.value.toString()) as ApiObject | null; // checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
   } catch (cause) {
     throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
   }
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
+}
+
+/** An object from an encoding of ours. Whole numbers beyond 2^53 stay exact. */
+export function parseObject(text: string): ApiObject {
+  return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as ApiObject; // as it was encoded
+}
+
+/** What was encoded by another thread's `StoredObjects`, which told the labels of it. */
+export function encodedElsewhere(value: Buffer, labels: EntryView["labels"]): Encoded {
+  const view: EntryView = { labels, object: undefined };
+  return { value, view };
 }
 
 const longNumber = /[0-9]{16}/;

@@ -5,6 +5,7 @@
  * not evaluated. `structural/` holds the parts. Source: upstream's `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
+import { Room } from "#std/room.ts";
 import type { Schema } from "./schema.ts";
 import { schemaOf } from "./structural/apply-schema.ts";
 import { Correlation } from "./structural/correlation.ts";
@@ -18,7 +19,6 @@ import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts
 import { isValid, TooCostly } from "./structural/valid.ts";
 
 export {
-  checkAhead,
   type CheckOptions,
   checkStructural,
   type RatchetedChecks,
@@ -29,6 +29,8 @@ export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structu
 export { showValue } from "./structural/json-value.ts";
 
 export type { Pruned, PruneOptions } from "./structural/prune.ts";
+
+const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
 
 /** A schema of a definition that `checkStructural` found right. Its forms are made when first asked for. */
 export class StructuralSchema {
@@ -52,10 +54,6 @@ export class StructuralSchema {
   get node(): SchemaNode {
     this.#node ??= compileNode(this.props);
     return this.#node;
-  }
-
-  get isCompiled(): boolean {
-    return this.#schema !== undefined && this.#node !== undefined;
   }
 
   /** Whether objects may hold whole objects. */
@@ -88,10 +86,11 @@ export function prune(value: unknown, schema: StructuralSchema, options: PruneOp
 
 /**
  * `value` with the schema's defaults, and without nulls that the schema neither takes nor has a default for (unless
- * `dropsNulls` says that they stay). Filled-in parts are frozen and shared.
+ * `dropsNulls` says that they stay). Filled-in parts are frozen and shared. `room`, left out
+ * for values of our own, bounds what they may add.
  */
-export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNulls = true): unknown {
-  return fillDefaults(value, schema.node, dropsNulls);
+export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNulls = true, room = endless): unknown {
+  return fillDefaults(value, schema.node, dropsNulls, room);
 }
 
 /**

@@ -11,25 +11,16 @@ import { encodeYaml } from "#codec/yaml.ts";
 import { requestChain } from "#http/chain.ts";
 
 import type { RequestInfo } from "#http/api-request.ts";
-import {
-  jsonType,
-  type Negotiated,
-  negotiator,
-  protobufType,
-  resourceTransforms,
-  yamlType,
-} from "#http/negotiation.ts";
+import { sizesHere } from "#http/large-requests.ts";
+import type { Negotiated } from "#http/negotiation.ts";
 import { createPublisher } from "#http/publisher.ts";
 import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
-import type { HandlerParts } from "#http/scope.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { ApiTables } from "#api/definitions.ts";
-import { type GroupVersionKind, parseApiVersion, qualifiedResource } from "#meta/group-version.ts";
-import type { Schema } from "#schema/schema.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { Sample } from "#std/metrics.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -39,6 +30,9 @@ import { withMembers } from "#registry/with-members.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
 import { openAccess } from "./access.ts";
 import { serverActions, withActions } from "./actions.ts";
+import { handlerParts } from "./handler-parts.ts";
+import { LargeRequestThreads } from "./large-requests.ts";
+import { kindOptions } from "./credentials/serving-plan.ts";
 import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { customResources } from "./custom-resources.ts";
@@ -79,7 +73,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     nodePorts: options.serviceNodePortRange,
   });
   const objects = new StoredObjects();
-  const stores = new Stores({ backend, objects, clock, random });
+  const stores = new Stores({ backend, objects, clock, random, objectBytesMax: options.objectBytesMax });
   const fairness = options.enablePriorityAndFairness
     ? new Fairness({ ...config, table: () => table(), stores })
     : undefined;
@@ -104,6 +98,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     clock,
     random,
     log,
+    objectBytesMax: options.objectBytesMax,
     changed: () => tableChanged(),
   });
   const table = (): ResourceTable => custom?.table ?? builtIn;
@@ -130,17 +125,24 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
   });
-  const deleteOptionsSchema = requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" });
-  const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
-    const gv = parseApiVersion(apiVersion);
-    return gv === undefined ? undefined : table().findKind(gv.group, gv.version, of.kind);
-  };
-
   const documents = issuerDocuments(config.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
-  const negotiation = negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true);
   const publisher = createPublisher({ domain, tables, definitions: () => table().definitions });
-  const parts: HandlerParts = {
+  const large = new LargeRequestThreads({
+    options: kindOptions(options),
+    bodyLimitBytes,
+    objectBytesMax: options.objectBytesMax,
+    clock,
+    backend,
+    definitionOf(name) {
+      const definition = builtIn.find(domain.rename("apiextensions.k8s.io"), "v1", "customresourcedefinitions");
+      return definition === undefined ? undefined : stores.of(definition).peek("", name);
+    },
+  });
+  const parts = handlerParts({
+    tables,
+    gates,
+    table,
     domain,
     clock,
     random,
@@ -148,18 +150,12 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     objects,
     admission,
     authorizer,
-    negotiator: negotiation,
-    transforms: resourceTransforms(domain),
-    deleteOptionsSchema,
-    schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
-    definitionOfVersion: otherVersion,
-    schemaOf: (gvk) => requiredSchema(tables, gvk),
-    forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
-    isRegistered: registeredKinds(tables),
+    sizes: sizesHere,
+    large,
     bodyLimitBytes,
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
     observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
-  };
+  });
   const explainAccess = debugAccess(authorizer);
   const route = createRouter({
     parts,
@@ -180,7 +176,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     clock,
     random,
     log,
-    negotiator: negotiation,
+    negotiator: parts.negotiator,
     encodeStatus,
     authenticator,
     isIdentityHeader: hiddenHeaders(options),
@@ -266,6 +262,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
       custom?.close();
       await stopControllers();
       await transports.stop();
+      await large.close();
       rbac.close();
       services.close();
       fairness?.close();
@@ -290,22 +287,9 @@ function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iter
   }
 }
 
-function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
-  const schema = tables.schemaOf(gvk);
-  if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
-  return schema;
-}
-
 function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
   if (mediaType === "application/yaml") return encodeYaml(status);
   return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
-}
-
-/** Whether a built-in kind is known in a version, those of older releases included. */
-function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind) => boolean {
-  const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
-  const kinds = new Set(tables.kinds.map(({ group, kind }) => `${group}/${kind}`));
-  return ({ group, version, kind }) => versions.has(`${group}/${version}`) && kinds.has(`${group}/${kind}`);
 }
 
 /** Whether the path names something there is; bounds the labels of metrics. */

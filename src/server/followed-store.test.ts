@@ -72,7 +72,14 @@ function setup() {
   const errors: string[] = [];
   let follower: FollowedStore | undefined;
   const definition: ResourceDefinition = settling(roles, () => follower);
-  const store = new Store({ definition, backend, objects: new StoredObjects(), clock, random: seededRandom(1) });
+  const store = new Store({
+    definition,
+    backend,
+    objects: new StoredObjects(),
+    clock,
+    random: seededRandom(1),
+    objectBytesMax: 2 ** 20,
+  });
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
   follower = new FollowedStore({
     backend,

@@ -72,6 +72,12 @@ export const serverFlags = {
     2 ** 20,
     "Memory for superseded versions and recent events; older ones are read from disk.",
   ),
+  objectBytesMax: bytes(
+    own("max-object-size"),
+    3 * 2 ** 19,
+    2 ** 16,
+    "Most bytes of one stored object, as JSON; what becomes larger is refused with 413.",
+  ),
   controllers: list(
     own("controllers"),
     "names",

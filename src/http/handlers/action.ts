@@ -4,7 +4,10 @@ import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, inNamespace, readObject, withOwnership, withoutSystemFields } from "../write-steps.ts";
+import { admissionAttributes, decodeBody, inNamespace, withOwnership, withoutSystemFields } from "../write-steps.ts";
+
+/** Most bytes of what is asked. Actions need much of the server, and run on the event loop. */
+const bodyBytesMax = 256 * 1024;
 
 export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const { request, parts, context, namespace, name } = scope;
@@ -13,7 +16,9 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     // Upstream: what is not stored has no columns.
     kind === "Table" ? false : parts.transforms(mediaType, kind, group, version),
   );
-  const body = await readObject(scope, options);
+  const mediaType = parts.negotiator.body(request.headers["content-type"]);
+  const bytes = await request.body(Math.min(parts.bodyLimitBytes, bodyBytesMax));
+  const body = decodeBody(scope, options, bytes, mediaType);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;

@@ -11,6 +11,7 @@ import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
+import { sizesHere } from "../large-requests.ts";
 import { openMemoryBackend } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
 import { jsonType, negotiator, resourceTransforms } from "../negotiation.ts";
@@ -58,10 +59,11 @@ test("who may patch and not create applies to what is there, and creates nothing
   const clock = new FakeClock();
   const backend = openMemoryBackend({ clock });
   const objects = new StoredObjects(4);
-  const stores = new Stores({ backend, objects, clock, random: seededRandom(1) });
+  const stores = new Stores({ backend, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 });
   const asked: Attributes[] = [];
   let mayCreate = false;
   const parts = {
+    sizes: sizesHere,
     domain: kubernetesDomain,
     clock,
     objects,

@@ -3,14 +3,13 @@
  * object that is not there created. What comes out goes the way of every other patched object.
  */
 import { checkApplied } from "#apply/check-applied.ts";
-import { applySteps } from "#apply/server-side-apply.ts";
-import { type AppliedBody, decodeAppliedSteps, decodeMergedSteps } from "#codec/applied-body.ts";
+import { applyFields } from "#apply/server-side-apply.ts";
+import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
 import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
-import { largeBytes, paced, pausing, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
@@ -32,13 +31,13 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
+  parts.sizes.check(bytes.length);
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: scope.subresource === "",
     uidIsPrecondition: false,
-    isLarge: bytes.length > largeBytes,
-    next: (current, isLarge) => paced(merged(sent, current), isLarge),
+    next: (current) => merged(sent, current),
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }
@@ -51,18 +50,18 @@ interface Sent {
   body: AppliedBody | undefined;
 }
 
-/** The next object. No closure: one that pauses is dear to make. */
-function* merged(sent: Sent, current: ApiObject | undefined): Steps<Written> {
+/** The next object. */
+function merged(sent: Sent, current: ApiObject | undefined): Written {
   const { scope, options, bytes } = sent;
   // Read late: what is missing is the first thing a client hears of.
-  sent.body ??= yield* readConfiguration(scope, bytes, options);
-  return yield* apply(scope, options, current, sent.body);
+  sent.body ??= readConfiguration(scope, bytes, options);
+  return apply(scope, options, current, sent.body);
 }
 
 /** The configuration, which fits its type. Throws `badRequest`. */
-function* readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): Steps<AppliedBody> {
+function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): AppliedBody {
   const { definition } = scope;
-  const body = yield* decodeAppliedSteps(bytes, options.fieldValidation);
+  const body = decodeApplied(bytes, options.fieldValidation);
   const { value } = body;
   const { apiVersion, kind, metadata } = value;
   const isText = typeof kind === "string" && typeof apiVersion === "string";
@@ -72,12 +71,10 @@ function* readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions):
   if (Array.isArray((metadata as { readonly managedFields?: unknown } | null | undefined)?.managedFields)) {
     throw badRequest("metadata.managedFields must be nil");
   }
-  if (pausing()) yield;
   const problem = checkApplied(definition.schema, value);
   if (problem !== undefined) {
     throw badRequest(`failed to create typed patch object (${placeText(value)}; ${typeOf(scope)}): ${problem}`);
   }
-  if (pausing()) yield;
   return body;
 }
 
@@ -98,14 +95,9 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
-function* apply(
-  scope: Scope,
-  options: WriteOptions,
-  current: ApiObject | undefined,
-  body: AppliedBody,
-): Steps<Written> {
+function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefined, body: AppliedBody): Written {
   const { definition, subresource, parts } = scope;
-  const result = yield* applySteps({
+  const result = applyFields({
     ...objectVersions(scope),
     live: current,
     applied: body.value,
@@ -123,10 +115,9 @@ function* apply(
       causes.map((cause) => ({ reason: "FieldManagerConflict", ...cause })),
     );
   }
-  if (pausing()) yield;
   const written =
     result.changed || current === undefined
-      ? yield* decoded(scope, result.object, placeText(body.value))
+      ? decoded(scope, result.object, placeText(body.value))
       : { object: result.object as ApiObject, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -138,7 +129,6 @@ function* apply(
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
   const object = dedupedOwners(scope, named, true);
-  if (pausing()) yield;
   const isSame = current !== undefined && sameButTimes(asStored(scope, object, written, current), current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
@@ -155,11 +145,12 @@ function asStored(scope: Scope, object: ApiObject, { hasEmptyLists }: Written, c
 }
 
 /** The merged object as one of its kind, defaults filled in. `place` is what the configuration calls itself. */
-function* decoded(scope: Scope, merged: Readonly<Record<string, unknown>>, place: string): Steps<Written> {
+function decoded(scope: Scope, merged: Readonly<Record<string, unknown>>, place: string): Written {
   const { definition } = scope;
-  const { object, hasEmptyLists } = yield* decodeMergedSteps({
+  const { object, hasEmptyLists } = decodeMerged({
     value: merged,
     gvk: definition,
+    room: scope.parts.sizes.room(),
     ...(definition.custom === undefined ? { schema: definition.schema } : { custom: definition.custom }),
     failure: (message) => `failed to convert new object (${place}; ${typeOf(scope)}) to proper version: ${message}`,
   });

@@ -1,5 +1,4 @@
 /** POST of an object. */
-import { atOnce, inTurns, turn } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { objectReply } from "../object-reply.ts";
@@ -9,8 +8,8 @@ import {
   admissionAttributes,
   dedupedOwners,
   inNamespace,
-  ownershipSteps,
   readObject,
+  withOwnership,
   withoutSystemFields,
   writeAttributes,
 } from "../write-steps.ts";
@@ -21,26 +20,13 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
   const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
-  const { isLarge } = body;
-  const owning = ownershipSteps(scope, undefined, { ...body, object: named }, options);
-  let object = isLarge ? await inTurns(owning) : atOnce(owning);
+  let object = withOwnership(scope, undefined, { ...body, object: named }, options);
   const name = object.metadata.name ?? "";
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
   object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
   const validate = (candidate: ApiObject): Promise<void> | void =>
     admission.validate(admissionAttributes(scope, { ...about, object: candidate }));
-  if (isLarge) {
-    await turn();
-    const ahead = scope.definition.strategy.checkAhead?.(object, undefined);
-    if (ahead !== undefined) await inTurns(ahead);
-    await turn();
-  }
-  const stored = await store.create(
-    object,
-    writeAttributes(scope, options),
-    isLarge ? (candidate) => turn().then(() => validate(candidate)) : validate,
-  );
-  if (isLarge) await turn();
+  const stored = await store.create(object, writeAttributes(scope, options), validate);
   return objectReply(scope, negotiated, 201, stored.object, stored.entry);
 }

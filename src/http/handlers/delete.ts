@@ -6,6 +6,7 @@ import { invalidField } from "#meta/field-error.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
 import { listReply, objectReply, valueReply } from "../object-reply.ts";
+import { largeBytes } from "../large-requests.ts";
 import { type DeleteOptions, deleteOptions, type DeleteOptionsBody, listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes } from "../write-steps.ts";
@@ -81,7 +82,7 @@ function readable(scope: Scope): StatusError {
 
 async function readOptions(scope: Scope): Promise<DeleteOptions> {
   const { request, parts, definition } = scope;
-  const bytes = await request.body(parts.bodyLimitBytes);
+  const bytes = await request.body(Math.min(parts.bodyLimitBytes, largeBytes));
   if (bytes.length === 0) return deleteOptions(request.query, undefined, parts.domain);
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const { object } = decodeObject({

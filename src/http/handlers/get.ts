@@ -13,6 +13,7 @@ export function getObject(scope: Scope): Soon<Reply> {
       const bytes = scope.parts.objects.servedBytes(scope.definition, entry);
       return { code: 200, bytes, contentType: "application/json", compressible: true };
     }
+    scope.parts.sizes.check(entry.value.length);
     return objectReply(scope, negotiated, 200, store.object(entry), entry);
   });
 }

@@ -6,7 +6,7 @@ import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";
 import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
-import { decodePatchedCustomSteps } from "#codec/custom-object.ts";
+import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
@@ -21,7 +21,6 @@ import {
   unsupportedMediaType,
 } from "#meta/status-error.ts";
 import { withBigInts } from "#schema/plain-numbers.ts";
-import { largeBytes, paced, pausing, type Steps } from "#std/turn.ts";
 import type { Reply } from "../api-request.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
@@ -63,17 +62,17 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
+  parts.sizes.check(bytes.length);
   request.audit?.sentPatch(bytes);
   let patch: Patch | undefined;
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: false,
     uidIsPrecondition: false,
-    isLarge: bytes.length > largeBytes,
-    next(current, isLarge) {
+    next(current) {
       // Read late: a missing object is the first thing a client hears of.
       patch ??= readPatch(scope, type, bytes, options);
       // The present object is always given: patches other than apply do not create.
-      return paced(patched(scope, options, current!, patch), isLarge);
+      return patched(scope, options, current!, patch);
     },
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
@@ -86,14 +85,15 @@ interface Patch {
 }
 
 function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOptions): Patch {
-  const { schema } = scope.definition;
+  const { definition, parts } = scope;
+  const { schema } = definition;
   const { value, problems } = decodePatch(bytes, type === jsonPatchType ? jsonPatchSchema : undefined, {
     form: type === strategicPatchType ? "strategic" : "merge",
     fieldValidation: options.fieldValidation,
   });
   switch (type) {
     case jsonPatchType:
-      return { problems, apply: (current) => applyJsonPatch(current, value) };
+      return { problems, apply: (current) => applyJsonPatch(current, value, parts.sizes.copies?.()) };
     case mergePatchType:
       return { problems, apply: (current) => applyMergePatch(current, value) };
     default: {
@@ -131,9 +131,8 @@ function decodeBuiltIn(scope: Scope, result: Omit<PatchedValue, "schema">): Patc
   return decodePatched({ ...result, schema, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
-function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Steps<Written> {
+function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Written {
   const { definition, context } = scope;
-  if (pausing()) yield;
   let value: unknown;
   try {
     // Whole numbers beyond 2^53 are compared and kept exactly.
@@ -142,13 +141,13 @@ function* patched(scope: Scope, options: WriteOptions, current: ApiObject, patch
     if (error instanceof PatchError) throw statusOf(error);
     throw error;
   }
-  if (pausing()) yield;
   const { fieldValidation } = options;
   const result = { value, gvk: definition, fieldValidation, problems: patch.problems };
   const { custom } = definition;
   const { object, warnings, hasEmptyLists } =
-    custom === undefined ? decodeBuiltIn(scope, result) : yield* decodePatchedCustomSteps({ ...result, type: custom });
-  if (pausing()) yield;
+    custom === undefined
+      ? decodeBuiltIn(scope, result)
+      : decodePatchedCustom({ ...result, type: custom, room: scope.parts.sizes.room() });
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
   return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };

@@ -16,7 +16,6 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,
-    isLarge: body.isLarge,
     next: () => ({ ...body, object }),
   });
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);

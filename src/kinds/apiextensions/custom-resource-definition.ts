@@ -15,12 +15,7 @@ import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, type Json, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import {
-  checkSchemasAhead,
-  validateDefinition,
-  validateDefinitionStatus,
-  validateDefinitionUpdate,
-} from "./validate-definition.ts";
+import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 
 export function customResourceDefinitions(
   { domain }: KindEnvironment,
@@ -38,7 +33,6 @@ export function customResourceDefinitions(
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object, _old, attributes) =>
         attributes.subresource === "" ? withStorageVersion(object, false) : object,
-      checkAhead: (object, old) => checkSchemasAhead(typed(object), old === undefined ? undefined : typed(old), rules),
       validate: (object) => validateDefinition(typed(object), rules),
       validateUpdate: (object, old, attributes) =>
         attributes.subresource === "status"

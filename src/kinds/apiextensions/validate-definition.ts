@@ -19,14 +19,12 @@ import { type FieldError, goQuote, invalidField, notSupported, required } from "
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
-  checkAhead,
   type CheckOptions,
   checkStructural,
   type JsonSchemaProps,
   ratchetedChecks,
   someSchema,
 } from "#schema/structural.ts";
-import type { Steps } from "#std/turn.ts";
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
@@ -35,27 +33,6 @@ export interface DefinitionRules {
   readonly domain: ApiDomain;
   /** Of every object's metadata: defaults of and in embedded objects must give some. */
   metadata(): Schema | undefined;
-}
-
-/** Checks schemas in steps, for a definition that is large; the functions below then find nothing left to do. */
-export function* checkSchemasAhead(
-  { spec }: CustomResourceDefinition,
-  old: CustomResourceDefinition | undefined,
-  rules: DefinitionRules,
-): Steps<void> {
-  const versions = spec?.versions ?? [];
-  const schemas = new SchemaRules(old?.spec, rules);
-  const isShared = sharedBy(versions).schema;
-  for (const [index, { name, schema, subresources }] of (isShared ? versions.slice(0, 1) : versions).entries()) {
-    yield;
-    const props = schema?.openAPIV3Schema;
-    const hasStatus = isShared ? someHasStatus(versions) : subresources?.status !== undefined;
-    if (props === undefined || schemas.has(props, hasStatus, isShared ? undefined : name)) continue;
-    yield;
-    const field = isShared ? "spec.validation" : `spec.versions[${index}].schema`;
-    const options = { ...schemas.always, statusSubresource: hasStatus };
-    yield* checkAhead(props, `${field}.openAPIV3Schema`, options);
-  }
 }
 
 const someHasStatus = (versions: readonly CustomResourceDefinitionVersion[]): boolean =>

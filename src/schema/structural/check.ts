@@ -6,14 +6,13 @@
 import { type FieldError, forbiddenField, invalidField, tooMany } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
-import { atOnce, type Steps } from "#std/turn.ts";
 import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
 import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
 import { isDeeper, showValue } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
-import { expandedSize, patternError, patternsSizeMax } from "./pattern.ts";
+import { expandedSize, patternsSizeMax } from "./pattern.ts";
 import { pruneNode } from "./prune.ts";
 
 /** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
@@ -39,50 +38,16 @@ const findingsMax = 1000;
 
 /** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */
 export function checkStructural(props: JsonSchemaProps, path: string, options: CheckOptions = {}): FieldError[] {
-  const known = ahead.get(props);
-  if (known?.path === path && optionKeys.every((key) => known.options[key] === options[key])) return known.findings;
-  return atOnce(checkSteps(props, path, options));
-}
-
-/** Findings that are known before they are asked for. */
-const ahead = new WeakMap<JsonSchemaProps, Ahead>();
-
-interface Ahead {
-  readonly path: string;
-  readonly options: CheckOptions;
-  readonly findings: FieldError[];
-}
-
-const optionKeys = [
-  "structural",
-  "prunedDefaults",
-  "validTypes",
-  "atomicSets",
-  "mapKeys",
-  "statusSubresource",
-  "metadata",
-] as const;
-
-/** Finds in steps, for a schema that is large, what `checkStructural` will answer for the same arguments. */
-export function* checkAhead(props: JsonSchemaProps, path: string, options: CheckOptions): Steps<void> {
-  ahead.set(props, { path, options, findings: yield* checkSteps(props, path, options) });
-}
-
-function* checkSteps(props: JsonSchemaProps, path: string, options: CheckOptions): Steps<FieldError[]> {
   const bound = beyondBounds(props, path);
   if (bound !== undefined) return [bound];
-  yield;
-  yield* readPatterns(props);
   const findings: FieldError[] = [];
   if (options.statusSubresource === true) findings.push(...rootFindings(props, path));
   if (props.nullable === true) findings.push(forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"));
   let problem: string | undefined;
   if (options.structural !== false) {
     problem = unreadable(props);
-    yield;
-    if (problem === undefined) add(findings, yield* structureOrDefaults(props, path, options));
+    if (problem === undefined) add(findings, structureOrDefaults(props, path, options));
   }
-  yield;
   const keywords = keywordFindings(props, path, {
     validTypes: options.validTypes !== false,
     atomicSets: options.atomicSets !== false,
@@ -99,26 +64,8 @@ function add(findings: FieldError[], more: readonly FieldError[]): void {
   for (const finding of more) findings.push(finding);
 }
 
-/** Patterns between pauses. */
-const patternsPerStep = 200;
-
-/** Compiles all patterns, so that those that are right are known. */
-function* readPatterns(props: JsonSchemaProps): Steps<void> {
-  const patterns = new Set<string>();
-  someSchema(props, ({ pattern = "" }) => {
-    if (pattern !== "") patterns.add(pattern);
-    return false;
-  });
-  let count = 0;
-  for (const pattern of patterns) {
-    if (++count % patternsPerStep === 0) yield;
-    patternError(pattern);
-  }
-}
-
-function* structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): Steps<FieldError[]> {
+function structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): FieldError[] {
   const findings = structureFindings(props, path);
-  yield;
   if (findings.length > 0 || !someSchema(props, hasDefault)) return findings;
   return defaultFindings(props, path, { metadata: options.metadata, pruned: options.prunedDefaults !== false });
 }

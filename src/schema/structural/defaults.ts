@@ -4,23 +4,37 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
+import type { Room } from "#std/room.ts";
 import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
 
-/** `value` with its defaults; the same one when nothing was missing. Never changes `value`. */
-export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean): unknown =>
-  fill(value, node, dropsNulls);
+/** `value` with its defaults; the same one when nothing was missing. Never changes `value`. Takes from `room`. */
+export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean, room: Room): unknown =>
+  fill(value, node, dropsNulls, room);
 
 /** A default with the defaults inside it. */
-function filledDefault(node: SchemaNode): unknown {
+function filledDefault(node: SchemaNode, room: Room): unknown {
   if (node.default === undefined) return null;
   if (node.filled === undefined) {
     // Those of map values are not checked with the schema and may hold what it does not know.
     const { value } = pruneNode(structuredCopy(node.default), node, {});
-    node.filled = deepFreeze(fill(value, node, false));
+    node.filled = deepFreeze(fill(value, node, false, room));
+    node.filledBytes = sizeOf(node.filled);
   }
+  room.take(node.filledBytes);
   return node.filled;
+}
+
+/** About the bytes of a value in JSON. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null || isRawNumber(value))
+    return String(value as number | boolean).length; // scalars are left
+  let bytes = 2;
+  if (Array.isArray(value)) for (const item of value as readonly unknown[]) bytes += sizeOf(item) + 1;
+  else for (const [name, member] of Object.entries(value)) bytes += name.length + 4 + sizeOf(member);
+  return bytes;
 }
 
 function structuredCopy(value: unknown): unknown {
@@ -32,18 +46,18 @@ function structuredCopy(value: unknown): unknown {
 }
 
 /** `dropsNulls`: of what a client sent, not of defaults. */
-function fill(value: unknown, node: SchemaNode | undefined, dropsNulls: boolean): unknown {
+function fill(value: unknown, node: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
   if (node === undefined || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return fillList(value as readonly unknown[], node.items, dropsNulls);
-  return isRawNumber(value) ? value : fillObject(value as MutableJson, node, dropsNulls);
+  if (Array.isArray(value)) return fillList(value as readonly unknown[], node.items, dropsNulls, room);
+  return isRawNumber(value) ? value : fillObject(value as MutableJson, node, dropsNulls, room);
 }
 
-function fillList(list: readonly unknown[], items: SchemaNode | undefined, dropsNulls: boolean): unknown {
+function fillList(list: readonly unknown[], items: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
   if (items === undefined) return list;
   let out: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
     const item = list[at];
-    const filled = item === null && !items.nullable ? filledDefault(items) : fill(item, items, dropsNulls);
+    const filled = item === null && !items.nullable ? filledDefault(items, room) : fill(item, items, dropsNulls, room);
     if (filled === item) continue;
     out ??= [...list];
     out[at] = filled;
@@ -51,7 +65,7 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
   return out ?? list;
 }
 
-function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean): unknown {
+function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean, room: Room): unknown {
   const { properties } = node;
   const additional = typeof node.additional === "object" ? node.additional : undefined;
   if (properties === undefined && additional === undefined) return object;
@@ -63,9 +77,9 @@ function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean):
     const inner = declared ?? additional;
     if (inner === undefined) continue;
     let filled: unknown;
-    if (member !== null) filled = fill(member, inner, dropsNulls);
+    if (member !== null) filled = fill(member, inner, dropsNulls, room);
     else if (inner.nullable) continue;
-    else if (inner.default !== undefined) filled = filledDefault(inner);
+    else if (inner.default !== undefined) filled = filledDefault(inner, room);
     else if (dropsNulls) {
       out ??= copyOf(object);
       delete out[name];
@@ -80,7 +94,8 @@ function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean):
     const [name, property] = defaulted[at]!;
     if (Object.hasOwn(object, name)) continue;
     out ??= copyOf(object);
-    setMember(out, name, filledDefault(property));
+    room.take(name.length + 4);
+    setMember(out, name, filledDefault(property, room));
   }
   return out ?? object;
 }

@@ -47,6 +47,8 @@ export interface SchemaNode {
   /** As the schema has it; with the defaults inside filled in it is made when first needed. */
   readonly default: unknown;
   filled: unknown;
+  /** About the bytes of `filled` in JSON. */
+  filledBytes: number;
   /** The properties that have a default. */
   readonly defaulted: readonly (readonly [string, SchemaNode])[];
 
@@ -153,6 +155,7 @@ class Compiler {
       mapKeys: props["x-kubernetes-list-map-keys"] ?? none,
       default: hasDefault(props) ? props.default : undefined,
       filled: undefined,
+      filledBytes: 0,
       defaulted: defaulted ?? none,
       required: props.required !== undefined && props.required.length > 0 ? props.required : undefined,
       minProperties: nearestNumber(props.minProperties ?? 0),

@@ -27,22 +27,38 @@ export interface ServingPlan {
   readonly tokens: TokenFile | undefined;
 }
 
+/** Options that say which kinds are served, and how. Can be cloned. */
+export type KindOptions = Pick<ServerOptions, "apiDomain" | "featureGates" | "runtimeConfig" | "eventTtlMs">;
+
+export const kindOptions = ({ apiDomain, featureGates, runtimeConfig, eventTtlMs }: ServerOptions): KindOptions => ({
+  apiDomain,
+  featureGates,
+  runtimeConfig,
+  eventTtlMs,
+});
+
 /** Throws `StartError` for options that cannot be. */
 export function planServing(options: ServerOptions, domain: ApiDomain, clock: Clock): ServingPlan {
+  const { tokenAuthFile } = options;
+  const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
+  const kinds = planKinds(options, domain, clock);
+  const tokens =
+    tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
+  return { ...kinds, clusterIps, tokens };
+}
+
+/** The part about kinds alone. */
+export function planKinds(options: KindOptions, domain: ApiDomain, clock: Clock): Omit<ServingPlan, "tokens" | "clusterIps"> {
   const tables = loadDefinitions(domain);
   const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
   const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
-  const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
-  const { tokenAuthFile } = options;
-  const tokens =
-    tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
   const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
   const definitions = builtInDefinitions(
     tables,
     { domain, gate: gates.isOn, eventTtlSeconds: Math.round(options.eventTtlMs / 1000), now: () => clock.now() },
     (facts) => served.has(facts),
   );
-  return { tables, gates, table: new ResourceTable(definitions, 1), clusterIps, tokens };
+  return { tables, gates, table: new ResourceTable(definitions, 1) };
 }
 
 /** What a parser finds wrong is the one line the program ends with. */

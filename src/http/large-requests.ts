@@ -1,0 +1,57 @@
+/**
+ * Which requests are too large for the event loop, on which everybody's are handled: those whose body, stored object or
+ * result is. Handlers find out as they go and throw `TooLargeHere`; nothing has been done by then, and the request is
+ * handled once more, by the same handlers, in a thread of its own (`server/large-requests.ts`). There the same limits
+ * are those of what may be stored at all.
+ */
+import { objectTooLarge } from "#meta/status-error.ts";
+import { Room } from "#std/room.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import type { Scope } from "./scope.ts";
+
+/** From this size on, bodies and objects are handled beside the event loop. Measured: `docs/decisions/0006`. */
+export const largeBytes = 64 * 1024;
+
+/** The request is to be handled elsewhere. Never reaches a client. */
+export class TooLargeHere extends Error {
+  constructor() {
+    super("the request is too large for the event loop");
+    this.name = "TooLargeHere";
+  }
+}
+
+/** What handlers take on. */
+export interface Sizes {
+  /** Throws when a body or an object of so many bytes is handled elsewhere. */
+  check(bytes: number): void;
+  /** For what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
+  room(): Room;
+  /** For what a JSON patch copies; left out: as much as any may. */
+  copies?(): Room;
+}
+
+/** Of the event loop. */
+export const sizesHere: Sizes = {
+  check(bytes) {
+    if (bytes > largeBytes) throw new TooLargeHere();
+  },
+  room: () => new Room(largeBytes, () => new TooLargeHere()),
+  copies: () => new Room(largeBytes, () => new TooLargeHere()),
+};
+
+/** Of threads that large requests have for themselves: what may be stored. */
+export const sizesElsewhere = (objectBytesMax: number): Sizes => ({
+  check() {},
+  room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),
+});
+
+/** Handles requests elsewhere. */
+export interface LargeRequests {
+  /**
+   * What the handler of the request would answer, given the scope of the main resource. Rejects as the handler would,
+   * and with `StatusError`s of its own: no room for the request, time or memory used up.
+   */
+  handle(scope: Scope): Promise<Reply>;
+  /** JSON, of a value that is large, as YAML. */
+  yaml(json: Buffer, request: ApiRequest): Promise<Buffer>;
+}

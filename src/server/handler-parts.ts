@@ -1,0 +1,57 @@
+/** The parts of handlers that follow from the tables, with those that are given: for the event loop and its helpers. */
+import type { ApiTables } from "#api/definitions.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
+import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
+import type { HandlerParts } from "#http/scope.ts";
+import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Schema } from "#schema/schema.ts";
+
+type Derived =
+  | "negotiator"
+  | "transforms"
+  | "deleteOptionsSchema"
+  | "schemaOfVersion"
+  | "definitionOfVersion"
+  | "schemaOf"
+  | "forcedDeletion"
+  | "isRegistered";
+
+export interface GivenParts extends Omit<HandlerParts, Derived> {
+  readonly tables: ApiTables;
+  readonly gates: FeatureGates;
+  /** What is served now. */
+  table(): ResourceTable;
+}
+
+export function handlerParts({ tables, gates, table, ...given }: GivenParts): HandlerParts {
+  const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
+    const gv = parseApiVersion(apiVersion);
+    return gv === undefined ? undefined : table().findKind(gv.group, gv.version, of.kind);
+  };
+  return {
+    ...given,
+    negotiator: negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true),
+    transforms: resourceTransforms(given.domain),
+    deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
+    schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
+    definitionOfVersion: otherVersion,
+    schemaOf: (gvk) => requiredSchema(tables, gvk),
+    forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
+    isRegistered: registeredKinds(tables),
+  };
+}
+
+function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
+  const schema = tables.schemaOf(gvk);
+  if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
+  return schema;
+}
+
+/** Whether a built-in kind is known in a version, those of older releases included. */
+function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind) => boolean {
+  const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
+  const kinds = new Set(tables.kinds.map(({ group, kind }) => `${group}/${kind}`));
+  return ({ group, version, kind }) => versions.has(`${group}/${version}`) && kinds.has(`${group}/${kind}`);
+}

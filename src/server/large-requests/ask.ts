@@ -1,0 +1,48 @@
+/** Questions of a thread to the event loop, and their answers. */
+import { StatusError } from "#meta/status-error.ts";
+import type { FromThread, Question, Questions, SentFailure, ToThread } from "./messages.ts";
+
+/** Asks, and waits for the answer; rejects with what the event loop threw. */
+export type Ask = <Name extends keyof Questions>(
+  name: Name,
+  ask: Questions[Name]["ask"],
+) => Promise<Questions[Name]["answer"]>;
+
+interface Waiting {
+  resolve(answer: unknown): void;
+  reject(error: Error): void;
+}
+
+export class Asking {
+  readonly #send: (message: FromThread) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+
+  constructor(send: (message: FromThread) => void) {
+    this.#send = send;
+  }
+
+  readonly ask: Ask = (name, ask) =>
+    new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      // The event loop answers each question by its name.
+      this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      this.#send({ type: "question", id, question: { name, ask } as Question });
+    });
+
+  take(message: Exclude<ToThread, { readonly type: "job" }>): void {
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.type === "answer") waiting?.resolve(message.answer);
+    else waiting?.reject(errorOf(message.failure));
+  }
+}
+
+/** An error as the other side is told of it. */
+export function failureOf(error: unknown): SentFailure {
+  if (error instanceof StatusError) return { status: error.status };
+  return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+}
+
+export const errorOf = (failure: SentFailure): Error =>
+  "status" in failure ? new StatusError(failure.status) : new Error(failure.error);

@@ -1,0 +1,66 @@
+/** A request in a thread of large requests: what the router and the handlers read of it, as it was sent there. */
+import type { ApiRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
+import { parseQuery } from "#http/request-info.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Ask } from "./ask.ts";
+import type { SentRequest } from "./messages.ts";
+import { bufferOf } from "./remote-backend.ts";
+
+export class HandedRequest implements ApiRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Headers;
+  readonly remoteAddress = "";
+  readonly protocol = "HTTP/2.0";
+  readonly clientCertificate = undefined;
+  readonly clientCertificateProblem = "";
+  readonly signal = new AbortController().signal;
+  readonly aborted = false;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly receivedMs: number;
+  readonly deadlineMs: number;
+  readonly warnings: string[] = [];
+  readonly auditId: string;
+  readonly annotations = undefined;
+  readonly audit: AuditedBody | undefined;
+  readonly #body: Buffer;
+
+  constructor(sent: SentRequest, ask: Ask) {
+    this.method = sent.method;
+    this.url = sent.url;
+    this.path = sent.path;
+    const question = sent.url.indexOf("?");
+    this.query = parseQuery(question < 0 ? "" : sent.url.slice(question + 1));
+    this.headers = sent.headers;
+    this.info = sent.info;
+    this.user = sent.user;
+    this.receivedMs = sent.receivedMs;
+    this.deadlineMs = sent.deadlineMs;
+    this.auditId = sent.auditId;
+    this.audit = sent.isAudited
+      ? {
+          sent: (object) => void ask("sent", Buffer.from(JSON.stringify(object))),
+          sentPatch: () => void ask("sent", undefined),
+        }
+      : undefined;
+    this.#body = bufferOf(sent.body);
+  }
+
+  headerValues(name: string): readonly string[] {
+    const value = this.headers[name];
+    return value === undefined ? [] : [value];
+  }
+
+  /** Those that identify the client were never sent here. */
+  forgetHeaders(): void {}
+
+  /** Who ends a request ends its thread. */
+  abort(): void {}
+
+  body(): Promise<Buffer> {
+    return Promise.resolve(this.#body);
+  }
+}

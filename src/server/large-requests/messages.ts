@@ -1,0 +1,118 @@
+/** What the event loop and the threads of large requests say to each other. Everything here can be cloned. */
+import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { Attributes, Verdict } from "#authz/authorizer.ts";
+import type { RequestInfo } from "#http/api-request.ts";
+import type { Status } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Revision } from "#storage/backend.ts";
+import type { KindOptions } from "../credentials/serving-plan.ts";
+
+/** What a thread is started with. */
+export interface ThreadStart {
+  readonly options: KindOptions;
+  readonly bodyLimitBytes: number;
+  readonly objectBytesMax: number;
+}
+
+/** An entry of the store. */
+export interface SentEntry {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly revision: Revision;
+  readonly created: Revision;
+  readonly expiresAt: number;
+}
+
+/** A request as the router was given it. */
+export interface SentRequest {
+  readonly type: "request";
+  readonly method: string;
+  readonly url: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly auditId: string;
+  /** Whether somebody records bodies. */
+  readonly isAudited: boolean;
+  readonly receivedMs: number;
+  readonly deadlineMs: number;
+  readonly nowMs: number;
+  readonly body: Uint8Array;
+  /** Where the object lies, when the path names one. */
+  readonly entry: SentEntry | undefined;
+  readonly revision: Revision;
+  /** Of custom resources: the definition, and which state of it is served. */
+  readonly definition: { readonly name: string; readonly revision: Revision } | undefined;
+}
+
+/** A value in JSON that is wanted as YAML. */
+export interface SentValue {
+  readonly type: "yaml";
+  readonly json: Uint8Array;
+}
+
+export type Job = SentRequest | SentValue;
+
+/** Attributes of admission without what the event loop knows; objects as JSON. */
+export type SentAttributes = Pick<
+  AdmissionAttributes,
+  "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun"
+> & { readonly object: Uint8Array | undefined; readonly oldObject: Uint8Array | undefined };
+
+/** An object as it is to be stored, but for its revision. */
+export interface SentObject {
+  readonly value: Uint8Array;
+  /** Where the digits of the revision belong, and how many others stand there. */
+  readonly versionAt: number;
+  readonly versionLength: number;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+}
+
+/** What a thread asks the event loop for, by the names of the answers. */
+export interface Questions {
+  readonly definition: { readonly ask: undefined; readonly answer: Uint8Array };
+  readonly write: {
+    readonly ask: {
+      readonly key: string;
+      readonly expected: Revision;
+      readonly object: SentObject;
+      readonly ttlSeconds: number;
+      readonly removes: boolean;
+    };
+    readonly answer:
+      | { readonly ok: true; readonly revision: Revision; readonly created: Revision; readonly expiresAt: number }
+      | { readonly ok: false; readonly current: SentEntry | undefined };
+  };
+  /** Answers with the changed object, `undefined` for the same. */
+  readonly admit: { readonly ask: SentAttributes; readonly answer: Uint8Array | undefined };
+  readonly validate: { readonly ask: SentAttributes; readonly answer: undefined };
+  readonly authorize: { readonly ask: Attributes; readonly answer: Verdict };
+  /** What the audit log is to record: the decoded object, or (`undefined`) the body as it is. */
+  readonly sent: { readonly ask: Uint8Array | undefined; readonly answer: undefined };
+}
+
+export type Question = {
+  readonly [Name in keyof Questions]: { readonly name: Name; readonly ask: Questions[Name]["ask"] };
+}[keyof Questions];
+
+/** How something ended badly: a status for the client, or the text of an error that is ours. */
+export type SentFailure = { readonly status: Status } | { readonly error: string };
+
+export interface SentReply {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
+  readonly contentType: string | undefined;
+  readonly compressible: boolean;
+  readonly bytes: Uint8Array;
+}
+
+export type FromThread =
+  | { readonly type: "question"; readonly id: number; readonly question: Question }
+  | { readonly type: "reply"; readonly reply: SentReply; readonly warnings: readonly string[] }
+  | { readonly type: "failure"; readonly failure: SentFailure; readonly warnings: readonly string[] };
+
+export type ToThread =
+  | { readonly type: "job"; readonly job: Job }
+  | { readonly type: "answer"; readonly id: number; readonly answer: unknown }
+  | { readonly type: "failed"; readonly id: number; readonly failure: SentFailure };

@@ -1,0 +1,153 @@
+/**
+ * A thread of large requests: the router and handlers of the server once more, over a store that holds the object of the
+ * request and sends writes to the event loop. It has one job at a time and keeps nothing between two but what it
+ * compiled; the event loop ends it when it takes too long, and the runtime when it takes too much memory.
+ */
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
+import { encodeYaml } from "#codec/yaml.ts";
+import { CustomKind } from "#extensions/custom-kind.ts";
+import { sizesElsewhere } from "#http/large-requests.ts";
+import { createRouter } from "#http/router.ts";
+import { apiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { resourceNotFound } from "#meta/status-error.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import { parseObject, StoredObjects } from "#registry/stored-object.ts";
+import { Stores } from "#registry/stores.ts";
+import { type Clock, systemClock } from "#std/clock.ts";
+import { systemRandom } from "#std/random.ts";
+import { planKinds } from "../credentials/serving-plan.ts";
+import { handlerParts } from "../handler-parts.ts";
+import { Asking, failureOf } from "./ask.ts";
+import type { FromThread, Job, SentAttributes, SentReply, SentRequest, ThreadStart, ToThread } from "./messages.ts";
+import { bufferOf, RemoteBackend } from "./remote-backend.ts";
+import { HandedRequest } from "./handed-request.ts";
+
+/** Definitions whose kinds stay compiled. */
+const kindsMax = 16;
+
+function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
+  const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
+  const asking = new Asking(send);
+  const { ask } = asking;
+  const domain = apiDomain(start.options.apiDomain);
+  let nowMs = 0;
+  const clock: Clock = { ...systemClock, now: () => nowMs };
+  const { tables, gates, table: builtIn } = planKinds(start.options, domain, clock);
+  const backend = new RemoteBackend(ask);
+  const objects = new StoredObjects(1);
+  const { objectBytesMax } = start;
+  const stores = new Stores({ backend, objects, clock, random: systemRandom, objectBytesMax });
+  let table = builtIn;
+  const parts = handlerParts({
+    tables,
+    gates,
+    domain,
+    clock,
+    random: systemRandom,
+    backend,
+    objects,
+    table: () => table,
+    admission: {
+      names: [],
+      handles: () => true,
+      async admit(attributes) {
+        const changed = await ask("admit", sentAttributes(attributes));
+        return changed === undefined ? attributes.object : parseObject(bufferOf(changed).toString());
+      },
+      validate: (attributes) => ask("validate", sentAttributes(attributes)),
+    },
+    authorizer: { authorize: (attributes) => ask("authorize", attributes) },
+    sizes: sizesElsewhere(objectBytesMax),
+    bodyLimitBytes: start.bodyLimitBytes,
+    // Lists and watches are the event loop's.
+    minRequestTimeoutMs: 0,
+    observeWatch() {},
+  });
+  const route = createRouter({
+    parts,
+    stores,
+    table: () => table,
+    other: () => undefined,
+    unknown: () => {
+      throw resourceNotFound();
+    },
+  });
+
+  const kinds = new Map<string, CustomKind>();
+  const metadata = tables.schema(domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+  async function kindOf({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
+    const id = `${name} ${revision}`;
+    let kind = kinds.get(id);
+    if (kind === undefined) {
+      if (metadata === undefined) throw new Error("the tables have no metadata");
+      const text = bufferOf(await ask("definition", undefined)).toString();
+      const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
+      kind = new CustomKind(definition, () => definition, { domain, metadata, objectBytesMax });
+      if (kinds.size >= kindsMax) kinds.delete(kinds.keys().next().value!); // there are some
+    } else kinds.delete(id);
+    kinds.set(id, kind);
+    return kind;
+  }
+
+  async function handle(sent: SentRequest): Promise<void> {
+    nowMs = sent.nowMs;
+    const request = new HandedRequest(sent, ask);
+    const { warnings } = request;
+    try {
+      const { definition } = sent;
+      const custom = definition === undefined ? undefined : await kindOf(definition);
+      table =
+        custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
+      backend.begin(sent.revision, sent.entry);
+      const { code, headers, contentType, compressible = false, bytes } = await route(request);
+      if (!Buffer.isBuffer(bytes)) throw new Error("the reply of a large request has one body");
+      const body = ownBytes(bytes);
+      const reply: SentReply = { code, headers, contentType, compressible, bytes: body };
+      send({ type: "reply", reply, warnings }, [body.buffer]);
+    } catch (error) {
+      send({ type: "failure", failure: failureOf(error), warnings });
+    }
+  }
+
+  function toYaml(json: Uint8Array): void {
+    const bytes = ownBytes(encodeYaml(parseObject(bufferOf(json).toString())));
+    const reply = { code: 200, headers: undefined, contentType: undefined, compressible: true, bytes };
+    send({ type: "reply", reply, warnings: [] }, [bytes.buffer]);
+  }
+
+  const begin = (job: Job): void => {
+    if (job.type === "request") void handle(job);
+    else toYaml(job.json);
+  };
+  port.on("message", (message: ToThread) => {
+    if (message.type === "job") begin(message.job);
+    else asking.take(message);
+  });
+}
+
+const jsonOf = (object: ApiObject | undefined): Uint8Array | undefined =>
+  object === undefined ? undefined : Buffer.from(JSON.stringify(object));
+
+function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
+  const { operation, resource, kind, namespace, name, pathName, subresource, dryRun } = attributes;
+  return {
+    operation,
+    resource: { group: resource.group, version: resource.version, resource: resource.resource },
+    kind: { group: kind.group, version: kind.version, kind: kind.kind },
+    namespace,
+    name,
+    pathName,
+    subresource,
+    dryRun,
+    object: jsonOf(attributes.object),
+    oldObject: jsonOf(attributes.oldObject),
+  };
+}
+
+/** The bytes in memory of their own, which can be given away. */
+const ownBytes = (bytes: Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+
+if (!isMainThread && parentPort !== null) run(parentPort, workerData as ThreadStart); // as the pool starts it
