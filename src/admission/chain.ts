@@ -10,7 +10,7 @@ export interface AdmissionChain {
   readonly names: readonly string[];
   /** Whether any plugin has a word on this operation. */
   handles(operation: Operation): boolean;
-  /** The object as the plugins leave it; `undefined` where there is none (deletes). */
+  /** The object as the plugins changed it; `undefined` where they left it as it was, or there is none (deletes). */
   admit(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   validate(attributes: AdmissionAttributes): void | Promise<void>;
 }
@@ -35,16 +35,25 @@ function admitFrom(
   plugins: readonly AdmissionPlugin[],
   start: number,
   attributes: AdmissionAttributes,
+  changed?: ApiObject,
 ): ApiObject | undefined | Promise<ApiObject | undefined> {
   let current = attributes;
+  let last = changed;
   for (let i = start; i < plugins.length; i++) {
     const answer = plugins[i]!.admit!(current);
     if (answer instanceof Promise) {
-      return answer.then((object) => admitFrom(plugins, i + 1, withObject(current, object)));
+      const [before, so] = [current, last];
+      return answer.then((object) =>
+        object === undefined
+          ? admitFrom(plugins, i + 1, before, so)
+          : admitFrom(plugins, i + 1, withObject(before, object), object),
+      );
     }
-    if (answer !== current.object) current = withObject(current, answer);
+    if (answer === undefined) continue;
+    current = withObject(current, answer);
+    last = answer;
   }
-  return current.object;
+  return last;
 }
 
 function validateFrom(

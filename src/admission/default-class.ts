@@ -23,9 +23,11 @@ interface Claim extends ApiObject {
   readonly status?: { readonly phase?: string };
 }
 
-const claimOf = ({ resource, subresource, object }: AdmissionAttributes): Claim | undefined =>
-  resource.group === "" && resource.resource === "persistentvolumeclaims" && subresource === ""
-    ? (object as Claim | undefined) // the resource says so
+const claimOf = (attributes: AdmissionAttributes): Claim | undefined =>
+  attributes.resource.group === "" &&
+  attributes.resource.resource === "persistentvolumeclaims" &&
+  attributes.subresource === ""
+    ? (attributes.object as Claim | undefined) // the resource says so
     : undefined;
 
 export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlugin {
@@ -36,10 +38,10 @@ export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlug
     operations: ["CREATE"],
     admit(attributes) {
       const claim = claimOf(attributes);
-      if (claim === undefined || hasName(claim.spec?.storageClassName)) return attributes.object;
-      if (claim.metadata.annotations?.[annotation] !== undefined) return claim;
+      if (claim === undefined || hasName(claim.spec?.storageClassName)) return undefined;
+      if (claim.metadata.annotations?.[annotation] !== undefined) return undefined;
       const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
-      return name === undefined ? claim : { ...claim, spec: { ...claim.spec, storageClassName: name } };
+      return name === undefined ? undefined : { ...claim, spec: { ...claim.spec, storageClassName: name } };
     },
   };
 }
@@ -51,9 +53,9 @@ export function defaultVolumeAttributesClass(options: DefaultClassOptions): Admi
     operations: ["CREATE"],
     admit(attributes) {
       const claim = claimOf(attributes);
-      if (claim === undefined || hasName(claim.spec?.volumeAttributesClassName)) return attributes.object;
+      if (claim === undefined || hasName(claim.spec?.volumeAttributesClassName)) return undefined;
       const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
-      return name === undefined ? claim : { ...claim, spec: { ...claim.spec, volumeAttributesClassName: name } };
+      return name === undefined ? undefined : { ...claim, spec: { ...claim.spec, volumeAttributesClassName: name } };
     },
   };
 }

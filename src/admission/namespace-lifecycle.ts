@@ -19,17 +19,17 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
   const { domain } = options;
   const immortal = new Set(["default", domain.rename("kube-system"), domain.rename("kube-public")]);
   const reviews = domain.rename("authorization.k8s.io");
-  const check = (attributes: AdmissionAttributes): ApiObject | undefined => {
-    const { operation, kind, name, namespace, resource, object } = attributes;
+  const check = (attributes: AdmissionAttributes): undefined => {
+    const { operation, kind, name, namespace, resource } = attributes;
     const isNamespace = kind.group === "" && kind.kind === "Namespace";
     if (isNamespace) {
       if (operation === "DELETE" && immortal.has(name)) {
         throw forbidden(namespaces, name, "this namespace may not be deleted");
       }
-      return object;
+      return undefined;
     }
-    if (namespace === "" || operation === "DELETE") return object;
-    if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return object;
+    if (namespace === "" || operation === "DELETE") return undefined;
+    if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return undefined;
     const found = options.getNamespace(namespace);
     if (found === undefined) throw notFound(namespaces, namespace);
     if (operation === "CREATE" && isEnding(found)) {
@@ -45,7 +45,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
         ],
       );
     }
-    return object;
+    return undefined;
   };
   return { name: "NamespaceLifecycle", operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
 }

@@ -68,11 +68,11 @@ export function nodeRestriction(options: NodeRestrictionOptions): AdmissionPlugi
     admit(attributes) {
       const { user } = attributes.context;
       const node = nodeNameOf(user);
-      if (node === undefined) return attributes.object;
+      if (node === undefined) return undefined;
       if (node === "") return refuse(attributes, `could not determine node from user ${goQuote(user.name)}`);
       const { group, resource } = attributes.resource;
       checks.get(group === "" ? resource : `${resource}.${group}`)?.(node, attributes);
-      return attributes.object;
+      return undefined;
     },
   };
 }

@@ -37,7 +37,10 @@ export interface AdmissionPlugin {
   /** Upstream's name, as flags say it. */
   readonly name: string;
   readonly operations: readonly Operation[];
-  /** May change the object: returns it, or a changed copy. Called for creates, updates and connects, and for deletes. */
+  /**
+   * May change the object: returns a changed copy, or `undefined` where it leaves it as it is. A plugin looks at the
+   * resource before it looks at the object, which may have to be read for it. Called for deletes, too.
+   */
   admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** May only refuse. */
   validate?(attributes: AdmissionAttributes): void | Promise<void>;

@@ -73,9 +73,10 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
     name: "RBACEscalation",
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
-      const { resource, subresource, object, oldObject, context } = attributes;
-      if (resource.group !== index.group || subresource !== "" || object === undefined) return object;
-      if (context.user.groups.includes(groupMasters)) return object;
+      const { resource, subresource, context } = attributes;
+      if (resource.group !== index.group || subresource !== "") return undefined;
+      if (context.user.groups.includes(groupMasters)) return undefined;
+      const { object, oldObject } = attributes;
       const wanted = object as RbacObject; // the resource says so
       const old = oldObject as RbacObject | undefined;
       const isCollecting = old !== undefined && onlyCollects(wanted, old);
@@ -88,10 +89,10 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
         });
         return andThen(escalates, (may) => {
           if (!may && !isCollecting) checkRole(attributes, wanted, old);
-          return object;
+          return undefined;
         });
       }
-      if (!bindings.has(resource.resource) || isCollecting) return object;
+      if (!bindings.has(resource.resource) || isCollecting) return undefined;
       const ref = wanted.roleRef ?? { kind: "", name: "" };
       const isKnown = ref.kind === "ClusterRole" || ref.kind === "Role";
       const binds = isKnown
@@ -103,7 +104,7 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
         : false;
       return andThen(binds, (may) => {
         if (!may) checkBinding(attributes, ref);
-        return object;
+        return undefined;
       });
     },
   };

@@ -129,7 +129,7 @@ test("a mirror pod has neither account nor secrets", async () => {
   const refused = (spec: Spec) =>
     messageOf(() => plugin.validate!(attributesOf(pod(spec, { "kubernetes.io/config.mirror": "x" }), podAttributes)));
   const mirror = pod({}, { "kubernetes.io/config.mirror": "x" });
-  assert.equal(await plugin.admit!(attributesOf(mirror, podAttributes)), mirror);
+  assert.equal(await plugin.admit!(attributesOf(mirror, podAttributes)), undefined);
   assert.equal(await refused({}), "");
   assert.equal(await refused({ nodeSelector: { secret: "x" } }), "");
   assert.equal(await refused({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");

@@ -90,12 +90,12 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
     name: "ServiceAccount",
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
-      const { object, operation, subresource } = attributes;
-      if (!isPod(attributes) || operation !== "CREATE" || subresource !== "") return object;
-      const given = object as Pod; // the resource says so
+      const { operation, subresource } = attributes;
+      if (!isPod(attributes) || operation !== "CREATE" || subresource !== "") return undefined;
+      const given = attributes.object as Pod; // the resource says so
       if (isMirror(given)) {
         refuseMirror(attributes, given);
-        return given;
+        return undefined;
       }
       const name = given.spec?.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(given, defaultAccount) : given;

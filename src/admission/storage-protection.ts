@@ -14,15 +14,18 @@ export function storageProtection(options: { readonly domain: ApiDomain }): Admi
   return {
     name: "StorageObjectInUseProtection",
     operations: ["CREATE"],
-    admit({ resource, subresource, object }) {
+    admit(attributes) {
+      const { resource, subresource } = attributes;
       const finalizer = resource.group === "" && subresource === "" ? finalizers.get(resource.resource) : undefined;
-      return finalizer === undefined || object === undefined ? object : withFinalizer(object, finalizer);
+      if (finalizer === undefined) return undefined;
+      const { object } = attributes;
+      return object === undefined ? undefined : withFinalizer(object, finalizer);
     },
   };
 }
 
-function withFinalizer(object: ApiObject, finalizer: string): ApiObject {
+function withFinalizer(object: ApiObject, finalizer: string): ApiObject | undefined {
   const finalizers = object.metadata.finalizers ?? [];
-  if (finalizers.includes(finalizer)) return object;
+  if (finalizers.includes(finalizer)) return undefined;
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
 }

@@ -344,9 +344,8 @@ class Exchange implements Omit<Waiting, "user" | "settle"> {
   }
 
   async #admit(attributes: AdmissionAttributes): Promise<Uint8Array | undefined> {
-    const { object } = attributes;
-    const admitted = await this.#scope.parts.admission.admit(attributes);
-    return admitted === undefined || admitted === object ? undefined : Buffer.from(JSON.stringify(admitted));
+    const changed = await this.#scope.parts.admission.admit(attributes);
+    return changed === undefined ? undefined : Buffer.from(JSON.stringify(changed));
   }
 
   #attributes({ object, oldObject, ...attributes }: SentAttributes): AdmissionAttributes {

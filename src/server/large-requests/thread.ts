@@ -55,7 +55,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       handles: () => true,
       async admit(attributes) {
         const changed = await ask("admit", sentAttributes(attributes));
-        return changed === undefined ? attributes.object : parseObject(bufferOf(changed).toString());
+        return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
       },
       validate: (attributes) => ask("validate", sentAttributes(attributes)),
     },
