@@ -121,11 +121,7 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
-/** Upstream shows the patched object whole, however large; nobody reads more of it than this. */
-const shownLengthMax = 64 * 1024;
-
 export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");
-  const shown = text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
-  return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, error.message)]);
+  return invalid({ group: "", kind: "" }, "", [invalidField("patch", text, error.message)]);
 }

@@ -93,6 +93,12 @@ export interface Pieces extends Iterable<Buffer> {
   readonly runs?: () => Iterable<Run>;
 }
 
+/** Bytes made piece by piece while the peer reads, how many is known at the end. Iterated once. */
+export interface Chunks extends AsyncIterable<Buffer> {
+  /** Sum of the pieces made so far. */
+  readonly length: number;
+}
+
 /** One answer. Exactly one of the body forms is set; headers are lower-case. */
 export interface Reply {
   readonly code: number;
@@ -101,6 +107,8 @@ export interface Reply {
   readonly bytes?: Buffer | readonly Buffer[];
   /** Pulled one at a time, the next when the peer has taken the last. */
   readonly pieces?: Pieces;
+  /** The same, of what takes time to be made. */
+  readonly chunks?: Chunks;
   readonly contentType?: string;
   /** Bytes that may be gzip-compressed when the client asks and they are long enough. */
   readonly compressible?: boolean;

@@ -33,12 +33,15 @@ export class Gzip {
   }
 
   /** The runs as one gzip member, in buffers of about `pieceLength` bytes. */
-  async *compress(runs: Iterable<Run>, pieceLength: number): AsyncGenerator<Buffer, void, undefined> {
+  async *compress(
+    runs: Iterable<Run> | AsyncIterable<Run>,
+    pieceLength: number,
+  ): AsyncGenerator<Buffer, void, undefined> {
     let waiting: Buffer[] = [header];
     let waitingLength = header.length;
     let crc = 0;
     let length = 0;
-    for (const run of runs) {
+    for await (const run of runs) {
       const found = this.#find(run);
       // Most runs are there: no wait for those.
       const part = found instanceof Promise ? await found : found;

@@ -4,8 +4,10 @@ import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { StoredObjects } from "#registry/stored-object.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/backend.ts";
+import type { Pieces } from "./api-request.ts";
 import { Gzip } from "./gzip.ts";
 import { joinedRuns, KeptRuns } from "./kept-runs.ts";
 import { listPieces } from "./list-body.ts";
@@ -28,8 +30,11 @@ function entry(name: string, created = ++revision): Entry {
   return { key: `/registry//configmaps/x/${name}`, value, revision, created, expiresAt: 0, view: undefined };
 }
 
-function body(entries: readonly Entry[]): ReturnType<typeof listPieces> {
-  return listPieces(definition, new StoredObjects(), "v1", { resourceVersion: String(revision) }, entries);
+function body(entries: readonly Entry[]): Pieces {
+  const meta = { resourceVersion: String(revision) };
+  const pieces = listPieces(definition, new StoredObjects(), meta, entries, new FakeClock());
+  assert.ok(!(pieces instanceof Promise));
+  return pieces;
 }
 
 test("pieces, runs kept and unpacked runs are the list in JSON, without kind and version of the items", async () => {

@@ -9,12 +9,25 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Listed } from "#registry/store.ts";
+import { andThen, type Soon } from "#std/soon.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Reply } from "./api-request.ts";
-import { type ListMeta, listPieces } from "./list-body.ts";
+import { largeBytes } from "./large-requests.ts";
+import { isJoinable, type ListMeta, listPieces } from "./list-body.ts";
+import { jsonWriter, ListChunks, type ListForm, prettyWriter, yamlWriter } from "./list-chunks.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
-import { includeObjectOf, partialText, type TableRequest, tableText } from "./table.ts";
+import {
+  columnDefinitions,
+  emptyRowsAreNull,
+  includeObjectOf,
+  partialObject,
+  partialText,
+  type TableRequest,
+  tableRow,
+  tableText,
+  tableVersion,
+} from "./table.ts";
 
 /** Answer with one object; `entry` is absent after a dry run. */
 export function objectReply(
@@ -44,39 +57,87 @@ export function objectReply(
 }
 
 /** Answer with a collection. */
-export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed): Reply {
-  const { definition, parts } = scope;
+export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed): Soon<Reply> {
+  const { definition, parts, request } = scope;
   const meta: ListMeta = {
     resourceVersion: String(listed.revision),
     ...(listed.continue === "" ? {} : { continue: listed.continue }),
     ...(listed.remainingItemCount === undefined ? {} : { remainingItemCount: listed.remainingItemCount }),
   };
-  const objects = (): ApiObject[] => listed.entries.map((entry) => parts.objects.object(definition, entry));
-  if (negotiated.transform === "Table") {
-    return textReply(negotiated, 200, tableText(tableRequest(scope, negotiated), meta, objects()));
-  }
-  if (negotiated.transform === "PartialObjectMetadataList") {
-    const apiVersion = metaApiVersion(scope, negotiated);
-    const items = objects().map((object) => partialText(object, apiVersion));
-    const head = `{"kind":"PartialObjectMetadataList","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)}`;
-    return textReply(negotiated, 200, `${head},"items":${items.length === 0 ? "null" : `[${items.join(",")}]`}}`);
-  }
   if (negotiated.transform === "PartialObjectMetadata") {
     throw wrongView(negotiated.transform, true, typeName(definition, definition.listKind));
   }
-  const apiVersion = apiVersionOf(definition);
   // Upstream: lists of custom resources always have a token, the last chunk an empty one.
   const listMeta = definition.origin === "custom" ? { ...meta, continue: listed.continue } : meta;
-  if (negotiated.mediaType === "application/json" && !negotiated.pretty) {
-    const pieces = listPieces(definition, parts.objects, apiVersion, listMeta, listed.entries);
-    return { code: 200, pieces, contentType: "application/json", compressible: true };
+  const isJson = negotiated.mediaType === "application/json" && !negotiated.pretty;
+  if (negotiated.transform === "" && isJson && isJoinable(definition)) {
+    const pieces = listPieces(definition, parts.objects, listMeta, listed.entries, parts.clock);
+    return andThen(pieces, (made) => ({
+      code: 200,
+      pieces: made,
+      contentType: "application/json",
+      compressible: true,
+    }));
   }
-  const items = objects().map((object) => {
-    if (definition.origin === "custom") return object;
-    const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
-    return rest;
-  });
-  return valueReply(negotiated, 200, { kind: definition.listKind, apiVersion, metadata: listMeta, items });
+  for (const entry of listed.entries) parts.objects.checkShape(definition, entry);
+  const form = listForm(scope, negotiated, negotiated.transform === "" ? listMeta : meta);
+  const { large, clock } = parts;
+  const largeYaml = large === undefined ? undefined : (json: Buffer) => large.yaml(json, request);
+  const writer = isJson
+    ? jsonWriter(form)
+    : negotiated.pretty
+      ? prettyWriter(form)
+      : yamlWriter(form, { clock, largeYaml, largeBytes });
+  return chunkedReply(scope, negotiated, new ListChunks(writer, listed.entries, clock));
+}
+
+async function chunkedReply({ request }: Scope, negotiated: Negotiated, list: ListChunks): Promise<Reply> {
+  const reply = { code: 200, contentType: negotiated.mediaType, compressible: true };
+  const chunks = await list.begin();
+  if (request.audit === undefined) return { ...reply, chunks };
+  // What is recorded is there as a whole.
+  const bytes: Buffer[] = [];
+  for await (const piece of chunks) bytes.push(piece);
+  return { ...reply, bytes };
+}
+
+/** What a list shows that is not the stored bytes. */
+function listForm(scope: Scope, negotiated: Negotiated, metadata: ListMeta): ListForm {
+  const { definition, parts } = scope;
+  const objectOf = (entry: Entry): ApiObject => parts.objects.object(definition, entry);
+  switch (negotiated.transform) {
+    case "Table": {
+      const table = tableRequest(scope, negotiated);
+      const columns = columnDefinitions(definition);
+      return {
+        members: { kind: "Table", apiVersion: tableVersion(table), metadata, columnDefinitions: columns },
+        itemsKey: "rows",
+        emptyIsNull: emptyRowsAreNull(definition),
+        value: (entry) => tableRow(table, objectOf(entry)),
+      };
+    }
+    case "PartialObjectMetadataList": {
+      const apiVersion = metaApiVersion(scope, negotiated);
+      return {
+        members: { kind: "PartialObjectMetadataList", apiVersion, metadata },
+        itemsKey: "items",
+        emptyIsNull: true,
+        value: (entry) => partialObject(objectOf(entry), apiVersion),
+      };
+    }
+    default:
+      return {
+        members: { kind: definition.listKind, apiVersion: apiVersionOf(definition), metadata },
+        itemsKey: "items",
+        emptyIsNull: false,
+        value(entry) {
+          const object = objectOf(entry);
+          if (definition.origin === "custom") return object;
+          const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+          return rest;
+        },
+      };
+  }
 }
 
 /** Upstream: the Go type of what was asked for. */

@@ -20,6 +20,15 @@ export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log):
     return andThen(next(request), (reply) => {
       const { code } = reply;
       if (code === 429 || code === 504) metrics.terminated(request, code);
+      if (reply.chunks !== undefined) {
+        return {
+          ...reply,
+          done() {
+            record(code, lengthOf(reply));
+            reply.done?.();
+          },
+        };
+      }
       if (reply.stream === undefined || !isLongRunning(request.info)) {
         record(code, lengthOf(reply));
         return reply;
@@ -53,7 +62,8 @@ function lineOf(request: ApiRequest, code: number, ms: number): object {
   };
 }
 
-function lengthOf({ bytes, pieces }: Reply): number {
+function lengthOf({ bytes, pieces, chunks }: Reply): number {
+  if (chunks !== undefined) return chunks.length;
   if (pieces !== undefined) return pieces.length;
   if (bytes === undefined) return 0;
   return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, piece) => sum + piece.length, 0);

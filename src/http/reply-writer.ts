@@ -4,7 +4,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { Roster, Seat } from "#std/roster.ts";
-import type { Pieces, Reply, StreamSink } from "./api-request.ts";
+import type { Chunks, Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { joinedRuns, type KeptRuns, type Run } from "./kept-runs.ts";
@@ -78,8 +78,9 @@ export class Exchange {
       return;
     }
     const headers = this.#headers(reply, closeConnection);
-    const { bytes, pieces, stream } = reply;
+    const { bytes, pieces, chunks, stream } = reply;
     if (stream !== undefined) this.#stream(reply, headers);
+    else if (chunks !== undefined) void this.#chunks(reply, headers, chunks);
     else if (pieces !== undefined) this.#pieces(reply, headers, pieces, pieces.length);
     else if (bytes === undefined || Buffer.isBuffer(bytes)) this.#bytes(reply, headers, bytes);
     else this.#pieces(reply, headers, bytes, totalLength(bytes));
@@ -178,6 +179,47 @@ export class Exchange {
     });
   }
 
+  /** What is shorter than a compressed reply is sent as one; the length of the rest nobody knows. */
+  async #chunks(reply: Reply, headers: string[], chunks: Chunks): Promise<void> {
+    const wire = this.#wire;
+    const iterator = chunks[Symbol.asyncIterator]();
+    const first: Buffer[] = [];
+    let hasHead = false;
+    try {
+      let length = 0;
+      let next = await iterator.next();
+      for (; next.done !== true && length <= compressAbove; next = await iterator.next()) {
+        first.push(next.value);
+        length += next.value.length;
+      }
+      if (wire.gone) return this.finish();
+      if (next.done === true) return this.#pieces(reply, headers, first, length);
+      const held = next.value;
+      const rest = async function* (): AsyncGenerator<Buffer, void, undefined> {
+        yield* first;
+        yield held;
+        yield* { [Symbol.asyncIterator]: () => iterator };
+      };
+      const gzip = this.#wantsGzip(reply, length);
+      if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
+      if (this.request.method === "HEAD") {
+        wire.whole(reply.code, headers, undefined, -1);
+        return this.finish();
+      }
+      hasHead = true;
+      wire.head(reply.code, headers, -1);
+      const complete = await this.#writeAll(gzip ? this.#settings.gzip.compress(runsOf(rest()), pieceLength) : rest());
+      if (complete) wire.end();
+      else wire.destroy();
+    } catch {
+      // An item that cannot be read any more: the client sees that the list is not whole.
+      wire.destroy();
+    } finally {
+      void iterator.return?.();
+      if (hasHead) this.#handedOver();
+    }
+  }
+
   /** False when the peer went away or stalled. */
   async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
     const wire = this.#wire;
@@ -190,10 +232,14 @@ export class Exchange {
     return !wire.gone;
   }
 
-  async #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
-    const wire = this.#wire;
+  #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
     const runs = buffers.runs === undefined ? singleRuns(buffers) : buffers.runs();
-    for await (const piece of this.#settings.gzip.compress(runs, pieceLength)) {
+    return this.#writeAll(this.#settings.gzip.compress(runs, pieceLength));
+  }
+
+  async #writeAll(pieces: AsyncIterable<Buffer>): Promise<boolean> {
+    const wire = this.#wire;
+    for await (const piece of pieces) {
       if (wire.gone) return false;
       if (wire.write(piece)) await nextTurn();
       else if (!(await this.#drained())) return false;
@@ -289,6 +335,10 @@ export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, un
     }
   }
   if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
+}
+
+async function* runsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Run, void, undefined> {
+  for await (const piece of pieces) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
 /** Bytes that will not come again. */

@@ -46,6 +46,9 @@ export interface TableRequest {
   readonly nowMs: number;
 }
 
+/** `apiVersion` of a Table and of metadata in it. */
+export const tableVersion = ({ domain, version }: TableRequest): string => `${domain.rename("meta.k8s.io")}/${version}`;
+
 /** Text of a Table in JSON, without a newline. `withColumns` is false for all but the first event of a watch. */
 export function tableText(
   request: TableRequest,
@@ -53,12 +56,11 @@ export function tableText(
   objects: readonly ApiObject[],
   withColumns = true,
 ): string {
-  const apiVersion = `${request.domain.rename("meta.k8s.io")}/${request.version}`;
+  const apiVersion = tableVersion(request);
   const columns = withColumns ? columnsText(request.definition) : "null";
-  // Upstream: the two ways of making rows differ where there are none.
-  const none = request.definition.origin === "custom" ? "[]" : "null";
+  const none = emptyRowsAreNull(request.definition) ? "null" : "[]";
   const rows =
-    objects.length === 0 ? none : `[${objects.map((object) => rowText(request, object, apiVersion)).join(",")}]`;
+    objects.length === 0 ? none : `[${objects.map((object) => JSON.stringify(tableRow(request, object))).join(",")}]`;
   return `{"kind":"Table","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)},"columnDefinitions":${columns},"rows":${rows}}`;
 }
 
@@ -67,33 +69,45 @@ const columnTexts = new WeakMap<ResourceDefinition, string>();
 function columnsText(definition: ResourceDefinition): string {
   let text = columnTexts.get(definition);
   if (text === undefined) {
-    text = JSON.stringify(
-      columnsOf(definition).map(({ name, type, format, description, priority }) => ({
-        name,
-        type,
-        format,
-        description,
-        priority,
-      })),
-    );
+    text = JSON.stringify(columnDefinitions(definition));
     columnTexts.set(definition, text);
   }
   return text;
 }
 
+/** The columns as a Table says them. */
+export function columnDefinitions(definition: ResourceDefinition): readonly Omit<Column, "cell">[] {
+  return columnsOf(definition).map(({ name, type, format, description, priority }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }));
+}
+
+/** Upstream: the two ways of making rows differ where there are none. */
+export const emptyRowsAreNull = ({ origin }: ResourceDefinition): boolean => origin !== "custom";
+
 function columnsOf(definition: ResourceDefinition): readonly Column[] {
   return definition.columns.length === 0 ? defaultColumns : definition.columns;
 }
 
-function rowText(request: TableRequest, object: ApiObject, apiVersion: string): string {
+/** The row of an object. */
+export function tableRow(request: TableRequest, object: ApiObject): object {
   const cells = columnsOf(request.definition).map((column) => column.cell(object, request.nowMs) ?? null);
-  let shown = "null";
-  if (request.include === "Object") shown = JSON.stringify(object);
-  else if (request.include === "Metadata") shown = partialText(object, apiVersion);
-  return `{"cells":${JSON.stringify(cells)},"object":${shown}}`;
+  if (request.include === "Object") return { cells, object };
+  return { cells, object: request.include === "Metadata" ? partialObject(object, tableVersion(request)) : null };
 }
+
+/** An object without its content. */
+export const partialObject = ({ metadata }: ApiObject, apiVersion: string): ApiObject => ({
+  kind: "PartialObjectMetadata",
+  apiVersion,
+  metadata,
+});
 
 /** An object without its content, as JSON text. */
 export function partialText(object: ApiObject, apiVersion: string): string {
-  return `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":${JSON.stringify(object.metadata)}}`;
+  return JSON.stringify(partialObject(object, apiVersion));
 }

@@ -40,9 +40,15 @@ export const goTexts = (texts: readonly string[]): GoSyntax =>
 export function printValue(value: unknown): string {
   if (value === null || value === undefined) return '"null"'; // Upstream: in quotes, like a text
   if (value instanceof GoSyntax) return value.text;
-  if (typeof value === "string") return goQuote(value);
-  return typeof value === "object" ? JSON.stringify(value) : String(value as number | boolean | bigint); // scalars are left
+  if (typeof value === "string") return goQuote(shortened(value));
+  return typeof value === "object" ? shortened(JSON.stringify(value)) : String(value as number | boolean | bigint); // scalars are left
 }
+
+/** Upstream shows values whole, however large; nobody reads more of one than this. */
+const shownLengthMax = 64 * 1024;
+
+const shortened = (text: string): string =>
+  text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 
 /** A Go double-quoted string literal: what cannot be printed is escaped, direction marks among it. */
 export function goQuote(text: string): string {

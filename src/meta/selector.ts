@@ -73,7 +73,16 @@ export const everyField: FieldSelector = {
 /** Parses the value of `labelSelector=`. Throws `badRequest` with upstream's sentence. */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text === "") return everyLabel;
-  return compileLabels(new LabelParser(scan(text)).parse());
+  const requirements = new LabelParser(scan(text)).parse();
+  checkCount(requirements.length);
+  return compileLabels(requirements);
+}
+
+/** Every object of a list is held against every requirement. */
+const requirementsMax = 1000;
+
+function checkCount(count: number): void {
+  if (count > requirementsMax) throw badRequest(`a selector has at most ${requirementsMax} requirements, got ${count}`);
 }
 
 /**
@@ -372,6 +381,7 @@ export function parseFieldRequirements(text: string): readonly FieldRequirement[
     // Upstream: no field and no value is no requirement.
     if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
   }
+  checkCount(requirements.length);
   return requirements;
 }
 

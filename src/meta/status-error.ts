@@ -166,16 +166,31 @@ export function expiredContinue(message: string, continueToken: string): StatusE
   return new StatusError({ ...status, metadata: { continue: continueToken } });
 }
 
+/** As many findings, and characters of them, are listed; of the rest the number is said. */
+const findingsMax = 100;
+const findingsLengthMax = 256 * 1024;
+
+function listed(errors: readonly FieldError[]): readonly FieldError[] {
+  let length = 0;
+  const end = errors.findIndex((error, index) => {
+    length += error.field.length + error.message.length;
+    return index === findingsMax || (index > 0 && length > findingsLengthMax);
+  });
+  return end < 0 ? errors : errors.slice(0, end);
+}
+
 /** Always 422. `details.kind` is a kind here, unlike most other reasons. */
 export function invalid(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
-  const lines = [...new Set(errors.map(printFieldError))];
+  const shown = listed(errors);
+  const lines = [...new Set(shown.map(printFieldError))];
+  if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);
   const list = lines.length === 1 ? lines[0]! : `[${lines.join(", ")}]`;
   const kind = of.group === "" ? of.kind : `${of.kind}.${of.group}`;
   return failure(422, "Invalid", `${kind} ${goQuote(name)} is invalid: ${list}`, {
     name,
     group: of.group,
     kind: of.kind,
-    causes: errors.map((error) => ({
+    causes: shown.map((error) => ({
       reason: error.type,
       message: error.message,
       field: error.field === "" ? "<nil>" : error.field,

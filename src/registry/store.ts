@@ -10,6 +10,7 @@ import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
+import { Pace } from "#std/turn.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
@@ -217,17 +218,29 @@ export class Store {
     } else if (resourceVersion === "") {
       await this.#backend.fresh();
     }
-    return this.#collect(prefix, request, "", (from, count) =>
-      this.#backend.range(prefix, { from, ...(count === undefined ? {} : { limit: count }) }),
-    );
+    return this.#listPresent(prefix, request, "");
+  }
+
+  /** The state there is now, or was when the first of several reads began. */
+  #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
+    let at: Revision | undefined;
+    return this.#collect(prefix, request, start, async (from, count) => {
+      const options = { from, ...(count === undefined ? {} : { limit: count }) };
+      if (at !== undefined && at !== this.#backend.revision) {
+        const range = await this.#backend.rangeAt(prefix, { ...options, at });
+        if (isCompacted(range)) throw expired("The resourceVersion for the provided list is too old.");
+        return range;
+      }
+      const range = this.#backend.range(prefix, options);
+      at = range.revision;
+      return range;
+    });
   }
 
   async #listContinued(prefix: string, request: ListRequest): Promise<Listed> {
     const token = decodeContinue(request.continue);
     if (token.revision === -1) {
-      return this.#collect(prefix, request, token.start, (from, count) =>
-        this.#backend.range(prefix, { from, ...(count === undefined ? {} : { limit: count }) }),
-      );
+      return this.#listPresent(prefix, request, token.start);
     }
     if (token.revision > this.#backend.revision) {
       throw tooLargeResourceVersion(String(token.revision), String(this.#backend.revision));
@@ -247,12 +260,12 @@ export class Store {
     });
   }
 
-  /** Reads ranges until `limit` entries pass the filter, the one that may match was seen, or nothing is left. */
+  /** With pauses: reads ranges until `limit` entries pass the filter, the one that may match was seen, or nothing is left. */
   async #collect(
     prefix: string,
     request: ListRequest,
     start: string,
-    read: (from: string, count: number | undefined) => Range | Promise<Range>,
+    read: (from: string, count: number | undefined) => Promise<Range>,
   ): Promise<Listed> {
     const { limit, filter, name } = request;
     if (name !== undefined && (request.namespace !== "" || !this.definition.namespaced)) {
@@ -274,10 +287,12 @@ export class Store {
       };
     }
     const entries: Entry[] = [];
+    const pace = new Pace(this.#clock);
     for (;;) {
       const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
+        if (pace.isDue) await pace.pause();
         if (!filter(entry)) continue;
         entries.push(entry);
         if (limit > 0 && entries.length === limit) {
@@ -774,8 +789,10 @@ export class Store {
   ): Promise<Listed> {
     const listed = await this.list(request);
     let next = 0;
+    const pace = new Pace(this.#clock);
     const worker = async (): Promise<void> => {
       for (;;) {
+        if (pace.isDue) await pace.pause();
         const entry = listed.entries[next++];
         if (entry === undefined) return;
         try {

@@ -47,7 +47,8 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
     if (stream !== undefined && request.info.verb === "watch") return watching(request, ticket, marked, stream);
     // A large answer has its seats until it is written, so that only so many are in memory.
-    if (reply.pieces !== undefined) return whenDone(marked, holding(ticket, request.deadlineMs));
+    if (reply.pieces !== undefined || reply.chunks !== undefined)
+      return whenDone(marked, holding(ticket, request.deadlineMs));
     ticket.end();
     return marked;
   };

@@ -2,6 +2,8 @@
  * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
  * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
  */
+import type { Clock } from "#std/clock.ts";
+import { Pace } from "#std/turn.ts";
 import type { Entry, Revision } from "#storage/backend.ts";
 import type { Reply } from "../api-request.ts";
 import { frameEncoder } from "../frames.ts";
@@ -33,9 +35,8 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     if (revision > backend.revision) await store.reach(resourceVersion);
     const range = backend.range(prefix, isSingle ? { limit: 1 } : {});
     const { filter } = selection;
-    initial = range.entries.filter(
-      (entry) => (!isSingle || entry.key === prefix) && (filter === undefined || filter(entry)),
-    );
+    const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
+    initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
   } else if (revision === 0) {
@@ -70,3 +71,18 @@ const withoutTables =
   (allows: Allows): Allows =>
   (mediaType, kind, group, version) =>
     kind !== "Table" && allows(mediaType, kind, group, version);
+
+/** Those that pass, looked at with pauses. */
+async function matching(
+  entries: readonly Entry[],
+  filter: (entry: Entry) => boolean,
+  clock: Clock,
+): Promise<readonly Entry[]> {
+  const pace = new Pace(clock);
+  const found: Entry[] = [];
+  for (const entry of entries) {
+    if (pace.isDue) await pace.pause();
+    if (filter(entry)) found.push(entry);
+  }
+  return found;
+}

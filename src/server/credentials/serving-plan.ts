@@ -48,7 +48,11 @@ export function planServing(options: ServerOptions, domain: ApiDomain, clock: Cl
 }
 
 /** The part about kinds alone. */
-export function planKinds(options: KindOptions, domain: ApiDomain, clock: Clock): Omit<ServingPlan, "tokens" | "clusterIps"> {
+export function planKinds(
+  options: KindOptions,
+  domain: ApiDomain,
+  clock: Clock,
+): Omit<ServingPlan, "tokens" | "clusterIps"> {
   const tables = loadDefinitions(domain);
   const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
   const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
