@@ -3,7 +3,7 @@
  * item while the peer reads, with pauses, so that neither others wait nor the whole is in memory. Items that are large
  * become YAML beside the event loop.
  */
-import { encodePrettyJson, escapeHtml } from "#codec/json.ts";
+import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Clock } from "#std/clock.ts";
@@ -50,7 +50,7 @@ export function jsonWriter(form: ListForm): Writer {
     tail: "]}\n",
     empty: `${head},${key}:${form.emptyIsNull ? "null" : "[]"}}\n`,
     separator: ",",
-    item: (entry) => escapeHtml(JSON.stringify(form.value(entry))),
+    item: (entry) => JSON.stringify(form.value(entry)),
   };
 }
 

@@ -67,7 +67,7 @@ export interface Strategy {
    * Before anything else of a create (`old` is undefined) or an update: gives the object what it gets from what there
    * is to give out once only (addresses, ports). Throws when there is nothing left, or what is asked for is taken.
    */
-  allocate?(object: ApiObject, old: ApiObject | undefined, attributes: WriteAttributes): Allocated;
+  allocate?(object: ApiObject, old: ApiObject | undefined, attributes: WriteAttributes): Soon<Allocated>;
   /** Before validation of a create: reset status, drop disabled fields. */
   prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
   /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */

@@ -99,7 +99,7 @@ export interface UpdateOptions {
 }
 
 /** The object with what its kind gives it; called once for every attempt of a write. */
-type Allocate = (object: ApiObject, old: ApiObject | undefined) => ApiObject;
+type Allocate = (object: ApiObject, old: ApiObject | undefined) => Soon<ApiObject>;
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
@@ -329,8 +329,10 @@ export class Store {
     let held: Allocated | undefined;
     return write((object, old) => {
       held?.release();
-      held = strategy.allocate?.(object, old, attributes);
-      return held?.object ?? object;
+      return andThen(strategy.allocate?.(object, old, attributes), (allocated) => {
+        held = allocated;
+        return allocated?.object ?? object;
+      });
     }).finally(() => held?.release());
   }
 
@@ -360,7 +362,7 @@ export class Store {
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let attempt = 1; ; attempt++) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const candidate = allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
+      const candidate = await allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
@@ -501,7 +503,8 @@ export class Store {
       const wanted = await options.transform(old);
       if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
       this.#checkVersion(wanted, entry, name);
-      let next = allocate(this.#keepSystemFields(wanted, old), old);
+      const kept = allocate(this.#keepSystemFields(wanted, old), old);
+      let next = kept instanceof Promise ? await kept : kept;
       if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {

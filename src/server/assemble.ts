@@ -132,6 +132,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     options: kindOptions(options),
     bodyLimitBytes,
     objectBytesMax: options.objectBytesMax,
+    allocating: builtIn.definitions
+      .filter(({ strategy }) => strategy.allocate !== undefined)
+      .map(({ group, resource }) => `${group}/${resource}`),
     clock,
     backend,
     definitionOf(name) {

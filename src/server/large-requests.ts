@@ -11,6 +11,7 @@ import type { LargeRequests } from "#http/large-requests.ts";
 import type { Scope } from "#http/scope.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { requestTooLarge } from "#meta/status-error.ts";
+import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Backend, Entry, Revision } from "#storage/backend.ts";
@@ -68,7 +69,8 @@ export class LargeRequestThreads implements LargeRequests {
     const { request } = scope;
     const body = await request.body(scope.parts.bodyLimitBytes);
     const exchange = new Exchange(scope, body, this.#options);
-    const { headers, bytes, ...reply } = await this.#run(request.user.name, request.signal, exchange);
+    const running = this.#run(request.user.name, request.signal, exchange).finally(() => exchange.end());
+    const { headers, bytes, ...reply } = await running;
     return { ...reply, ...(headers === undefined ? {} : { headers }), bytes: bufferOf(bytes) } as Reply; // absent as undefined
   }
 
@@ -141,8 +143,8 @@ export class LargeRequestThreads implements LargeRequests {
   }
 
   #open(): Thread {
-    const { options, bodyLimitBytes, objectBytesMax, clock } = this.#options;
-    const thread = new Thread({ options, bodyLimitBytes, objectBytesMax }, clock, {
+    const { options, bodyLimitBytes, objectBytesMax, allocating, clock } = this.#options;
+    const thread = new Thread({ options, bodyLimitBytes, objectBytesMax, allocating }, clock, {
       free: () => this.#next(),
       ended: () => {
         this.#threads.delete(thread);
@@ -253,6 +255,7 @@ class Exchange implements Omit<Waiting, "user" | "settle"> {
   readonly #options: LargeRequestOptions;
   readonly #definitionName: string;
   #definition: Entry | undefined;
+  #held: Allocated | undefined;
 
   constructor(scope: Scope, body: Buffer, options: LargeRequestOptions) {
     this.#scope = scope;
@@ -313,11 +316,13 @@ class Exchange implements Omit<Waiting, "user" | "settle"> {
       case "validate":
         await parts.admission.validate(this.#attributes(ask));
         return undefined;
+      case "allocate":
+        return this.#allocate(ask);
       case "authorize":
         return parts.authorizer.authorize({ ...ask, user: request.user });
       case "sent":
         if (ask === undefined) request.audit?.sentPatch(this.#body);
-        else request.audit?.sent(parseObject(bufferOf(ask).toString()));
+        else request.audit?.sent(parsed(ask));
         return undefined;
     }
   }
@@ -341,6 +346,20 @@ class Exchange implements Omit<Waiting, "user" | "settle"> {
     const { revision, created, expiresAt } = result.entry;
     await strategy.settled?.(revision);
     return { ok: true, revision, created, expiresAt };
+  }
+
+  async #allocate({ object, old, subresource, dryRun }: Questions["allocate"]["ask"]): Promise<Uint8Array> {
+    const { definition, context } = this.#scope;
+    const { allocate } = definition.strategy;
+    if (allocate === undefined) throw new Error(`${definition.resource} are given nothing`);
+    this.#held?.release();
+    this.#held = await allocate(parsed(object), old && parsed(old), { context, subresource, dryRun });
+    return Buffer.from(JSON.stringify(this.#held.object));
+  }
+
+  /** The job has ended. */
+  end(): void {
+    this.#held?.release();
   }
 
   async #admit(attributes: AdmissionAttributes): Promise<Uint8Array | undefined> {
@@ -388,18 +407,17 @@ class SentAdmission implements AdmissionAttributes {
   }
 
   get object(): ApiObject | undefined {
-    this.#object ??= readSent(this.#json.object);
+    this.#object ??= this.#json.object && parsed(this.#json.object);
     return this.#object;
   }
 
   get oldObject(): ApiObject | undefined {
-    this.#oldObject ??= readSent(this.#json.oldObject);
+    this.#oldObject ??= this.#json.oldObject && parsed(this.#json.oldObject);
     return this.#oldObject;
   }
 }
 
-const readSent = (json: Uint8Array | undefined): ApiObject | undefined =>
-  json === undefined ? undefined : parseObject(bufferOf(json).toString());
+const parsed = (json: Uint8Array): ApiObject => parseObject(bufferOf(json).toString());
 
 /** Headers that handlers read. */
 const sentHeaders = ["accept", "content-type", "user-agent"];

@@ -107,6 +107,9 @@ inBothDomains("plugins and validation see large objects", async (api) => {
   (await api.post(secrets, secret("large", manyKeys("one")))).expect(201, { type: "Opaque" });
   const wrong = { ...pod, metadata: { name: "wrong" }, spec: { containers: [...containers, { name: "C" }] } };
   (await api.post(pods, wrong)).refused(422, "Invalid", /spec\.containers\[1500\]\.name: Invalid value: "C"/);
+  const ports = Array.from({ length: 2000 }, (_, i) => ({ name: `p-${i}`, port: i + 1 }));
+  const service = { apiVersion: "v1", kind: "Service", metadata: { name: "large" }, spec: { ports } };
+  (await api.post(`/api/v1/namespaces/${ns}/services`, service)).expect(201, { "spec.clusterIPs.length": 1 });
   (await api.post("/api/v1/namespaces/nowhere/pods", pod)).refused(404, "NotFound");
 });
 

@@ -12,6 +12,8 @@ export interface ThreadStart {
   readonly options: KindOptions;
   readonly bodyLimitBytes: number;
   readonly objectBytesMax: number;
+  /** Groups and resources whose objects are given something there is only once: `/services`. */
+  readonly allocating: readonly string[];
 }
 
 /** An entry of the store. */
@@ -86,6 +88,16 @@ export interface Questions {
   };
   /** Answers with the changed object, `undefined` for the same. */
   readonly admit: { readonly ask: SentAttributes; readonly answer: Uint8Array | undefined };
+  /** Answers with the object as it has been given what it gets; that is held until the job has ended. */
+  readonly allocate: {
+    readonly ask: {
+      readonly object: Uint8Array;
+      readonly old: Uint8Array | undefined;
+      readonly subresource: string;
+      readonly dryRun: boolean;
+    };
+    readonly answer: Uint8Array;
+  };
   readonly validate: { readonly ask: SentAttributes; readonly answer: undefined };
   readonly authorize: { readonly ask: Attributes; readonly answer: Verdict };
   /** What the audit log is to record: the decoded object, or (`undefined`) the body as it is. */

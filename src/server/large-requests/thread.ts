@@ -15,7 +15,9 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { resourceNotFound } from "#meta/status-error.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
+import type { Strategy } from "#registry/resource-definition.ts";
 import { Stores } from "#registry/stores.ts";
+import { withMembers } from "#registry/with-members.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
@@ -35,12 +37,24 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const domain = apiDomain(start.options.apiDomain);
   let nowMs = 0;
   const clock: Clock = { ...systemClock, now: () => nowMs };
-  const { tables, gates, table: builtIn } = planKinds(start.options, domain, clock);
+  const { tables, gates, table } = planKinds(start.options, domain, clock);
+  const allocate: Strategy["allocate"] = async (object, old, { subresource, dryRun }) => {
+    const given = await ask("allocate", { object: jsonOf(object), old: old && jsonOf(old), subresource, dryRun });
+    return { object: parseObject(bufferOf(given).toString()), release() {} };
+  };
+  const builtIn = new ResourceTable(
+    table.definitions.map((definition) =>
+      start.allocating.includes(`${definition.group}/${definition.resource}`)
+        ? withMembers(definition, { strategy: { ...definition.strategy, allocate } })
+        : definition,
+    ),
+    1,
+  );
   const backend = new RemoteBackend(ask);
   const objects = new StoredObjects(1);
   const { objectBytesMax } = start;
   const stores = new Stores({ backend, objects, clock, random: systemRandom, objectBytesMax });
-  let table = builtIn;
+  let served = builtIn;
   const parts = handlerParts({
     tables,
     gates,
@@ -49,7 +63,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     random: systemRandom,
     backend,
     objects,
-    table: () => table,
+    table: () => served,
     admission: {
       names: [],
       handles: () => true,
@@ -69,7 +83,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const route = createRouter({
     parts,
     stores,
-    table: () => table,
+    table: () => served,
     other: () => undefined,
     unknown: () => {
       throw resourceNotFound();
@@ -99,7 +113,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     try {
       const { definition } = sent;
       const custom = definition === undefined ? undefined : await kindOf(definition);
-      table =
+      served =
         custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
       backend.begin(sent.revision, sent.entry);
       const { code, headers, contentType, compressible = false, bytes } = await route(request);
@@ -128,8 +142,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   });
 }
 
-const jsonOf = (object: ApiObject | undefined): Uint8Array | undefined =>
-  object === undefined ? undefined : Buffer.from(JSON.stringify(object));
+const jsonOf = (object: ApiObject): Uint8Array => Buffer.from(JSON.stringify(object));
 
 function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
   const { operation, resource, kind, namespace, name, pathName, subresource, dryRun } = attributes;
@@ -142,8 +155,8 @@ function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
     pathName,
     subresource,
     dryRun,
-    object: jsonOf(attributes.object),
-    oldObject: jsonOf(attributes.oldObject),
+    object: attributes.object && jsonOf(attributes.object),
+    oldObject: attributes.oldObject && jsonOf(attributes.oldObject),
   };
 }
 
