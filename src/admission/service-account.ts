@@ -15,8 +15,6 @@ export interface ServiceAccountOptions {
   readonly random: Random;
   /** From memory; up to date with every acknowledged write. */
   getAccount(namespace: string, name: string): ApiObject | undefined;
-  /** Called with the namespace of a pod that gets the server's certificates as files. */
-  mounting?(namespace: string): void;
 }
 
 const defaultAccount = "default";
@@ -82,9 +80,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
     const withSecrets = withPullSecrets(pod, account);
     const isWanted = pod.spec?.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
     if (!isWanted) return withSecrets;
-    const mounted = withToken(withSecrets, mountPath, () => volumePrefix + nameSuffix(random, 5));
-    if (mounted !== withSecrets) options.mounting?.(account.metadata.namespace ?? "");
-    return mounted;
+    return withToken(withSecrets, mountPath, () => volumePrefix + nameSuffix(random, 5));
   };
   return {
     name: "ServiceAccount",

@@ -1,23 +1,21 @@
 /**
  * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
- * server: with the first pod, when somebody asks for it by name, or in a while. Only where others keep config maps
- * from the start nothing appears between theirs until it is needed. Source: upstream's root CA certificate publisher,
- * which makes it everywhere at once.
+ * server. Source: upstream's root CA certificate publisher.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
-import { keepInEveryNamespace, type NamespacedObject } from "./in-every-namespace.ts";
+import { keepInEveryNamespace } from "./in-every-namespace.ts";
 
-export const rootCertificatesName = "kube-root-ca.crt";
+const rootCertificatesName = "kube-root-ca.crt";
 const key = "ca.crt";
 
 interface ConfigMap extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** `certificates` is PEM; `onNeeded` tells of namespaces where they are needed. */
+/** `certificates` is PEM. */
 export const rootCaController =
-  (certificates: string, onNeeded: NonNullable<NamespacedObject["onNeeded"]>): Controller =>
+  (certificates: string): Controller =>
   (environment) => {
     const { rename } = environment.domain;
     const annotation = rename("kubernetes.io/description");
@@ -35,7 +33,6 @@ export const rootCaController =
       what: "config map of root certificates",
       resource: "configmaps",
       name: rootCertificatesName,
-      onNeeded,
       object: {
         apiVersion: "v1",
         kind: "ConfigMap",

@@ -63,7 +63,8 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
     stored: facts.stored,
     nameRule: facts.nameRule,
-    ...(behaviour.anyFinalizers === undefined ? {} : { anyFinalizers: behaviour.anyFinalizers }),
+    anyFinalizers: behaviour.anyFinalizers ?? withAnyFinalizers.has(facts.kind),
+    metadataRepeats: metadataRepeats.get(facts.kind) ?? 0,
     generation: facts.generation,
     gracefulDeletion: facts.gracefulDeletion,
     defaultPropagation: facts.defaultPropagation,
@@ -90,6 +91,48 @@ const amendments: Readonly<
   "node.k8s.io/runtimeclasses": { createOnUpdate: true },
   "scheduling.k8s.io/priorityclasses": { createOnUpdate: false },
 };
+
+/** Kinds whose finalizers may have any name, seen on a real 1.32 server. */
+const withAnyFinalizers: ReadonlySet<string> = new Set([
+  "Event",
+  "Lease",
+  "MutatingWebhookConfiguration",
+  "PodDisruptionBudget",
+  "RuntimeClass",
+  "ValidatingWebhookConfiguration",
+]);
+
+/** How often findings about the metadata of an update are repeated, seen on a real 1.32 server. */
+const metadataRepeats: ReadonlyMap<string, number> = new Map([
+  ...["Event", "PodDisruptionBudget"].map((kind) => [kind, -1] as const),
+  ...[
+    "CSINode",
+    "CSIStorageCapacity",
+    "ConfigMap",
+    "ControllerRevision",
+    "DaemonSet",
+    "Endpoints",
+    "Ingress",
+    "IngressClass",
+    "Job",
+    "Namespace",
+    "NetworkPolicy",
+    "Node",
+    "PersistentVolume",
+    "Pod",
+    "ReplicaSet",
+    "ReplicationController",
+    "RuntimeClass",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+    "StorageClass",
+    "VolumeAttachment",
+  ].map((kind) => [kind, 1] as const),
+  ...["ClusterRole", "ClusterRoleBinding", "PersistentVolumeClaim", "Role", "RoleBinding"].map(
+    (kind) => [kind, 2] as const,
+  ),
+]);
 
 /** Resources whose DELETE answers with the object that went, where others answer with a Status. */
 const returnedByDelete: ReadonlySet<string> = new Set([

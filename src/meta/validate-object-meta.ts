@@ -16,6 +16,8 @@ export interface ObjectMetaRules {
   readonly nameRule: string;
   /** Path of the metadata, `metadata` as a rule. */
   readonly field: string;
+  /** Of updates: how often upstream checks all of it once more, and finds the same. -1: once less than usual. */
+  readonly repeats?: number;
   /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
   readonly standardFinalizers?: boolean;
 }
@@ -64,15 +66,15 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 
 /**
  * Findings about the metadata of an update. Upstream checks the new metadata as that of a create, with any path segment
- * as the name, and compares it twice with the old (once for all kinds, once in the kind's own update check); clients
- * see each cause that often, so the findings are repeated here too.
+ * as the name, and compares it twice with the old (once for all kinds, once in the kind's own update check); many kinds
+ * check it once more with all else. Clients see each cause that often, so the findings are repeated here too.
  */
 export function validateObjectMetaUpdate(
   next: ObjectMeta,
   old: ObjectMeta,
-  options: Partial<Pick<ObjectMetaRules, "field" | "standardFinalizers">> = {},
+  options: Partial<Pick<ObjectMetaRules, "field" | "repeats" | "standardFinalizers">> = {},
 ): FieldError[] {
-  const { field = "metadata" } = options;
+  const { field = "metadata", repeats = 0 } = options;
   const namespaced = old.namespace !== undefined && old.namespace !== "";
   const created = validateObjectMeta(next, { ...options, field, namespaced, nameRule: "pathSegment" });
   const errors: FieldError[] = [];
@@ -93,7 +95,8 @@ export function validateObjectMetaUpdate(
     checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
     checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
   }
-  return errors.length === 0 ? created : [...created, ...errors, ...errors];
+  const found = errors.length === 0 ? created : [...created, ...errors, ...(repeats < 0 ? [] : errors)];
+  return repeats > 0 && created.length > 0 ? [...found, ...Array(repeats).fill(created).flat()] : found;
 }
 
 /** Times are printed as Go prints them. */

@@ -89,8 +89,6 @@ export interface Strategy {
   fields?(object: ApiObject): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: ApiObject): number;
-  /** Called when an object that is asked for is not there: makes it, and resolves when it may be. */
-  onAbsent?(namespace: string, name: string): Promise<void> | undefined;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
   settled?(revision: Revision): Soon<void>;
 }
@@ -163,6 +161,8 @@ export interface ResourceDefinition {
   readonly nameRule: string;
   /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
   readonly anyFinalizers?: boolean;
+  /** How often findings about the metadata of an update are repeated: as upstream does, kind by kind. */
+  readonly metadataRepeats?: number;
   /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
   readonly generation: boolean;
   /** Deletion may be graceful (pods only). */

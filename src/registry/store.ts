@@ -172,16 +172,6 @@ export class Store {
           : this.reach(resourceVersion);
     return andThen<unknown, Entry>(reached, () => {
       const entry = this.#backend.get(this.key(namespace, name));
-      return entry ?? this.#absent(namespace, name);
-    });
-  }
-
-  /** What is there after all, once whoever makes it had a chance. Throws `notFound`. */
-  #absent(namespace: string, name: string): Promise<Entry> {
-    const made = this.definition.strategy.onAbsent?.(namespace, name);
-    if (made === undefined) throw notFound(this.definition, name);
-    return made.then(() => {
-      const entry = this.peek(namespace, name);
       if (entry === undefined) throw notFound(this.definition, name);
       return entry;
     });
@@ -509,6 +499,7 @@ export class Store {
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {
           standardFinalizers: definition.anyFinalizers !== true,
+          repeats: definition.metadataRepeats ?? 0,
         }),
         ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
       ]);

@@ -26,8 +26,6 @@ export interface AdmissionOptions {
   readonly rbacIndex: RbacIndex;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with the namespace of a pod that is about to mount the server's certificates. */
-  certificatesNeeded(namespace: string): void;
   gate(name: string): boolean;
   /** Names from `--enable-admission-plugins` and `--disable-admission-plugins`. */
   readonly enabled: readonly string[];
@@ -50,7 +48,6 @@ export async function serverAdmission(options: AdmissionOptions): Promise<Admiss
       clock,
       random,
       getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
-      mounting: (namespace) => options.certificatesNeeded(namespace),
     }),
     ...(enabled.includes("NodeRestriction")
       ? [

@@ -3,8 +3,6 @@
  * place that sees all of it; a first hour of reading starts here.
  */
 import type { LocalVersion } from "#controllers/api-services.ts";
-import type { Needed } from "#controllers/in-every-namespace.ts";
-import { rootCertificatesName } from "#controllers/root-ca.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
@@ -21,12 +19,11 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
-import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Sample } from "#std/metrics.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
-import { withMembers } from "#registry/with-members.ts";
 import { withComponentStatuses } from "./component-statuses.ts";
 import { openAccess } from "./access.ts";
 import { serverActions, withActions } from "./actions.ts";
@@ -77,10 +74,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const fairness = options.enablePriorityAndFairness
     ? new Fairness({ ...config, table: () => table(), stores })
     : undefined;
-  let certificatesNeeded: Needed = () => undefined;
   const builtIn = new ResourceTable(
     config.plan.table.definitions
-      .map((definition) => onDemand(definition, (namespace) => certificatesNeeded(namespace)))
       .map((definition) => withServedParts(withPosts(withStatuses(definition))))
       .map((definition) => nodes.waiting(rbac.waiting(services.waiting(definition))))
       .map((definition) => fairness?.waiting(definition) ?? definition),
@@ -120,7 +115,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     rbacIndex: rbac.index,
     clock,
     random,
-    certificatesNeeded: (namespace) => void certificatesNeeded(namespace),
     gate: gates.isOn,
     enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
@@ -252,9 +246,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
         tableChanged = changed;
       },
     },
-    onCertificatesNeeded(needed) {
-      certificatesNeeded = needed;
-    },
   });
   return {
     handle,
@@ -275,14 +266,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 }
 
 /** What this server answers for itself. Upstream: all but the group of the APIService objects. */
-/** Config maps, the one of the root certificates made when it is asked for. */
-function onDemand(definition: ResourceDefinition, needed: Needed): ResourceDefinition {
-  if (definition.group !== "" || definition.resource !== "configmaps") return definition;
-  const onAbsent: Strategy["onAbsent"] = (namespace, name) =>
-    name === rootCertificatesName ? needed(namespace) : undefined;
-  return withMembers(definition, { strategy: { ...definition.strategy, onAbsent } });
-}
-
 function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
   const own = domain.rename("apiregistration.k8s.io");
   for (const { group, version, origin } of definitions) {

@@ -11,7 +11,6 @@ import { clusterRoleAggregationController } from "#controllers/cluster-role-aggr
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
 import { csrSigningController } from "#controllers/csr-signing.ts";
-import type { Needed } from "#controllers/in-every-namespace.ts";
 import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.ts";
 import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
@@ -74,11 +73,7 @@ function selectable(options: ControllersOptions): readonly Named[] {
     named("namespace-controller", "namespace-controller", namespaceController),
     named("persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController),
     named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
-    named(
-      "root-ca-certificate-publisher-controller",
-      "root-ca-cert-publisher",
-      rootCaController(rootCertificates, options.onCertificatesNeeded),
-    ),
+    named("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCertificates)),
     named("serviceaccount-controller", "service-account-controller", serviceAccountsController),
     {
       name: "serviceaccount-token-controller",
@@ -140,8 +135,6 @@ export interface ControllersOptions {
   readonly kubernetesService: KubernetesServiceOptions;
   /** Whether a stored service lacks an address. */
   isIncomplete(service: ApiObject): boolean;
-  /** `needed` is called with namespaces where the root certificates are mounted, or asked for. */
-  onCertificatesNeeded(needed: Needed): void;
 }
 
 /** Starts the selected controllers. The returned function ends them. */

@@ -62,29 +62,25 @@ inBothDomains("every namespace gets the account default, again when it goes [AUT
   }
 });
 
-inBothDomains(
-  "every namespace has the certificates the server is known by for whoever asks, and keeps them",
-  async (api) => {
-    const { configMaps } = await api.place();
-    const path = `${configMaps}/${rootCertificates}`;
-    (await api.get(configMaps)).expect(200, { "items.length": 0 });
-    (await api.get(`${configMaps}/other`)).expect(404);
-    const isRight = (answer: Answer): void => {
-      answer.expect(200, {
-        data: { "ca.crt": api.server.ca },
-        "metadata.annotations[kubernetes.io/description]": /^Contains a CA bundle that can be used/,
-      });
-      assert.ok(new X509Certificate(answer.string("data[ca.crt]")).ca);
-    };
-    await until(api, path, isRight);
-    (await api.patch(path, { data: { "ca.crt": "broken", more: "x" } })).expect(200);
-    await until(api, path, isRight);
-    (await api.patch(path, { metadata: { annotations: null } })).expect(200);
-    await until(api, path, isRight);
-    (await api.delete(path)).expect(200);
-    await until(api, path, isRight);
-  },
-);
+inBothDomains("every namespace has the certificates the server is known by, and keeps them", async (api) => {
+  const { configMaps } = await api.place();
+  const path = `${configMaps}/${rootCertificates}`;
+  (await api.post(configMaps, configMap("mine"))).expect(201);
+  const isRight = (answer: Answer): void => {
+    answer.expect(200, {
+      data: { "ca.crt": api.server.ca },
+      "metadata.annotations[kubernetes.io/description]": /^Contains a CA bundle that can be used/,
+    });
+    assert.ok(new X509Certificate(answer.string("data[ca.crt]")).ca);
+  };
+  await until(api, path, isRight);
+  (await api.patch(path, { data: { "ca.crt": "broken", more: "x" } })).expect(200);
+  await until(api, path, isRight);
+  (await api.patch(path, { metadata: { annotations: null } })).expect(200);
+  await until(api, path, isRight);
+  (await api.delete(path)).expect(200);
+  await until(api, path, isRight);
+});
 
 inBothDomains("a namespace on its way out gets nothing new and is gone", async (api) => {
   const { ns, serviceAccounts } = await api.place();

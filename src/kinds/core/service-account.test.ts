@@ -21,3 +21,11 @@ test("who newly restricts secrets to mounted ones is told that it is on its way 
     assert.deepEqual(strategy.warningsOnUpdate!(marked, marked, writing()), []);
   }
 });
+
+test("of a secret that an account refers to only the name is kept", () => {
+  const { create, update } = kindUnderTest(kind);
+  const account = { metadata: { name: "a" }, secrets: [{ name: "a", namespace: "n" }, { name: "b" }] };
+  const kept = [{ name: "a" }, { name: "b" }];
+  assert.deepEqual(create(account)["secrets"], kept);
+  assert.deepEqual(update(account, account)["secrets"], kept);
+});

@@ -1,7 +1,7 @@
 /** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { listField } from "../edit.ts";
+import { editItems, listField, textField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
@@ -15,8 +15,18 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
       ageColumn,
     ],
     strategy: {
+      prepareForCreate: withNamesOnly,
+      prepareForUpdate: withNamesOnly,
       warningsOnCreate: (object) => (isMarked(object) ? [warning] : []),
       warningsOnUpdate: (object, old) => (isMarked(object) && !isMarked(old) ? [warning] : []),
     },
   };
+}
+
+/** Secrets lie in the account's namespace: of what is said about one, only the name is kept. */
+function withNamesOnly(object: ApiObject): ApiObject {
+  return editItems(object, "secrets", (secret) => {
+    const name = textField(secret, "name");
+    return Object.keys(secret).some((field) => field !== "name") ? (name === "" ? {} : { name }) : secret;
+  });
 }
