@@ -15,6 +15,8 @@ const finalizer = "kubernetes";
 /** Before another look at what is left. Nobody tells when it goes. */
 const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
 const workers = 8;
+/** What depends on the content goes with the namespace too: nobody shall wait for it, or be left without an owner. */
+const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
 
 interface NamespaceObject extends ApiObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
@@ -92,7 +94,7 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
     try {
       const before = await environment.client.list(`${path}?limit=1`);
       if (before.items.length === 0) continue;
-      await environment.client.delete(path);
+      await environment.client.delete(path, background);
       const after = await environment.client.list(path);
       if (after.items.length > 0) count(after, resource, left, held);
     } catch (error) {

@@ -89,6 +89,26 @@ inBothDomains("a namespace on its way out gets nothing new and is gone", async (
   await until(api, `${namespaces}/${ns}`, (answer) => answer.expect(404));
 });
 
+inBothDomains("a namespace with jobs and replication controllers is deleted to the end", async (api) => {
+  const { ns } = await api.place();
+  const template = {
+    metadata: { labels: { a: "b" } },
+    spec: { containers: [{ name: "c", image: "i" }], restartPolicy: "Never" },
+  };
+  const job = { apiVersion: "batch/v1", kind: "Job", metadata: { name: "j" }, spec: { template } };
+  (await api.post(`/apis/batch/v1/namespaces/${ns}/jobs`, job)).expect(201);
+  const always = { ...template, spec: { ...template.spec, restartPolicy: "Always" } };
+  const controller = {
+    apiVersion: "v1",
+    kind: "ReplicationController",
+    metadata: { name: "r" },
+    spec: { selector: { a: "b" }, template: always },
+  };
+  (await api.post(`/api/v1/namespaces/${ns}/replicationcontrollers`, controller)).expect(201);
+  (await api.delete(`${namespaces}/${ns}`)).expect(200);
+  await until(api, `${namespaces}/${ns}`, (answer) => answer.expect(404));
+});
+
 inBothDomains(
   "a Secret of the token type gets the token of its account, and goes with it [ASA-06] [ASA-07]",
   async (api) => {
