@@ -4,26 +4,23 @@
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
+import { untilDone } from "./until-done.ts";
 
 /** `isIncomplete` tells which services these are. */
 export const serviceRepairController =
   (isIncomplete: (service: ApiObject) => boolean): Controller =>
-  async ({ client, signal, log }) => {
-    const { items } = await client.list("/api/v1/services");
-    for (const service of items.filter(isIncomplete)) {
-      if (signal.aborted) return;
-      const { namespace = "", name = "" } = service.metadata;
-      try {
-        await client.update(`/api/v1/namespaces/${namespace}/services/${name}`, {
-          ...service,
-          apiVersion: "v1",
-          kind: "Service",
-        });
-      } catch (err) {
-        log.warn(
-          { namespace, service: name, err },
-          "a service was stored without an address and could not be given one",
-        );
+  (environment) =>
+    untilDone(environment, "look for services without an address", async () => {
+      const { client, signal, log } = environment;
+      const { items } = await client.list("/api/v1/services");
+      for (const service of items.filter(isIncomplete)) {
+        if (signal.aborted) return;
+        const { namespace = "", name = "" } = service.metadata;
+        try {
+          const typed = { ...service, apiVersion: "v1", kind: "Service" };
+          await client.update(`/api/v1/namespaces/${namespace}/services/${name}`, typed);
+        } catch (err) {
+          log.warn({ namespace, service: name, err }, "a service without an address could not be given one");
+        }
       }
-    }
-  };
+    });

@@ -1,0 +1,98 @@
+/** Addresses and ports of services beside what the API's tests show: writes under way, old services, many at random. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseIpRange } from "#meta/ip-range.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { WriteAttributes } from "#registry/resource-definition.ts";
+import { seededRandom } from "#std/random.ts";
+import { ServiceAllocator } from "./service-allocator.ts";
+
+const write = { subresource: "", dryRun: false } as WriteAttributes; // the context is not looked at
+
+const open = (range = "10.0.0.0/28"): ServiceAllocator =>
+  new ServiceAllocator({
+    clusterIps: [parseIpRange(range)!],
+    nodePorts: { first: 30_000, size: 8 },
+    random: seededRandom(7),
+  });
+
+interface Spec {
+  readonly type?: string;
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
+}
+
+const service = (name: string, spec: Spec): ApiObject & { readonly spec: Spec } => ({
+  metadata: { namespace: "n", name },
+  spec: { type: "ClusterIP", ...spec },
+});
+
+const ipOf = (object: ApiObject): string => (object["spec"] as Spec).clusterIP!;
+
+test("what a write under way holds nobody else gets, until it has failed", () => {
+  const allocator = open();
+  const wanted = { clusterIP: "10.0.0.5" };
+  const first = allocator.allocate(service("a", wanted), undefined, write);
+  assert.throws(() => allocator.allocate(service("b", wanted), undefined, write), /already allocated/);
+  first.release();
+  first.release();
+  assert.equal(ipOf(allocator.allocate(service("b", wanted), undefined, write).object), "10.0.0.5");
+});
+
+test("what two stored services say is free when both are gone", () => {
+  const allocator = open();
+  const twice = { clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
+  for (const name of ["a", "b"]) allocator.set("n", name, service(name, twice));
+  allocator.set("n", "a", undefined);
+  const asks = (): unknown => allocator.allocate(service("c", { clusterIP: "10.0.0.5" }), undefined, write);
+  assert.throws(asks, /already allocated/);
+  allocator.set("n", "b", undefined);
+  asks();
+});
+
+test("a stored service without address or port gets them with its next update", () => {
+  const allocator = open();
+  const old = service("old", { type: "NodePort", ports: [{ port: 80 }] });
+  allocator.set("n", "old", old);
+  assert.ok(allocator.isIncomplete(old));
+  const { object } = allocator.allocate(old, old, write);
+  assert.match(ipOf(object), /^10\.0\.0\./);
+  assert.ok(!allocator.isIncomplete(object));
+  assert.ok((object["spec"] as Spec).ports![0]!.nodePort! >= 30_000);
+});
+
+test("whatever is made, changed and deleted, no number is held twice and none is lost", () => {
+  const random = seededRandom(11);
+  const allocator = open();
+  const stored = new Map<string, ApiObject>();
+  for (let step = 0; step < 5000; step++) {
+    const name = `s${Math.floor(random.next() * 20)}`;
+    const old = stored.get(name);
+    if (old !== undefined && random.next() < 0.4) {
+      stored.delete(name);
+      allocator.set("n", name, undefined);
+      continue;
+    }
+    const type = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"][Math.floor(random.next() * 4)]!;
+    const base = (old?.["spec"] ?? {}) as Spec; // made here
+    const spec = type === "ExternalName" ? { type } : { ...base, type, ports: [{ port: 80 }] };
+    try {
+      const allocated = allocator.allocate(service(name, spec), old, write);
+      if (random.next() < 0.8) {
+        stored.set(name, allocated.object);
+        allocator.set("n", name, allocated.object);
+      }
+      allocated.release();
+    } catch (error) {
+      assert.match(String(error), /range is full/);
+    }
+    const ips = [...stored.values()].map(ipOf).filter((ip) => ip !== undefined);
+    assert.equal(new Set(ips).size, ips.length);
+  }
+  for (const name of stored.keys()) allocator.set("n", name, undefined);
+  const all = Array.from({ length: 14 }, (_, i) =>
+    ipOf(allocator.allocate(service(`x${i}`, {}), undefined, write).object),
+  );
+  assert.equal(new Set(all).size, 14);
+});
