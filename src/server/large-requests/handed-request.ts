@@ -16,7 +16,7 @@ export class HandedRequest implements ApiRequest {
   readonly protocol = "HTTP/2.0";
   readonly clientCertificate = undefined;
   readonly clientCertificateProblem = "";
-  readonly signal = new AbortController().signal;
+  readonly signal: AbortSignal = new AbortController().signal;
   readonly aborted = false;
   readonly info: RequestInfo;
   readonly user: UserInfo;
