@@ -2,8 +2,9 @@
  * Types as OpenAPI shows them: each named type is a definition, referred to by name, in alphabetical order. Version 2
  * shows less: no defaults, references without anything beside them. Source: upstream's `kube-openapi`.
  *
- * There are no texts of the fields; only what every object has is described, in our own words.
+ * Texts of types and fields are our own (`api/descriptions.ts`); where there is none, only what every object has is told.
  */
+import { loadDescriptions } from "#api/descriptions.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
@@ -21,12 +22,14 @@ export class TypeCollection {
   readonly #custom = new Map<string, () => Json>();
   /** JSON by name; empty for those that are referred to and not defined yet. */
   readonly #done = new Map<string, string>();
+  readonly #descriptions: ReturnType<typeof loadDescriptions>;
   /** Names referred to and not defined yet. */
   readonly #open: string[] = [];
 
   constructor(tables: ApiTables, version: OpenApiVersion, definitions: readonly ResourceDefinition[]) {
     this.#tables = tables;
     this.#version = version;
+    this.#descriptions = loadDescriptions(tables.domain);
     this.#prefix = version === 2 ? "#/definitions/" : "#/components/schemas/";
     for (const definition of definitions) {
       if (definition.origin !== "custom") continue;
@@ -62,7 +65,8 @@ export class TypeCollection {
     const schema = this.#tables.schema(name);
     // Invariant: references come from the same tables.
     if (schema === undefined) return { type: "object" };
-    const definition = this.#named(schema);
+    const text = this.#descriptions.get(name)?.text ?? "";
+    const definition: Json = { ...(text === "" ? {} : { description: text }), ...this.#named(schema) };
     const kinds = this.#tables.type(name)?.kinds ?? [];
     if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds.map(kindMark);
     return definition;
@@ -92,13 +96,14 @@ export class TypeCollection {
 
   #struct(schema: Schema): Json {
     const definition: Json = { type: "object" };
+    const told = schema.name === undefined ? undefined : this.#descriptions.get(schema.name)?.fields;
     const { fields, mapType, unions } = schema;
     const names = [...(fields?.keys() ?? [])].sort();
     const required = [...(fields ?? [])].filter(([, field]) => field.required === true).map(([name]) => name);
     if (required.length > 0) definition["required"] = required;
     if (names.length > 0) {
       definition["properties"] = Object.fromEntries(
-        names.map((name) => [name, this.#property(name, fields!.get(name)!)]),
+        names.map((name) => [name, this.#property(told?.get(name) ?? descriptions[name], fields!.get(name)!)]),
       );
     }
     if (mapType !== undefined) definition["x-kubernetes-map-type"] = mapType;
@@ -106,8 +111,7 @@ export class TypeCollection {
     return definition;
   }
 
-  #property(name: string, field: Field): Json {
-    const text = descriptions[name];
+  #property(text: string | undefined, field: Field): Json {
     const property: Json = text === undefined ? {} : { description: text };
     if (field.default !== undefined && this.#version === 3) property["default"] = field.default;
     return Object.assign(property, this.#use(field.schema, true));
