@@ -259,3 +259,13 @@ inBothDomains("a propagation policy without a value is none there is [QP-19]", a
   (await api.delete(`${maps}/a?propagationPolicy=`)).refused(422, "Invalid", /Unsupported value: ""/);
   (await api.get(`${maps}/a`)).expect(200, { "metadata.deletionTimestamp": absent });
 });
+
+inBothDomains("the export of one object is refused, not passed over", async (api) => {
+  const maps = await some(api, ["m1"]);
+  const message = "the export parameter, deprecated since v1.14, is no longer supported";
+  for (const query of ["export=true", "export", "export=true&exact=true"]) {
+    (await api.get(`${maps}/m1?${query}`)).refused(400, "BadRequest", message);
+  }
+  (await api.get(`${maps}/m1?export=false`)).expect(200);
+  (await api.get(`${maps}?export=true`)).expect(200);
+});

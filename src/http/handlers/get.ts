@@ -1,13 +1,15 @@
 /** GET of one object, or of its status. */
+import { badRequest } from "#meta/status-error.ts";
 import { andThen, type Soon } from "#std/soon.ts";
-import type { Reply } from "../api-request.ts";
+import type { ApiRequest, Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
+import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
 export function getObject(scope: Scope): Soon<Reply> {
   const { request, store, namespace, name } = scope;
   const negotiated = scope.parts.negotiator.answer(request, scope.parts.transforms);
-  const resourceVersion = request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "";
+  const resourceVersion = wantedVersion(request);
   return andThen(store.get(namespace, name, resourceVersion), (entry) => {
     if (negotiated.transform === "" && negotiated.mediaType === "application/json" && !negotiated.pretty) {
       const bytes = scope.parts.objects.servedBytes(scope.definition, entry);
@@ -16,4 +18,13 @@ export function getObject(scope: Scope): Soon<Reply> {
     scope.parts.sizes.check(entry.value.length);
     return objectReply(scope, negotiated, 200, store.object(entry), entry);
   });
+}
+
+/** The least version wanted by a GET of one object; empty for the present one. Refuses what is long gone. */
+export function wantedVersion({ url, query }: ApiRequest): string {
+  if (!url.includes("?")) return "";
+  if (queryFlag(query.get("export"))) {
+    throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
+  }
+  return query.get("resourceVersion") ?? "";
 }

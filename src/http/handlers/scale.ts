@@ -28,6 +28,7 @@ import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
+import { wantedVersion } from "./get.ts";
 
 /** The scope in which handlers write the scale of an object as if it were one. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
@@ -44,7 +45,7 @@ export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
 export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Reply> {
   const { request, parts, definition, store, namespace, name } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  const resourceVersion = request.url.includes("?") ? (request.query.get("resourceVersion") ?? "") : "";
+  const resourceVersion = wantedVersion(request);
   let entry: Entry;
   try {
     entry = await store.get(namespace, name, resourceVersion);
