@@ -103,6 +103,8 @@ function unescapeKey(key: string): string {
 export function identityHeaders(names: readonly RequestHeaderNames[]): (header: string) => boolean {
   const exact = new Set([
     "authorization",
+    // May hold a token, see `websocket-token.ts`.
+    "sec-websocket-protocol",
     ...names.flatMap(({ users, uids, groups }) => [...users, ...uids, ...groups]),
   ]);
   const prefixes = names.flatMap(({ extraPrefixes }) => extraPrefixes);

@@ -37,6 +37,8 @@ export interface ApiRequest {
   headerValues(name: string): readonly string[];
   /** From now on, headers that match are not there. `matches` is given names in lower case. */
   forgetHeaders(matches: (name: string) => boolean): void;
+  /** The protocol that the connection is asked to change to, in lower case. */
+  readonly upgrade?: string | undefined;
   /** Why the request goes no further than to its answer, as its head shows. */
   readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;

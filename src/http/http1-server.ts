@@ -33,6 +33,8 @@ export interface Http1Exchange {
 export interface Http1Handler {
   /** The next request of a connection; the one before is answered. */
   request(socket: TLSSocket, exchange: Http1Exchange): void;
+  /** A request for a WebSocket, whose connection is the handler's from now on; `early` came with it. */
+  upgrade(socket: TLSSocket, request: IncomingMessage, early: Buffer): void;
   /** What came is no HTTP or took too long: no reply can be written any more, and the connection is about to close. */
   refused(socket: TLSSocket): void;
 }
@@ -68,6 +70,8 @@ export class Http1Server {
       connectionsCheckingInterval: Math.min(5_000, headerMs, requestMs),
       keepAliveTimeout: idleMs,
       keepAliveTimeoutBuffer: 0,
+      // Others are requests like any other, until somebody refuses them.
+      shouldUpgradeCallback: asksForWebSocket,
       // Requests without a body need no reader.
       optimizeEmptyRequests: true,
     });
@@ -75,6 +79,7 @@ export class Http1Server {
     server.maxHeadersCount = 0;
     server.on("request", (request, response) => this.#queue({ request, response, expectsContinue: false }));
     server.on("checkContinue", (request, response) => this.#queue({ request, response, expectsContinue: true }));
+    server.on("upgrade", (request, stream, early) => this.#upgrade(request, stream, early));
     server.on("connect", (_request, socket) => this.#refuse(socket, "400 Bad Request"));
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#refuse(socket, refusals[error.code ?? ""] ?? "400 Bad Request"),
@@ -102,6 +107,14 @@ export class Http1Server {
     this.#queues.get(exchange.request.socket)?.add(exchange);
   }
 
+  #upgrade(request: IncomingMessage, stream: Duplex, early: Buffer): void {
+    const queue = this.#queues.get(stream);
+    if (queue === undefined || !this.#queues.delete(stream)) return;
+    // Whoever asks for it before he has his last answers would get them in a WebSocket.
+    if (queue.isBusy) queue.socket.destroy();
+    else this.#handler.upgrade(queue.socket, request, early);
+  }
+
   /** Answers with a short text, if nothing else is being said, and closes. */
   #refuse(stream: Duplex, refusal: string): void {
     const queue = this.#queues.get(stream);
@@ -121,6 +134,12 @@ export class Http1Server {
 
 function ignore(): void {}
 
+/** What a WebSocket begins with; Node has looked at `Connection`. */
+function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+  const isWanted = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+  return isWanted && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+}
+
 /** The requests of one connection: each is handled when the one before is answered, as a client that sent them expects. */
 class RequestQueue {
   readonly socket: TLSSocket;
@@ -137,6 +156,10 @@ class RequestQueue {
   /** Whether part of a reply is written, so that nothing else can be said. */
   get isReplying(): boolean {
     return this.#current?.response.headersSent === true;
+  }
+
+  get isBusy(): boolean {
+    return this.#current !== undefined;
   }
 
   add(exchange: Http1Exchange): void {

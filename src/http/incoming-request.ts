@@ -53,6 +53,7 @@ export class IncomingRequest implements ApiRequest {
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
+  readonly upgrade: string | undefined;
   readonly warnings: string[] = [];
   info: RequestInfo = unknownInfo;
   user: UserInfo = unknownUser;
@@ -82,6 +83,7 @@ export class IncomingRequest implements ApiRequest {
     message: Message,
     newId: () => string,
     refusal: StatusError | undefined,
+    upgrade?: string,
   ) {
     this.method = method;
     this.url = url;
@@ -89,6 +91,7 @@ export class IncomingRequest implements ApiRequest {
     this.protocol = protocol;
     this.receivedMs = receivedMs;
     this.refusal = refusal;
+    this.upgrade = upgrade;
     this.#queryText = target.query;
     this.#peer = peer;
     this.#message = message;

@@ -5,6 +5,7 @@
  * Hot path. Most of what a small request costs is spent below this file, in Node's protocols, TLS and the kernel: what to
  * ask of them, and what it costs beside another server, is in docs/performance.md.
  */
+import type { IncomingMessage } from "node:http";
 import {
   type IncomingHttpHeaders,
   performServerHandshake,
@@ -14,11 +15,12 @@ import {
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createServer, type Server, type TLSSocket } from "node:tls";
+import { badRequest } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { Roster } from "#std/roster.ts";
 import type { Soon } from "#std/soon.ts";
-import type { ApiRequest, ClientCertificate, Reply } from "./api-request.ts";
+import type { ApiRequest, ClientCertificate, Headers, Reply } from "./api-request.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
@@ -29,6 +31,8 @@ import { KeptRuns } from "./kept-runs.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
 import { splitTarget } from "./request-info.ts";
+import { handshakeOf } from "./websocket.ts";
+import { UpgradeMessage, WebSocketWire } from "./websocket-wire.ts";
 
 /** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
 export interface TlsFiles {
@@ -216,6 +220,8 @@ class TlsListener implements Listener {
     this.#server = this.#createServer();
     const handler = {
       request: (socket: TLSSocket, exchange: Http1Exchange) => this.#serveHttp1(socket, exchange),
+      upgrade: (socket: TLSSocket, request: IncomingMessage, early: Buffer) =>
+        this.#serveWebSocket(socket, request, early),
       refused: (socket: TLSSocket) => this.#lost(socket),
     };
     this.#http1 = new Http1Server(handler, this.#limits, options.clock);
@@ -347,6 +353,8 @@ class TlsListener implements Listener {
       exchange.response.end("400 Bad Request");
       return;
     }
+    const upgrade = asksToUpgrade(headers) ? headers.upgrade?.toLowerCase() : undefined;
+    const isWebSocket = upgrade === "websocket" && method === "GET";
     const incoming = new IncomingRequest(
       method,
       url,
@@ -356,9 +364,36 @@ class TlsListener implements Listener {
       connection,
       new Http1Message(exchange),
       this.#newId,
-      headProblem(url, rawHeaders, this.#limits),
+      headProblem(url, rawHeaders, this.#limits) ?? (isWebSocket ? webSocketWithBody : undefined),
+      upgrade,
     );
     const wire = new Http1Wire(exchange, incoming, this.#options.clock);
+    this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
+  }
+
+  #serveWebSocket(socket: TLSSocket, request: IncomingMessage, early: Buffer): void {
+    const { clock } = this.#options;
+    const { method = "GET", url = "/", headers, rawHeaders } = request;
+    const connection = this.#connections.get(socket);
+    const target = splitTarget(url);
+    if (connection === undefined || target === undefined) {
+      socket.destroy();
+      return;
+    }
+    const handshake = handshakeOf(headers as Headers); // only set-cookie would be a list
+    const incoming = new IncomingRequest(
+      method,
+      url,
+      target,
+      "HTTP/1.1",
+      clock.now(),
+      connection,
+      new UpgradeMessage(request),
+      this.#newId,
+      headProblem(url, rawHeaders, this.#limits) ?? handshake.problem,
+      "websocket",
+    );
+    const wire = new WebSocketWire(socket, early, handshake, clock);
     this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
   }
 
@@ -503,6 +538,14 @@ class TlsListener implements Listener {
 }
 
 function ignore(): void {}
+
+/** The server takes no such request for an upgrade, and what is no upgrade cannot become a WebSocket. */
+const webSocketWithBody = badRequest("a request for a WebSocket has no body");
+
+/** Whether a request of HTTP/1.1 wants another protocol on its connection. */
+function asksToUpgrade({ connection, upgrade }: IncomingHttpHeaders): boolean {
+  return upgrade !== undefined && connection !== undefined && /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(connection);
+}
 
 function secureContext(tls: TlsFiles) {
   return {

@@ -1,10 +1,12 @@
 /** From a request that may proceed to the handler of its resource and verb. */
+import { goQuote } from "#meta/field-error.ts";
 import {
   badRequest,
   methodNotAllowed,
   methodUnknown,
   notFound,
   resourceNotFound,
+  type StatusError,
   subresourceNotFound,
   whileTerminating,
 } from "#meta/status-error.ts";
@@ -76,6 +78,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
   return (request) => {
     const { info } = request;
     if (!info.isResourceRequest) {
+      if (request.upgrade !== undefined) throw cannotUpgrade(request.upgrade);
       const reply = options.other(request);
       return reply ?? options.unknown(request.path);
     }
@@ -105,6 +108,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
+    if (request.upgrade !== undefined && !isWebSocketWatch(request, verb)) throw cannotUpgrade(request.upgrade);
     if (!isCustom) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope: Scope = {
@@ -154,6 +158,12 @@ function dispatch(scope: Scope, verb: string, handler: Handler): Soon<Reply> {
   const objects = definition.computed();
   return name === "" ? listComputed(scope, objects) : getComputed(scope, objects);
 }
+
+const isWebSocketWatch = ({ upgrade, method }: ApiRequest, verb: string): boolean =>
+  verb === "watch" && upgrade === "websocket" && method === "GET";
+
+const cannotUpgrade = (protocol: string): StatusError =>
+  badRequest(`the connection cannot be upgraded to ${goQuote(protocol)} here: only watches are served over WebSocket`);
 
 /** The scope in which a subresource whose bodies are of another kind is read. */
 function viewScope(scope: Scope, { defaults }: Action): Scope {

@@ -1,4 +1,6 @@
-/** What a reply is written to: one exchange of one protocol. Implementations: `Http1Wire`, `Http2Wire`. */
+/**
+ * What a reply is written to: one exchange of one protocol. Implementations: `Http1Wire`, `Http2Wire`, `WebSocketWire`.
+ */
 import type { Writable } from "node:stream";
 import type { StreamSink } from "./api-request.ts";
 

@@ -7,6 +7,7 @@ import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "
 import { bootstrapTokens } from "#authn/bootstrap-token.ts";
 import { serviceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
+import { webSocketToken } from "#authn/websocket-token.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AccessConfig } from "./access-config.ts";
 import { observed, tokenUseCounter } from "./authentication/metrics.ts";
@@ -49,6 +50,7 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
       ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
       external.clientCertificate,
       bearerToken(tokens),
+      webSocketToken(tokens, domain),
     ]),
   );
   const { enabled, paths } = external.anonymous;

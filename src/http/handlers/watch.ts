@@ -63,7 +63,8 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     ...(definition.retirement === undefined ? {} : { retirement: definition.retirement }),
     observe: (events, bytes) => parts.observeWatch(definition, events, bytes),
   });
-  return { code: 200, contentType: negotiated.mediaType, stream };
+  // The writer takes the connection over for the one upgrade that gets here, to a WebSocket.
+  return { code: request.upgrade === undefined ? 200 : 101, contentType: negotiated.mediaType, stream };
 }
 
 /** The bookmark that ends the initial events names their list, which Tables are not. */

@@ -1,0 +1,41 @@
+/**
+ * A bearer token among the subprotocols of a WebSocket: browsers can set no other header of one. Source: upstream's
+ * `authentication/request/websocket`.
+ */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { andThen } from "#std/soon.ts";
+import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
+import type { TokenAuthenticator } from "./bearer-token.ts";
+
+/** Asks for each kind of token one after the other, in requests for a WebSocket only. */
+export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: ApiDomain): Authenticator {
+  const prefix = domain.rename("base64url.bearer.authorization.k8s.io.");
+  return {
+    authenticate({ headers }) {
+      const offered = headers["sec-websocket-protocol"];
+      if (offered === undefined || headers["upgrade"]?.toLowerCase() !== "websocket") return noCredentials;
+      const protocols = offered.split(",").map((protocol) => protocol.trim());
+      const encoded = protocols.filter((protocol) => protocol.startsWith(prefix));
+      if (encoded.length === 0) return noCredentials;
+      if (encoded.length > 1) return refused("more than one token among the subprotocols");
+      const token = decoded(encoded[0]!.slice(prefix.length));
+      if (token === undefined) return refused("the token among the subprotocols is no base64url of UTF-8");
+      // A server has to choose a subprotocol, and must not choose this one: it would send the token back.
+      if (protocols.length === 1) return refused("no subprotocol beside the token");
+      return andThen(
+        firstUser(tokens, (one) => one.authenticateToken(token)),
+        (answer) => (answer.outcome === "none" ? refused("invalid bearer token") : answer),
+      );
+    },
+  };
+}
+
+const refused = (reason: string): Authentication => ({ outcome: "refused", reason });
+
+/** Strictly: without padding, blanks and letters of the other alphabet, which Node's decoder passes over. */
+function decoded(text: string): string | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  if (text === "" || bytes.toString("base64url") !== text) return undefined;
+  const token = bytes.toString("utf8");
+  return token.includes("\ufffd") ? undefined : token;
+}

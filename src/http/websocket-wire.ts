@@ -1,0 +1,166 @@
+/** A watch on an HTTP/1.1 connection that became a WebSocket, or the refusal to become one. */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
+import type { Clock } from "#std/clock.ts";
+import type { StreamSink } from "./api-request.ts";
+import type { Message } from "./incoming-request.ts";
+import { closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
+import type { Wire } from "./wire.ts";
+
+const { STATUS_CODES } = process.getBuiltinModule("node:http");
+
+/** How long a client may take to close after it was told to. */
+const closingMs = 1_000;
+/** What would end a header line, or is no Latin-1. */
+const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** A request for a WebSocket has no body. */
+export class UpgradeMessage implements Message {
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly body = undefined;
+
+  constructor({ headers, rawHeaders }: IncomingMessage) {
+    this.headers = headers;
+    this.rawHeaders = rawHeaders;
+  }
+
+  sendContinue(): void {}
+}
+
+export class WebSocketWire implements Wire {
+  readonly channel: TLSSocket;
+  readonly #handshake: Handshake;
+  readonly #clock: Clock;
+  #isOpen = false;
+  #ended = false;
+
+  /** `early`: bytes that came with the request. */
+  constructor(socket: TLSSocket, early: Buffer, handshake: Handshake, clock: Clock) {
+    this.channel = socket;
+    this.#handshake = handshake;
+    this.#clock = clock;
+    const reader = new FrameReader({
+      ping: (payload) => {
+        // Pongs that nobody takes are not collected.
+        if (this.#isOpen && !this.gone && !this.blocked) socket.write(pongFrame(payload));
+      },
+      ended: (code) => {
+        if (this.#isOpen && !this.gone) socket.write(closeFrame(code));
+        this.#ended = true;
+        socket.destroySoon();
+      },
+    });
+    socket.on("data", (piece: Buffer) => reader.take(piece));
+    if (early.length > 0) reader.take(early);
+    socket.resume();
+  }
+
+  get gone(): boolean {
+    return this.#ended || !this.channel.writable;
+  }
+
+  /** Begins the WebSocket. */
+  head(_code: number, headers: readonly string[]): void {
+    const { accept, protocol } = this.#handshake;
+    const own = ["Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Accept", accept];
+    if (protocol !== "") own.push("Sec-WebSocket-Protocol", protocol);
+    const rest = without(headers, ["Connection", "Content-Type"]);
+    this.channel.write(headText(101, [...own, ...rest], this.#clock.now()), "latin1");
+    this.#isOpen = true;
+  }
+
+  /** Lines of JSON, each of which becomes a text frame. */
+  write(bytes: Buffer): boolean {
+    return this.channel.write(textFrames(bytes));
+  }
+
+  /** Refuses the WebSocket. */
+  whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
+    const own = ["Sec-WebSocket-Version", "13", "Connection", "close"];
+    if (length >= 0) own.push("Content-Length", String(length));
+    const rest = without(headers, ["Connection"]);
+    this.channel.write(headText(code, [...rest, ...own], this.#clock.now()), "latin1");
+    this.#close(bytes);
+  }
+
+  sink(): StreamSink & { lost(): void } {
+    return new WebSocketSink(this);
+  }
+
+  end(): void {
+    if (!this.gone) this.#close(closeFrame(closedNormally));
+  }
+
+  destroy(): void {
+    this.channel.destroy();
+  }
+
+  get blocked(): boolean {
+    return this.channel.writableNeedDrain;
+  }
+
+  onTaken(callback: () => void): void {
+    const socket = this.channel;
+    const settle = (): void => {
+      socket.off("drain", settle);
+      socket.off("close", settle);
+      callback();
+    };
+    socket.on("drain", settle);
+    socket.on("close", settle);
+  }
+
+  /** Says the last and lets the client close, which may still be sending. */
+  #close(last: Buffer | undefined): void {
+    this.#ended = true;
+    const socket = this.channel;
+    socket.end(last ?? "");
+    socket.once("finish", () => this.#clock.after(closingMs, () => socket.destroy()));
+  }
+}
+
+class WebSocketSink implements StreamSink {
+  onDrain: (() => void) | undefined;
+  onClose: (() => void) | undefined;
+  readonly #wire: WebSocketWire;
+
+  constructor(wire: WebSocketWire) {
+    this.#wire = wire;
+    wire.channel.on("drain", () => this.onDrain?.());
+  }
+
+  write(bytes: Buffer): boolean {
+    if (bytes.length === 0 || this.#wire.gone) return !this.blocked;
+    return this.#wire.write(bytes);
+  }
+
+  get blocked(): boolean {
+    return this.#wire.gone || this.#wire.blocked;
+  }
+
+  lost(): void {
+    const onClose = this.onClose;
+    this.onClose = undefined;
+    onClose?.();
+  }
+
+  end(): void {
+    this.#wire.end();
+  }
+}
+
+/** Names and values in turn, as Node writes them on other connections. */
+function headText(code: number, headers: readonly string[], nowMs: number): string {
+  let text = `HTTP/1.1 ${code} ${STATUS_CODES[code] ?? ""}\r\nDate: ${new Date(nowMs).toUTCString()}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) {
+    if (unsafeValue.test(headers[i + 1]!))
+      throw new TypeError(`the header ${headers[i]} has a value that cannot be sent`);
+    text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+function without(headers: readonly string[], names: readonly string[]): string[] {
+  return headers.filter((_, i) => !names.includes(headers[i - (i % 2)]!));
+}
