@@ -217,8 +217,8 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
       return rules;
     },
   }));
-  const review = async (spec: unknown): Promise<ApiObject> =>
-    action({
+  const review = async (spec: unknown): Promise<ApiObject> => {
+    const answer = await action({
       context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
       namespace: "",
       name: "",
@@ -226,6 +226,8 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
       dryRun: false,
       admitted: () => undefined,
     });
+    return answer as ApiObject; // a review answers with the review
+  };
   const { metadata, spec, status } = await review({ namespace: "n" });
   assert.deepEqual(asked, [[asking, "n"]]);
   assert.deepEqual([metadata, spec], [{ creationTimestamp: null }, {}]);

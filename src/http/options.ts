@@ -6,6 +6,12 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbiddenField, goQuote, invalidField, notSupported, tooLong } from "#meta/field-error.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
+import {
+  checkedDeleteOptions,
+  type DeleteOptions,
+  type DeleteOptionsBody,
+  dryRunOf,
+} from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
 
@@ -30,15 +36,6 @@ export interface WriteOptions {
   readonly fieldValidation: FieldValidation;
   /** Of patches. */
   readonly force: boolean | undefined;
-}
-
-export interface DeleteOptions {
-  readonly dryRun: boolean;
-  readonly gracePeriodSeconds: Int64 | undefined;
-  readonly orphanDependents: boolean | undefined;
-  readonly propagationPolicy: "Orphan" | "Background" | "Foreground" | undefined;
-  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
-  readonly ignoreStoreReadError: boolean;
 }
 
 /** A boolean parameter; `undefined` when it is not there. */
@@ -203,33 +200,6 @@ function managerErrors(manager: string): FieldError[] {
   return errors;
 }
 
-type DryRun = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly error: FieldError };
-
-/** `dryRun` without a value is a real request (DRY-01). */
-function dryRunOf(values: readonly string[]): DryRun {
-  const given = values.filter((value) => value !== "");
-  if (given.every((value) => value === "All")) return { ok: true, value: given.length > 0 };
-  const list = `[]string{${values.map(goQuote).join(", ")}}`;
-  return {
-    ok: false,
-    error: {
-      type: "FieldValueNotSupported",
-      field: "dryRun",
-      message: `Unsupported value: ${list}: supported values: "All"`,
-    },
-  };
-}
-
-/** The shape of a decoded `DeleteOptions` body. */
-export interface DeleteOptionsBody {
-  readonly dryRun?: readonly string[];
-  readonly gracePeriodSeconds?: Int64;
-  readonly orphanDependents?: boolean;
-  readonly propagationPolicy?: string;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
-}
-
 /** Options of delete and deletecollection, from the body when there is one, else from the query. */
 export function deleteOptions(
   query: URLSearchParams,
@@ -247,30 +217,5 @@ export function deleteOptions(
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
   };
-  const errors: FieldError[] = [];
-  const { propagationPolicy, orphanDependents } = given;
-  const policies = ["Foreground", "Background", "Orphan", "nil"];
-  if (propagationPolicy !== undefined && orphanDependents !== undefined) {
-    errors.push(
-      invalidField(
-        "propagationPolicy",
-        propagationPolicy,
-        "orphanDependents and deletionPropagation cannot be both set",
-      ),
-    );
-  } else if (propagationPolicy !== undefined && !policies.slice(0, 3).includes(propagationPolicy)) {
-    errors.push(notSupported("propagationPolicy", propagationPolicy, policies));
-  }
-  const dryRun = dryRunOf(given.dryRun ?? []);
-  if (!dryRun.ok) errors.push(dryRun.error);
-  const forced = given.ignoreStoreReadErrorWithClusterBreakingPotential ?? false;
-  if (errors.length > 0) throw invalid({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
-  return {
-    dryRun: dryRun.ok && dryRun.value,
-    gracePeriodSeconds: given.gracePeriodSeconds,
-    orphanDependents,
-    propagationPolicy: propagationPolicy as DeleteOptions["propagationPolicy"], // checked above
-    preconditions: given.preconditions,
-    ignoreStoreReadError: forced,
-  };
+  return checkedDeleteOptions(given, domain);
 }

@@ -5,7 +5,7 @@ import { checkApplied } from "#apply/check-applied.ts";
 import { managerName, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
-import { apiVersionOf, type GroupVersion } from "#meta/group-version.ts";
+import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
@@ -34,9 +34,15 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
 }
 
 /** The same of bytes that are there. */
-export function decodeBody(scope: Scope, options: WriteOptions, bytes: Buffer, mediaType: string): Written {
+export function decodeBody(
+  scope: Scope,
+  options: WriteOptions,
+  bytes: Buffer,
+  mediaType: string,
+  accepted: readonly GroupVersionKind[] = [],
+): Written {
   const { request, parts, definition } = scope;
-  const body = { bytes, mediaType, gvk: definition, fieldValidation: options.fieldValidation };
+  const body = { bytes, mediaType, gvk: definition, accepted, fieldValidation: options.fieldValidation };
   const { custom } = definition;
   if (custom !== undefined && mediaType === protobufType.name) {
     // Upstream: named among the types it accepts, and never understood.

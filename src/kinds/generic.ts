@@ -52,7 +52,9 @@ const partSubresources: ReadonlySet<string> = new Set([
   "status",
   "finalize",
   "approval",
+  "binding",
   "ephemeralcontainers",
+  "eviction",
   "resize",
 ]);
 

@@ -3,8 +3,10 @@
  * answer (`authn/`, `authz/`) and the handler that reads bodies and writes replies.
  */
 import type { Soon } from "#std/soon.ts";
+import type { GroupVersionKind } from "./group-version.ts";
 import type { ApiObject } from "./object-meta.ts";
 import type { RequestContext } from "./request-context.ts";
+import type { Status } from "./status-error.ts";
 
 export interface ActionRequest {
   readonly context: RequestContext;
@@ -21,7 +23,9 @@ export interface ActionRequest {
 
 export interface Action {
   /** Answers with the object to send (code 201), or throws a `StatusError`. */
-  (request: ActionRequest): Soon<ApiObject>;
+  (request: ActionRequest): Soon<ApiObject | Status>;
+  /** Other kinds and versions of the same form that bodies may have. */
+  readonly accepted?: readonly GroupVersionKind[];
   /** Defaults of the body that its schema cannot say. */
   readonly defaults?: (object: ApiObject) => ApiObject;
 }

@@ -221,11 +221,27 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
 export const tooManyRequests = (message: string, retryAfterSeconds: number): StatusError =>
   failure(429, "TooManyRequests", message, { retryAfterSeconds });
 
+/** An eviction that a budget forbids now; `retryAfterSeconds` of 0 says nothing about when. */
+export const disruptionRefused = (cause: string, retryAfterSeconds = 0): StatusError =>
+  failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
+    causes: [{ reason: "DisruptionBudget", message: cause }],
+    ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
+  });
+
 /** The private story goes into `cause` and the log. */
 export const internalError = (message: string, cause?: unknown): StatusError =>
   failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
 
 /** Upstream: an error nobody gave a reason, which its clients have seen as it is. */
+/** The answer of an action that has nothing else to say. */
+export const success = (code: number): Status => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Success",
+  code,
+});
+
 export const unclassified = (message: string, cause?: unknown): StatusError =>
   failure(500, "", message, undefined, cause);
 

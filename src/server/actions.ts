@@ -3,9 +3,13 @@ import { selfSubjectReview } from "#authn/self-subject-review.ts";
 import { tokenRequest, tokenRequestDefaults } from "#authn/token-request.ts";
 import { tokenReview } from "#authn/token-review.ts";
 import { accessReviews, rulesReview } from "#authz/subject-access-review.ts";
+import { podBinding } from "#kinds/pod-binding.ts";
+import { podEviction } from "#kinds/pod-eviction.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { timestamp } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Store } from "#registry/store.ts";
 import { withMembers } from "#registry/with-members.ts";
 import type { Access } from "./access.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
@@ -17,18 +21,30 @@ export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>
 export interface ActionParts extends AssembleConfig {
   readonly access: Access;
   readonly lookups: Lookups;
+  /** By Kubernetes' name of a resource, in any served version; `undefined` when it is not served. */
+  storeOf(resource: string): Store | undefined;
 }
 
 /** `parts` are complete before the first request. */
-export function serverActions(parts: () => ActionParts): Actions {
+export function serverActions(parts: () => ActionParts, domain: ApiDomain): Actions {
   const group = "authorization.k8s.io";
   const authorizer = (): Access["authorizer"] => parts().access.authorizer;
+  const pods = (): Store => {
+    const store = parts().storeOf("pods");
+    if (store === undefined) throw new Error("an action of pods needs pods");
+    return store;
+  };
+  const now = (): string => timestamp(parts().clock.now());
+  const binding = podBinding({ pods, now });
+  const budgets = (): Store | undefined => parts().storeOf("poddisruptionbudgets.policy");
   const reviews = accessReviews(authorizer, () => parts().domain.rename(group));
   return {
     ...Object.fromEntries(
       Object.entries(reviews).map(([resource, action]) => [`${resource}.${group}`, { "": action }]),
     ),
     [`selfsubjectrulesreviews.${group}`]: { "": rulesReview(authorizer) },
+    bindings: { "": binding },
+    pods: { binding, eviction: podEviction({ domain, pods, budgets, now }) },
     serviceaccounts: {
       token: Object.assign(
         later(() => requestToken(parts())),

@@ -40,7 +40,7 @@ import { debugAccess } from "./authorization/debug-access.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { inProcessTransport } from "./in-process-transport.ts";
 import { externalUrl, issuerDocuments } from "./authentication/service-account-issuer.ts";
-import { storeLookups } from "./lookups.ts";
+import { storeFinder, storeLookups } from "./lookups.ts";
 import { withServedParts } from "./served-parts.ts";
 import { stoppableTransports } from "./stoppable-transport.ts";
 import { NodeFollower } from "./authorization/node-follower.ts";
@@ -58,7 +58,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { tables, gates } = config.plan;
   const withStatuses = withComponentStatuses(() => backend.failure?.message);
   const withPosts = withActions(
-    serverActions(() => ({ ...config, access, lookups })),
+    serverActions(() => ({ ...config, access, lookups, storeOf: storeFinder(builtIn, stores, domain.rename) }), domain),
     domain,
   );
   const rbac = new RbacFollower({ domain, backend, clock, log });

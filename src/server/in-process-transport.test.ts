@@ -55,3 +55,25 @@ void test("whoever hears of a line and throws ends the stream with that error, a
   assert.deepEqual(lines, ['{"n":1}', '{"n":2}']);
   assert.deepEqual(closed, ["closed", "written", "done"]);
 });
+
+void test("an answer that is made piece by piece is read to its end", async () => {
+  let done = 0;
+  const transport = inProcessTransport({
+    handle: () => ({
+      code: 200,
+      chunks: {
+        length: 0,
+        async *[Symbol.asyncIterator]() {
+          for (const text of ['{"a":', "1}"]) yield await Promise.resolve(Buffer.from(text));
+        },
+      },
+      done: () => void done++,
+    }),
+    user: { name: "u", groups: [] },
+    userAgent: "controllers",
+    now: () => 0,
+  });
+  const { body } = await transport.request({ method: "GET", path: "/api/v1/events" });
+  assert.equal(body.toString(), '{"a":1}');
+  assert.equal(done, 1);
+});

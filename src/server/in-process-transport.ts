@@ -29,20 +29,24 @@ export function inProcessTransport(options: InProcessOptions): Transport {
     async request(request) {
       const own = new InProcessRequest(request, options, identity);
       const reply = await options.handle(own);
-      own.close();
-      reply.done?.();
-      return { code: reply.code, body: bodyOf(reply) };
+      try {
+        return { code: reply.code, body: await bodyOf(reply) };
+      } finally {
+        own.close();
+        reply.done?.();
+      }
     },
     async stream(request, onLine) {
       const own = new InProcessRequest(request, options, identity);
       const reply = await options.handle(own);
       try {
-        if (reply.stream !== undefined) await drain(reply, request.signal, onLine);
+        if (reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
+        await drain(reply, request.signal, onLine);
+        return { code: reply.code, body: Buffer.alloc(0) };
       } finally {
         own.close();
         reply.done?.();
       }
-      return { code: reply.code, body: reply.stream === undefined ? bodyOf(reply) : Buffer.alloc(0) };
     },
   };
 }
@@ -52,7 +56,8 @@ export const ownRequests: Authenticator = {
   authenticate: (credentials) => (credentials instanceof InProcessRequest ? credentials.identity : noCredentials),
 };
 
-function bodyOf(reply: Reply): Buffer {
+async function bodyOf(reply: Reply): Promise<Buffer> {
+  if (reply.chunks !== undefined) return Buffer.concat(await Array.fromAsync(reply.chunks));
   if (reply.pieces !== undefined) return Buffer.concat([...reply.pieces]);
   if (reply.bytes === undefined) return Buffer.alloc(0);
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);

@@ -3,8 +3,8 @@
  * their own, so that they see every write that was acknowledged.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
 
 /** By Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
@@ -15,28 +15,35 @@ export interface Lookups {
   list(resource: string): Iterable<ApiObject>;
 }
 
-export function storeLookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
-  const find = (name: string): ResourceDefinition | undefined => {
+/** Finds stores by Kubernetes' name of their resource, in any served version. */
+export function storeFinder(
+  table: ResourceTable,
+  stores: Stores,
+  rename: (text: string) => string,
+): (resource: string) => Store | undefined {
+  const find = (name: string): Store | undefined => {
     const [resource, ...group] = name.split(".");
     const wanted = rename(group.join("."));
-    return table.definitions.find((definition) => definition.group === wanted && definition.resource === resource);
+    const found = table.definitions.find(
+      (definition) => definition.group === wanted && definition.resource === resource,
+    );
+    return found === undefined ? undefined : stores.of(found);
   };
-  const known = new Map<string, ResourceDefinition | undefined>();
-  const definitionOf = (name: string): ResourceDefinition | undefined => {
+  const known = new Map<string, Store | undefined>();
+  return (name) => {
     if (!known.has(name)) known.set(name, find(name));
     return known.get(name);
   };
+}
+
+export function storeLookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
+  const storeOf = storeFinder(table, stores, rename);
   return {
     get(resource, namespace, name) {
-      const definition = definitionOf(resource);
-      if (definition === undefined) return undefined;
-      const store = stores.of(definition);
-      const entry = store.peek(namespace, name);
-      return entry === undefined ? undefined : store.object(entry);
+      const store = storeOf(resource);
+      const entry = store?.peek(namespace, name);
+      return entry === undefined ? undefined : store?.object(entry);
     },
-    list(resource) {
-      const definition = definitionOf(resource);
-      return definition === undefined ? [] : stores.of(definition).peekAll();
-    },
+    list: (resource) => storeOf(resource)?.peekAll() ?? [],
   };
 }

@@ -1,7 +1,9 @@
 /** POST where nothing is stored: the body is read and admitted like that of a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Status } from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
-import { objectReply } from "../object-reply.ts";
+import { objectReply, valueReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes, decodeBody, inNamespace, withOwnership, withoutSystemFields } from "../write-steps.ts";
@@ -18,7 +20,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   );
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, bodyBytesMax));
-  const body = decodeBody(scope, options, bytes, mediaType);
+  const body = decodeBody(scope, options, bytes, mediaType, action.accepted);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
@@ -31,5 +33,10 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     dryRun: options.dryRun,
     admitted: (checked) => parts.admission.validate(admissionAttributes(scope, { ...about, object: checked })),
   });
-  return objectReply(scope, negotiated, 201, answer, undefined);
+  return isStatus(answer)
+    ? valueReply(negotiated, 201, answer)
+    : objectReply(scope, negotiated, 201, answer, undefined);
 }
+
+const isStatus = (answer: ApiObject | Status): answer is Status =>
+  answer.kind === "Status" && answer.apiVersion === "v1";

@@ -4,6 +4,7 @@ import { duplicate, type FieldError, forbiddenField, goQuote, invalidField, requ
 import { dns1123Label } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseQuantity } from "#meta/quantity.ts";
+import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, ageColumn, inside, nameColumn, orNone, text, wideText } from "../cells.ts";
@@ -29,7 +30,10 @@ export function pods(environment: KindEnvironment): KindBehaviour {
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
-      prepareForCreate: (object) => ({ ...object, status: firstStatus(specOf(object)) }),
+      prepareForCreate: (object) => ({
+        ...object,
+        status: firstStatus(specOf(object), timestamp(environment.now())),
+      }),
       prepareForUpdate: (object, old, { subresource }) =>
         subresource === "ephemeralcontainers" ? withEphemeralContainers(old, object) : object,
       validate: (object) => validateContainers(specOf(object), "spec"),
@@ -70,13 +74,13 @@ function validateEphemeralContainers(next: Json, old: Json): FieldError[] {
 }
 
 /** Field order is that of the wire. */
-function firstStatus(spec: Json): Json {
+function firstStatus(spec: Json, now: string): Json {
   const isGated = listField(spec, "schedulingGates").length > 0;
   const condition = {
     type: "PodScheduled",
     status: "False",
     lastProbeTime: null,
-    lastTransitionTime: null,
+    lastTransitionTime: now,
     reason: "SchedulingGated",
     message: "Scheduling is blocked due to non-empty scheduling gates",
   };

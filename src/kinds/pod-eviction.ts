@@ -1,0 +1,260 @@
+/**
+ * Eviction: deletes a pod unless a budget forbids it now. What `kubectl drain` posts to `pods/NAME/eviction`.
+ * Source: `EvictionREST` in upstream's `pkg/registry/core/pod/storage`.
+ */
+import type { Action } from "#meta/action.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { RequestContext } from "#meta/request-context.ts";
+import {
+  badRequest,
+  conflict,
+  disruptionRefused,
+  forbidden,
+  StatusError,
+  success,
+  unclassified,
+} from "#meta/status-error.ts";
+import { checkedDeleteOptions, type DeleteOptions, type DeleteOptionsBody } from "#registry/delete-options.ts";
+import type { Store } from "#registry/store.ts";
+import { type Json, listField, noFields, numberField, objectField, textField } from "./edit.ts";
+import { withCondition } from "./pod-condition.ts";
+
+export interface PodEvictionOptions {
+  readonly domain: ApiDomain;
+  pods(): Store;
+  /** `undefined` when budgets are not served. */
+  budgets(): Store | undefined;
+  /** The time, as objects say it. */
+  now(): string;
+}
+
+/** How often somebody else may write the pod meanwhile. */
+const attemptsMax = 20;
+/** Evicted pods that the controller of a budget has not counted yet. */
+const unconfirmedMax = 2000;
+const condition = {
+  type: "DisruptionTarget",
+  status: "True",
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+} as const;
+
+export function podEviction(options: PodEvictionOptions): Action {
+  const action: Action = async ({ context, namespace, name, object, dryRun, admitted }) => {
+    if (object.metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
+    const deletion = deletionOf(object, dryRun, options.domain);
+    await admitted(object);
+    await new Eviction(options, context, namespace, name, deletion).run();
+    return success(201);
+  };
+  return Object.assign(action, { accepted: [{ group: "policy", version: "v1beta1", kind: "Eviction" }] });
+}
+
+/** The options in the body, which may ask for a trial as the query may. */
+function deletionOf(eviction: ApiObject, dryRun: boolean, domain: ApiDomain): DeleteOptions {
+  const body = (objectField(eviction, "deleteOptions") ?? noFields) as DeleteOptionsBody; // by its schema
+  const given = body.dryRun ?? [];
+  if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
+    throw unclassified(`Non-matching dry-run options in request and content: [All] and [${given.join(" ")}]`);
+  }
+  return checkedDeleteOptions(dryRun ? { ...body, dryRun: ["All"] } : body, domain);
+}
+
+const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+
+/** A pod that has ended, has not begun or is going already: its end disrupts nobody. */
+const isIdle = (pod: ApiObject): boolean =>
+  pod.metadata.deletionTimestamp !== undefined ||
+  ["Succeeded", "Failed", "Pending"].includes(textField(statusOf(pod), "phase"));
+
+const isReady = (pod: ApiObject): boolean =>
+  listField(statusOf(pod), "conditions").some(({ type, status }) => type === "Ready" && status === "True");
+
+const isConflict = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "Conflict";
+
+const stillProcessed = (budget: string): StatusError =>
+  disruptionRefused(`The disruption budget ${budget} is still being processed by the server.`, 10);
+
+/** One eviction. */
+class Eviction {
+  readonly #options: PodEvictionOptions;
+  readonly #context: RequestContext;
+  readonly #namespace: string;
+  readonly #name: string;
+  readonly #deletion: DeleteOptions;
+
+  constructor(
+    options: PodEvictionOptions,
+    context: RequestContext,
+    namespace: string,
+    name: string,
+    deletion: DeleteOptions,
+  ) {
+    this.#options = options;
+    this.#context = context;
+    this.#namespace = namespace;
+    this.#name = name;
+    this.#deletion = deletion;
+  }
+
+  async run(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const pod = await this.#pod();
+      if (!isIdle(pod)) return this.#runWithin(await this.#budgetsOf(pod), pod);
+      try {
+        return await this.#remove(pod.metadata.resourceVersion);
+      } catch (error) {
+        // It may have begun meanwhile.
+        if (!isConflict(error) || this.#insists || attempt === attemptsMax) throw error;
+      }
+    }
+  }
+
+  async #runWithin(budgets: readonly ApiObject[], pod: ApiObject): Promise<void> {
+    const [budget] = budgets;
+    if (budget === undefined) return this.#remove(undefined);
+    if (budgets.length > 1) {
+      throw unclassified(
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+      );
+    }
+    if (isReady(pod) || !mayGoUnready(budget)) {
+      await this.#spend(budget);
+      return this.#remove(undefined);
+    }
+    try {
+      // It must not have become ready: then it would count.
+      return await this.#remove(pod.metadata.resourceVersion);
+    } catch (error) {
+      if (isConflict(error) && !this.#insists) throw stillProcessed(budget.metadata.name ?? "");
+      throw error;
+    }
+  }
+
+  /** Whether the client says which version of the pod is meant. */
+  get #insists(): boolean {
+    return (
+      (this.#deletion.preconditions?.resourceVersion ?? "") !== "" || this.#deletion.preconditions?.uid !== undefined
+    );
+  }
+
+  async #pod(): Promise<ApiObject> {
+    const pods = this.#options.pods();
+    return pods.object(await pods.get(this.#namespace, this.#name, ""));
+  }
+
+  async #budgetsOf({ metadata: { labels = {} } }: ApiObject): Promise<readonly ApiObject[]> {
+    const budgets = this.#options.budgets();
+    if (budgets === undefined || Object.keys(labels).length === 0) return [];
+    const all = { limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "", filter: undefined };
+    const { entries } = await budgets.list({ ...all, namespace: this.#namespace });
+    return entries
+      .map((entry) => budgets.object(entry))
+      .filter((budget) => {
+        const selector = objectField(specOf(budget), "selector") as LabelSelectorObject | undefined; // by its schema
+        return selector !== undefined && compileLabelSelector(selector)?.matches(labels) === true;
+      });
+  }
+
+  /** Takes one disruption from the budget; throws when it has none left. */
+  async #spend({ metadata: { name = "" } }: ApiObject): Promise<void> {
+    const { dryRun } = this.#deletion;
+    const attributes = { context: this.#context, subresource: "status", dryRun };
+    await this.#options.budgets()?.update(this.#namespace, name, attributes, {
+      transform: (budget) => spent(budget!, this.#name, this.#options.now()), // never made here
+      allowCreate: false,
+      uidIsPrecondition: false,
+    });
+  }
+
+  /** Says on the pod why it goes, then deletes it. `version`: only while the pod is the one that was looked at. */
+  async #remove(version: string | undefined): Promise<void> {
+    const pods = this.#options.pods();
+    const deletion = this.#deletion;
+    const { uid, resourceVersion = version } = deletion.preconditions ?? {};
+    let current = resourceVersion;
+    if (!deletion.dryRun) {
+      const attributes = { context: this.#context, subresource: "eviction", dryRun: false };
+      const { object } = await pods.update(this.#namespace, this.#name, attributes, {
+        transform: (pod) => {
+          checkPreconditions(pod!, uid, resourceVersion); // never made here
+          return withCondition(pod!, condition, this.#options.now());
+        },
+        allowCreate: false,
+        uidIsPrecondition: false,
+      });
+      if (current !== undefined) current = object.metadata.resourceVersion;
+    }
+    await pods.delete(this.#namespace, this.#name, {
+      ...deletion,
+      preconditions: {
+        ...(uid === undefined ? {} : { uid }),
+        ...(current === undefined ? {} : { resourceVersion: current }),
+      },
+    });
+  }
+}
+
+function checkPreconditions({ metadata }: ApiObject, uid: string | undefined, version: string | undefined): void {
+  const refuse = (reason: string): never => {
+    throw conflict({ group: "", resource: "Pod" }, metadata.name ?? "", reason);
+  };
+  if (uid !== undefined && uid !== metadata.uid) {
+    refuse(
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (version !== undefined && version !== metadata.resourceVersion) {
+    refuse(
+      `the ResourceVersion in the precondition (${version}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    );
+  }
+}
+
+/** Whether pods that are not ready may go without counting. */
+function mayGoUnready(budget: ApiObject): boolean {
+  if (textField(specOf(budget), "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
+  const desired = numberField(statusOf(budget), "desiredHealthy");
+  return desired > 0 && numberField(statusOf(budget), "currentHealthy") >= desired;
+}
+
+/** The budget with one disruption less, and the pod as the one that takes it. */
+function spent(budget: ApiObject, pod: string, now: string): ApiObject {
+  const { name = "", generation = 0 } = budget.metadata;
+  const status = statusOf(budget);
+  const observedGeneration = numberField(status, "observedGeneration");
+  if (observedGeneration < Number(generation)) throw stillProcessed(name);
+  const allowed = numberField(status, "disruptionsAllowed");
+  const of = { group: "policy", resource: "poddisruptionbudget" };
+  if (allowed < 0) throw forbidden(of, name, "pdb disruptions allowed is negative");
+  const disrupted = objectField(status, "disruptedPods") ?? noFields;
+  if (Object.keys(disrupted).length > unconfirmedMax) {
+    throw forbidden(of, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+  }
+  if (allowed === 0) {
+    const healthy = numberField(status, "currentHealthy");
+    const desired = numberField(status, "desiredHealthy");
+    throw disruptionRefused(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`);
+  }
+  const next = { ...status, disruptionsAllowed: allowed - 1, disruptedPods: { ...disrupted, [pod]: now } };
+  return { ...budget, status: allowed === 1 ? withoutDisruptions(next, observedGeneration, now) : next };
+}
+
+function withoutDisruptions(status: Json, observedGeneration: number, now: string): Json {
+  const type = "DisruptionAllowed";
+  const conditions = listField(status, "conditions");
+  const at = conditions.findIndex((one) => one["type"] === type);
+  const before = conditions[at];
+  const next = {
+    type,
+    status: "False",
+    observedGeneration,
+    lastTransitionTime: before?.["status"] === "False" ? before["lastTransitionTime"] : now,
+    reason: "InsufficientPods",
+    message: "",
+  };
+  return { ...status, conditions: at < 0 ? [...conditions, next] : conditions.with(at, next) };
+}

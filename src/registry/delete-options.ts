@@ -1,0 +1,71 @@
+/** Options of deletions as clients give them, checked. Source: upstream's `ValidateDeleteOptions`. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, goQuote, invalidField, notSupported } from "#meta/field-error.ts";
+import { invalid } from "#meta/status-error.ts";
+import type { Int64 } from "#std/int64.ts";
+
+/** The shape of a decoded `DeleteOptions` body. */
+export interface DeleteOptionsBody {
+  readonly dryRun?: readonly string[];
+  readonly gracePeriodSeconds?: Int64;
+  readonly orphanDependents?: boolean;
+  readonly propagationPolicy?: string;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
+}
+
+export interface DeleteOptions {
+  readonly dryRun: boolean;
+  readonly gracePeriodSeconds: Int64 | undefined;
+  readonly orphanDependents: boolean | undefined;
+  readonly propagationPolicy: "Orphan" | "Background" | "Foreground" | undefined;
+  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
+  readonly ignoreStoreReadError: boolean;
+}
+
+/** Throws `invalid` for what cannot be meant. */
+export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain): DeleteOptions {
+  const errors: FieldError[] = [];
+  const { propagationPolicy, orphanDependents } = given;
+  const policies = ["Foreground", "Background", "Orphan", "nil"];
+  if (propagationPolicy !== undefined && orphanDependents !== undefined) {
+    errors.push(
+      invalidField(
+        "propagationPolicy",
+        propagationPolicy,
+        "orphanDependents and deletionPropagation cannot be both set",
+      ),
+    );
+  } else if (propagationPolicy !== undefined && !policies.slice(0, 3).includes(propagationPolicy)) {
+    errors.push(notSupported("propagationPolicy", propagationPolicy, policies));
+  }
+  const dryRun = dryRunOf(given.dryRun ?? []);
+  if (!dryRun.ok) errors.push(dryRun.error);
+  const forced = given.ignoreStoreReadErrorWithClusterBreakingPotential ?? false;
+  if (errors.length > 0) throw invalid({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
+  return {
+    dryRun: dryRun.ok && dryRun.value,
+    gracePeriodSeconds: given.gracePeriodSeconds,
+    orphanDependents,
+    propagationPolicy: propagationPolicy as DeleteOptions["propagationPolicy"], // checked above
+    preconditions: given.preconditions,
+    ignoreStoreReadError: forced,
+  };
+}
+
+type DryRun = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly error: FieldError };
+
+/** Whether `dryRun` asks for a trial; without a value it is a real request (DRY-01). */
+export function dryRunOf(values: readonly string[]): DryRun {
+  const given = values.filter((value) => value !== "");
+  if (given.every((value) => value === "All")) return { ok: true, value: given.length > 0 };
+  const list = `[]string{${values.map(goQuote).join(", ")}}`;
+  return {
+    ok: false,
+    error: {
+      type: "FieldValueNotSupported",
+      field: "dryRun",
+      message: `Unsupported value: ${list}: supported values: "All"`,
+    },
+  };
+}
