@@ -47,7 +47,7 @@ import { clusterRoles, roles } from "./rbac/role.ts";
 import { deviceClasses, resourceClaims, resourceSlices } from "./resource/device.ts";
 import { resourceClaimTemplates } from "./resource/resource-claim-template.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
-import { csiDrivers, csiNodes, csiStorageCapacities, volumeAttachments } from "./storage/csi.ts";
+import { csiDrivers, csiNodes, volumeAttachments } from "./storage/csi.ts";
 import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
@@ -118,7 +118,6 @@ const behaviours: readonly (readonly [group: string, kind: string, make: MakeBeh
   ["scheduling.k8s.io", "PriorityClass", priorityClasses],
   ["storage.k8s.io", "CSIDriver", csiDrivers],
   ["storage.k8s.io", "CSINode", csiNodes],
-  ["storage.k8s.io", "CSIStorageCapacity", csiStorageCapacities],
   ["storage.k8s.io", "StorageClass", storageClasses],
   ["storage.k8s.io", "VolumeAttachment", volumeAttachments],
   ["storage.k8s.io", "VolumeAttributesClass", volumeAttributesClasses],

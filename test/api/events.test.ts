@@ -1,5 +1,6 @@
 /** Event objects in both of their forms, and what requests to deprecated endpoints leave behind. */
 import assert from "node:assert/strict";
+import { asTable } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";
 import { namespace, type Place, placeOf } from "../objects.ts";
 import { absent, present } from "../view.ts";
@@ -183,6 +184,21 @@ inBothDomains(
     const answer = (await api.get("/api/v1/componentstatuses")).expect(200, { kind: "ComponentStatusList" });
     assert.deepEqual(answer.warnings, ["v1 ComponentStatus is deprecated in v1.19+"]);
     assert.match(String(answer.headers["warning"]), /^299 - "/);
+  },
+  { differs: "the reference has no component statuses" },
+);
+
+inBothDomains(
+  "component statuses are shown as Tables and as metadata alone, too [TABLE-04]",
+  async (api) => {
+    const path = "/api/v1/componentstatuses";
+    const table = (await api.get(path, { accept: asTable })).expect(200, { kind: "Table" });
+    assert.ok(table.list("rows").length > 0);
+    const accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    const metadata = (await api.get(path, { accept })).expect(200, { kind: "PartialObjectMetadataList" });
+    assert.equal(metadata.list("items").length, table.list("rows").length);
+    metadata.list("items").forEach((item) => item.has({ kind: "PartialObjectMetadata" }));
+    (await api.get(path, { accept: accept.replace("List", "") })).refused(406, "NotAcceptable", /is a list/);
   },
   { differs: "the reference has no component statuses" },
 );

@@ -1,4 +1,4 @@
-/** CSIDriver, CSINode, CSIStorageCapacity and VolumeAttachment: what storage drivers say and are told. */
+/** CSIDriver, CSINode and VolumeAttachment: what storage drivers say and are told. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, flag, inside, integer, nameColumn, text } from "../cells.ts";
 import {
@@ -61,16 +61,6 @@ export function csiNodes(): KindBehaviour {
       nameColumn,
       integer("Drivers", "How many drivers the node has.", (object) => listField(specOf(object), "drivers").length),
       ageColumn,
-    ],
-  };
-}
-
-export function csiStorageCapacities(): KindBehaviour {
-  return {
-    columns: [
-      nameColumn,
-      text("StorageClassName", "Class that the room is for.", (object) => textField(object, "storageClassName")),
-      text("Capacity", "How much room there is.", (object) => textField(object, "capacity") || "<unset>"),
     ],
   };
 }
