@@ -729,6 +729,25 @@ test("TLS before 1.2 is refused, and ALPN offers h2 unless it is switched off", 
   await assert.rejects(once(old, "secureConnect"));
 });
 
+test("a client cannot renegotiate TLS 1.2", async () => {
+  const listener = await serve(() => text("x"));
+  const renewed = await authority.issue({ commonName: "localhost", usage: "server" });
+  for (const change of [() => {}, () => listener.updateTls({ key: renewed.key, cert: renewed.certificate })]) {
+    change();
+    for (const protocol of ["http/1.1", "h2"]) {
+      const options = { host: "127.0.0.1", port: listener.port, ca, ALPNProtocols: [protocol] };
+      const socket = connectTls({ ...options, maxVersion: "TLSv1.2" });
+      await once(socket, "secureConnect");
+      let done = false;
+      socket.renegotiate({}, () => (done = true));
+      await assert.rejects(once(socket, "end"), { code: "ERR_SSL_NO_RENEGOTIATION" });
+      assert.equal(done, false);
+      socket.destroy();
+    }
+  }
+  assert.equal((await http1(listener.port, "/")).status, 200);
+});
+
 /** A handler whose streams can be got at. */
 function streaming(): { readonly sinks: StreamSink[]; readonly events: string[]; handle: () => Reply } {
   const sinks: StreamSink[] = [];

@@ -5,6 +5,7 @@
  * Hot path. Most of what a small request costs is spent below this file, in Node's protocols, TLS and the kernel: what to
  * ask of them, and what it costs beside another server, is in docs/performance.md.
  */
+import { constants } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import {
   type IncomingHttpHeaders,
@@ -552,6 +553,8 @@ function secureContext(tls: TlsFiles) {
     key: tls.key,
     cert: tls.cert,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
+    // Who may renegotiate has the server do key exchanges on one connection, as many as he likes.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa }),
   };
