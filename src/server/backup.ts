@@ -8,13 +8,13 @@ import { httpsTransport } from "#client/https-transport.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
-import { StorageFailure } from "#storage/backend.ts";
 import { restoreBackup } from "#storage/restore.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { readMarker } from "./data-folder.ts";
 import { backupPath } from "./endpoints.ts";
 import { parseArguments, printHelp, text } from "./flags.ts";
 import { StartError } from "./start-error.ts";
+import { asStartError } from "./store-error.ts";
 
 const flags = { dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder.") };
 
@@ -100,6 +100,3 @@ async function copyStore(dataDir: string, file: string): Promise<string> {
     throw asStartError(error);
   }
 }
-
-const asStartError = (error: unknown): unknown =>
-  error instanceof StorageFailure ? new StartError(error.message, { cause: error }) : error;

@@ -5,7 +5,7 @@
  *     binnacle.json      format of the folder and API domain, fixed by the first start
  *     admin.kubeconfig   for kubectl and other clients
  *     pki/               authority, serving and admin certificates, service account keys, admin token
- *     store.…            the store's
+ *     store.…            the store's: its log, and what the log must hold
  */
 import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -50,6 +50,11 @@ export const serverFlags = {
   config: optional(own("config"), "file", "YAML file with these flags' names as keys. The command line wins."),
   dataDir: text(own("data-dir"), "./.binnacle", "folder", "Where objects, certificates and credentials are kept."),
   storage: choice(own("storage"), "disk", ["disk", "memory"], "Where objects live; memory forgets them at the end."),
+  acceptDataLoss: boolean(
+    own("accept-data-loss"),
+    false,
+    "Start although writes are missing from the data folder, without them; for one start, after its refusal said which.",
+  ),
   tlsSan: list(
     own("tls-san"),
     "names",

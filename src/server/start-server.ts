@@ -15,7 +15,6 @@ import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
-import { StorageFailure } from "#storage/backend.ts";
 import { type EmbeddedBackend, openMemoryBackend } from "#storage/memory.ts";
 import type { EmbeddedOptions } from "#storage/mvcc.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
@@ -47,6 +46,7 @@ import { type ServiceAccountIssuer, serviceAccountIssuer } from "./authenticatio
 import { planServing, type ServingPlan } from "./credentials/serving-plan.ts";
 import { hostOf } from "./credentials/server-trust.ts";
 import { StartError } from "./start-error.ts";
+import { asStartError } from "./store-error.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
 /** What a server takes from its surroundings; the machine's own by default. */
@@ -207,10 +207,12 @@ async function start({ options, folder, clock, random, log, inputs, openAudit, u
     },
   };
   if (folder !== undefined) undo.push(makeDataFolder(folder));
-  const backend: EmbeddedBackend =
+  const disk =
     options.storage === "memory" || folder === undefined
-      ? openMemoryBackend(storageOptions)
-      : await openSqliteBackend({ ...storageOptions, dataDir: folder });
+      ? undefined
+      : await openSqliteBackend({ ...storageOptions, dataDir: folder, acceptLoss: options.acceptDataLoss });
+  if (disk?.notice !== undefined) log.warn({ dataDir: folder }, disk.notice);
+  const backend: EmbeddedBackend = disk ?? openMemoryBackend(storageOptions);
   undo.push(() => backend.close());
   if (folder !== undefined) await checkDomainRecord(backend, options.apiDomain);
   addStorageMetrics(metrics, backend);
@@ -349,10 +351,6 @@ function urlOf(options: ServerOptions, port: number): string {
 function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
   if (loggingFormat !== "auto") return loggingFormat;
   return process.stderr.isTTY ? "text" : "json";
-}
-
-function asStartError(error: unknown): unknown {
-  return error instanceof StorageFailure ? new StartError(error.message, { cause: error }) : error;
 }
 
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((wake) => void clock.after(ms, wake));

@@ -1,8 +1,8 @@
 /**
- * Making folders. Not with the runtime's `recursive`: that goes round for ever where a folder is there and nothing can be
+ * Making folders, durably where asked. Not with the runtime's `recursive`: that goes round for ever where a folder is there and nothing can be
  * made in it for lack of a file system, as in `/proc`.
  */
-import { mkdirSync, rmdirSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
@@ -44,5 +44,15 @@ function makeOne(path: string, made: string[]): void {
     made.push(path);
   } catch (error) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
+/** Makes the names in a folder durable. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }

@@ -150,6 +150,9 @@ export class StorageFailure extends Error {
   }
 }
 
+/** Writes that were acknowledged are not there. The message says which, and in what file; what to do is not in it. */
+export class LostWrites extends StorageFailure {}
+
 /** Whether an answer says that the revision is gone. */
 export function isCompacted<T extends object>(answer: T | Compacted | undefined): answer is Compacted {
   return answer !== undefined && "compacted" in answer;

@@ -29,6 +29,7 @@ import {
   type WatchOptions,
   type WriteResult,
 } from "./backend.ts";
+import { type Digest, digestSum } from "./digest.ts";
 import { Arena } from "./mvcc/arena.ts";
 import { Expiry } from "./mvcc/expiry.ts";
 import { bucketPrefix, type EventLog, History, indexAfter } from "./mvcc/history.ts";
@@ -75,16 +76,6 @@ export interface StorageStatistics {
   readonly historyEvents: number;
   readonly pendingWrites: number;
 }
-
-/** Count and sum of the revisions of all live keys: equal for equal stores. */
-export interface Digest {
-  readonly revision: Revision;
-  readonly keys: number;
-  /** Modulo `digestModulus`. */
-  readonly sum: number;
-}
-
-export const digestModulus = 2 ** 40;
 
 /** The first change of a key after some revision: what it replaced, 0 for nothing. */
 export type Undo = Map<string, Revision>;
@@ -203,7 +194,7 @@ export class Mvcc {
     const version = this.#version(slot, value, revision, created, expiresAt, undefined, false);
     slot.head = version;
     this.#live.set(slot.key, slot);
-    this.#digestSum = (this.#digestSum + revision) % digestModulus;
+    this.#digestSum = digestSum(this.#digestSum + revision);
     if (expiresAt !== 0) this.#expiry.add(version);
   }
 
@@ -429,7 +420,7 @@ export class Mvcc {
     slot.head = version;
     this.#visible = version.revision;
     const gained = (version.deleted ? 0 : version.revision) - (previous?.revision ?? 0);
-    this.#digestSum = (this.#digestSum + gained + digestModulus) % digestModulus;
+    this.#digestSum = digestSum(this.#digestSum + gained);
     const event: StoreEvent = { type, revision: version.revision, entry: version, previous, frames: undefined };
     this.#history.add(event, slot.bucket);
     this.#hub.publish(event, slot.bucket);

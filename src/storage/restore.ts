@@ -15,9 +15,12 @@ import {
   statSync,
 } from "node:fs";
 
-import { makeFolder } from "#std/folder.ts";
+import { makeFolder, syncFolder } from "#std/folder.ts";
 import { type Revision, StorageFailure } from "./backend.ts";
-import { LogFile, logFilePath } from "./sqlite/log-file.ts";
+import { type Head, headFilePath, makeHeadFile } from "./sqlite/head-file.ts";
+import { damagedFile, LogFile, logFilePath } from "./sqlite/log-file.ts";
+import { revisionStep as defaultRevisionStep } from "./sqlite/open-log.ts";
+import { surveyLog } from "./sqlite/survey.ts";
 
 export interface RestoreOptions {
   /** A file that `Backend.backup` wrote. It is only read. */
@@ -33,8 +36,6 @@ export interface Restored {
   readonly revision: Revision;
   readonly keys: number;
 }
-
-const defaultRevisionStep = 1_000_000_000;
 
 /** Checks every row on the way. Throws `StorageFailure`, leaving the folder without a store, when something is wrong. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
@@ -52,10 +53,13 @@ function restoreFile(options: RestoreOptions): Restored {
   const status = statSync(backupFile, { throwIfNoEntry: false });
   if (status === undefined) throw new StorageFailure(`${backupFile} does not exist`);
   if (!status.isFile()) throw new StorageFailure(`${backupFile} is no file`);
-  if (existsSync(target)) throw new StorageFailure(`${target} exists already: restore into an empty folder`);
+  for (const file of [target, `${target}-wal`, headFilePath(dataDir)]) {
+    if (existsSync(file)) throw new StorageFailure(`${file} exists already: restore into an empty folder`);
+  }
   const partial = `${target}.partial`;
   const discard = (): void => {
     for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
+    rmSync(headFilePath(dataDir), { force: true });
   };
   const undo = makeFolder(dataDir);
   discard();
@@ -63,10 +67,11 @@ function restoreFile(options: RestoreOptions): Restored {
     copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
     chmodSync(partial, 0o600);
     const restored = moveForward(partial, options);
-    syncPath(partial);
+    syncFile(partial);
+    makeHeadFile(dataDir, restored);
     renameSync(partial, target);
-    syncPath(dataDir);
-    return restored;
+    syncFolder(dataDir);
+    return { revision: restored.revision, keys: restored.keys };
   } catch (error) {
     discard();
     undo();
@@ -74,22 +79,26 @@ function restoreFile(options: RestoreOptions): Restored {
   }
 }
 
-function moveForward(path: string, { backupFile, revisionStep = defaultRevisionStep }: RestoreOptions): Restored {
+function moveForward(path: string, { backupFile, revisionStep = defaultRevisionStep }: RestoreOptions): Head {
   const file = new LogFile(path, { copyOf: backupFile });
   try {
+    file.check();
+    const survey = surveyLog(file, 0);
     let keys = 0;
-    for (const _row of file.live()) keys++;
-    const revision = file.lastRevision + revisionStep;
+    for (const _row of file.live(survey.replaced)) keys++;
+    const { sum } = survey;
+    if (keys !== survey.keys || survey.gap !== undefined) throw damagedFile(path, backupFile, "rows are missing");
+    const revision = survey.revision + revisionStep;
     file.transaction(() => file.setMark("compacted", revision));
     file.finish();
-    return { revision, keys };
+    return { state: "closed", boot: "", revision, keys, sum, floor: revision };
   } catch (error) {
     file.close();
     throw error;
   }
 }
 
-function syncPath(path: string): void {
+function syncFile(path: string): void {
   const handle = openSync(path, "r");
   try {
     fsyncSync(handle);

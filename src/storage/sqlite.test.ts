@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
@@ -25,6 +26,7 @@ import { backendContract, pods, putText, Recorder, settle, textOf } from "./back
 import { isCompacted, StorageFailure } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
+import { makeHeadFile } from "./sqlite/head-file.ts";
 import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
@@ -93,11 +95,16 @@ test("the store's files can be read by their owner only", async () => {
 
 test("a start that was cut short before there were tables is taken up again", async () => {
   const dataDir = newFolder();
-  await (await open(dataDir)).close();
-  truncateSync(join(dataDir, "store.db"), 0);
-  const backend = await open(dataDir);
-  assert.equal((await putText(backend, podA, 0, "a")).revision, 1);
-  await backend.close();
+  mkdirSync(dataDir);
+  makeHeadFile(dataDir, { state: "new", boot: "", revision: 0, keys: 0, sum: 0, floor: 0 });
+  for (const files of [[], ["store.db"], ["store.db", "store.db-wal"]]) {
+    const cut = join(root, `cut-short-${files.length}`);
+    cpSync(dataDir, cut, { recursive: true });
+    for (const file of files) writeFileSync(join(cut, file), "");
+    const backend = await open(cut);
+    assert.equal((await putText(backend, podA, 0, "a")).revision, 1);
+    await backend.close();
+  }
 });
 
 // A revision that decreases: the youngest row may be a deletion, which compaction removes.
@@ -267,11 +274,11 @@ test("a file of another layout is refused with both numbers", async () => {
   await (await open(dataDir)).close();
   // The user version lies at byte 60 of the header.
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
-  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 2/);
+  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 4/);
 });
 
-// Layout 1 is one table of rows of any length, and nothing else.
-test("a file of layout 1 is read, written to and compacted, and is of layout 2 then", async () => {
+// Layout 1 is one table of rows of any length, and nothing else; there was no head file.
+test("a file of layout 1 is read, written to and compacted, and is of layout 4 then", async () => {
   const dataDir = newFolder();
   const path = join(dataDir, "store.db");
   const layout = (): number => readFileSync(path).readUInt32BE(60);
@@ -279,20 +286,25 @@ test("a file of layout 1 is read, written to and compacted, and is of layout 2 t
   await overwrite(backend, 500, 20);
   await backend.close();
   writeSync(openSync(path, "r+"), Buffer.from([0, 0, 0, 1]), 0, 4, 60);
+  rmSync(join(dataDir, "store.head"));
   backend = await open(dataDir, { faults: { segmentRows: 100 } });
-  assert.equal(backend.revision, 500);
+  assert.match(backend.notice!, /earlier build/);
+  // Whether the last writes were lost that build could not tell.
+  const first = 1_000_000_500;
+  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [first, first, 20]);
   assert.equal(layout(), 1);
   await overwrite(backend, 500, 20);
   assert.deepEqual(await checkConsistency(backend, seededRandom(3)), []);
-  const old = await backend.rangeAt(pods, { at: 300 });
+  const old = await backend.rangeAt(pods, { at: first + 300 });
   assert.equal(!isCompacted(old) && old.entries.length, 20);
-  await backend.compact(990);
+  await backend.compact(first + 490);
   assert.deepEqual(await checkConsistency(backend, seededRandom(4)), []);
   await backend.close();
-  assert.equal(layout(), 2);
+  assert.equal(layout(), 4);
   backend = await open(dataDir);
-  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [1000, 990, 20]);
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 990 });
+  assert.equal(backend.notice, undefined);
+  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [first + 500, first + 490, 20]);
+  const recorder = await Recorder.open(backend, { prefix: pods, after: first + 490 });
   await recorder.until(10);
   await backend.close();
 });

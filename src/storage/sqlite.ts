@@ -12,9 +12,10 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
-import { type Entry, type Revision, StorageFailure, type StoreEvent } from "./backend.ts";
+import { type Entry, LostWrites, type Revision, StorageFailure, type StoreEvent } from "./backend.ts";
 import { type EmbeddedBackend, embeddedBackend } from "./memory.ts";
-import { type Digest, type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
+import type { Digest } from "./digest.ts";
+import { type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
 import type { LogRow } from "./sqlite/log-file.ts";
 import {
   type Answers,
@@ -35,12 +36,16 @@ export type { StorageFaults } from "./sqlite/messages.ts";
 export interface SqliteOptions extends EmbeddedOptions {
   /** Folder of the store's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
+  /** Opens a store of which something is missing, without that. Default: it is refused with `LostWrites`. */
+  readonly acceptLoss?: boolean;
   /** Only for tests. */
   readonly faults?: StorageFaults;
 }
 
 /** What the consistency checker asks a durable backend. */
 export interface SqliteBackend extends EmbeddedBackend {
+  /** What people should know of the start: that a loss was accepted, or cannot be excluded. */
+  readonly notice: string | undefined;
   /** Digests of memory and of the log at one revision. */
   digests(): Promise<{ readonly memory: Digest; readonly log: Digest }>;
   /** The entry `index` places after the first in key order, from memory. */
@@ -66,7 +71,12 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   const { clock, observe } = options;
   const mailbox = new Mailbox();
   const link = startWorker(
-    { dataDir: options.dataDir, mailbox: mailbox.shared, faults: options.faults ?? {} },
+    {
+      dataDir: options.dataDir,
+      acceptLoss: options.acceptLoss ?? false,
+      mailbox: mailbox.shared,
+      faults: options.faults ?? {},
+    },
     mailbox,
   );
 
@@ -80,12 +90,16 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   const opened = Promise.withResolvers<Mvcc>();
   let loading: Mvcc | undefined;
+  let notice: string | undefined;
   link.onMessage = (message) => {
     if (typeof message === "number") return;
-    if (message.kind === "opening") loading = open(message.revision, message.compacted);
-    else if (message.kind === "opened") opened.resolve(loading!);
-    else if (message.kind === "refused") opened.reject(new StorageFailure(message.message));
-    else if (message.kind === "load") {
+    if (message.kind === "opening") {
+      loading = open(message.revision, message.compacted);
+      notice = message.notice;
+    } else if (message.kind === "opened") opened.resolve(loading!);
+    else if (message.kind === "refused") {
+      opened.reject(message.isLoss ? new LostWrites(message.message) : new StorageFailure(message.message));
+    } else if (message.kind === "load") {
       for (const row of readRows(message.rows)) {
         loading!.load(row.key, row.value, row.revision, row.created, row.expires);
       }
@@ -199,6 +213,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   });
   // Onto it, not into a copy: its getters stay.
   return Object.assign(backend, {
+    notice,
     entryAt: (index: number) => mvcc.entryAt(index),
     logged: (revisions: readonly Revision[]) => versions(link, revisions),
     digests: async () => {

@@ -221,3 +221,32 @@ void test("help and version are told, unknown commands are not", async () => {
   assert.strictEqual(stderr, 'binnacle: unknown command "srve": see binnacle --help\n');
   assert.deepStrictEqual(readdirSync(folder), []);
 });
+
+void test("a start without the last writes is refused in one line that says what to do, and the loss can be accepted", async () => {
+  const folder = temporary();
+  const first = await serveProgram(folder, data);
+  for (const name of ["a", "b"]) {
+    const made = await ask(folder, first.url, "POST", "/api/v1/namespaces/default/configmaps", { metadata: { name } });
+    assert.strictEqual(made.code, 201, made.text);
+  }
+  const list = (text: string): { metadata: { resourceVersion: string } } =>
+    JSON.parse(text) as { metadata: { resourceVersion: string } };
+  const seen = list((await ask(folder, first.url, "GET", "/api/v1/namespaces/default/configmaps")).text);
+  first.child.kill("SIGKILL");
+  await first.ended;
+  rmSync(join(folder, "data/store.db-wal"));
+  const refused = await runProgram(["serve", data, "--secure-port=0"], folder);
+  assert.strictEqual(refused.code, 1);
+  assert.match(
+    refused.stderr,
+    /^binnacle: \S+store\.db-wal is missing: the writes after revision \d+ up to \d+ are missing; [^\n]* restore a backup [^\n]* --accept-data-loss\n$/,
+  );
+  const second = await serveProgram(folder, data, "--accept-data-loss");
+  const { metadata } = seen;
+  const old = `/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=${metadata.resourceVersion}`;
+  const watched = await ask(folder, second.url, "GET", old);
+  assert.match(watched.text, /"code":410/);
+  second.child.kill("SIGTERM");
+  const { stderr } = await second.ended;
+  assert.match(stderr, /"level":"?(?:warn|40)"?[^\n]*a loss was accepted/);
+});

@@ -12,21 +12,21 @@
  * Synchronous by nature; it is called from the worker, and from `restore.ts`. A reading statement is never left open
  * between calls (`live` apart), since it would hold up the checkpoint of the write-ahead log.
  */
-import { closeSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
 import { type Revision, StorageFailure } from "../backend.ts";
-import { RevisionSet } from "./revision-set.ts";
+import type { RevisionSet } from "./revision-set.ts";
 import { rowColumns, Segments } from "./segments.ts";
 
 /**
  * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; it is read as a special case, and the file becomes layout 2 when it is first written to as one. Layout 3 had
- * writes in a second file beside it until it was closed; it is refused.
+ * short; layouts before 4 had no checksum of the marks, and no head file beside them. They are read, and become layout
+ * 4 when the marks are first written. Layout 3 had writes in a second file until it was closed; it is refused.
  */
-export const schemaVersion = 2;
+export const schemaVersion = 4;
 const schemaVersionMin = 1;
 const redoSchemaVersion = 3;
 /** "BNCL": tells our files from other people's. */
@@ -34,7 +34,6 @@ const applicationId = 0x424e434c;
 const checkpointPages = 200;
 /** 1 MiB. */
 const sparePages = 256;
-const scanRows = 2048;
 /** How long to wait for a process that has just been killed to let go. */
 const busyTimeoutMs = 1000;
 
@@ -76,9 +75,16 @@ export function logFilePath(dataDir: string): string {
   return join(dataDir, "store.db");
 }
 
+/** Where the file at `path` is for a moment while it is closed without being changed. */
+export function keptPath(path: string): string {
+  return `${path}.kept`;
+}
+
 export interface LogFileOptions {
   /** Durable only after `finish`. */
   readonly scratch?: boolean;
+  /** There was a store in it: an empty one is damaged. */
+  readonly isExpected?: boolean;
   /** Rows of one table; only for tests. */
   readonly segmentRows?: number | undefined;
   /** The backup that the file is a copy of: messages are about that one. */
@@ -86,17 +92,25 @@ export interface LogFileOptions {
 }
 
 export class LogFile {
+  readonly #path: string;
+  readonly #copyOf: string | undefined;
+  readonly #hadWal: boolean;
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #setMark: StatementSync;
   readonly #segments: Segments;
+  #marks: LogMarks;
+  #layout: number;
 
   /**
    * Opens the file, making it when absent, and holds it until `close` or the end of the process. Throws
    * `StorageFailure` when another process holds it, or it is damaged, or of another version.
    */
-  constructor(path: string, { scratch = false, segmentRows, copyOf }: LogFileOptions = {}) {
+  constructor(path: string, { scratch = false, isExpected = false, segmentRows, copyOf }: LogFileOptions = {}) {
+    this.#path = path;
+    this.#copyOf = copyOf;
+    this.#hadWal = existsSync(`${path}-wal`);
     try {
       makePrivateFile(path);
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs });
@@ -104,14 +118,18 @@ export class LogFile {
       throw explain(error, path, copyOf);
     }
     try {
-      this.#prepareFile(path, copyOf);
+      this.#prepareFile(path, isExpected, copyOf);
       if (scratch) this.#database.exec("PRAGMA synchronous = OFF");
       this.#begin = this.#database.prepare("BEGIN IMMEDIATE");
       this.#commit = this.#database.prepare("COMMIT");
       this.#setMark = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
+      this.#layout = this.#pragma("user_version");
+      this.#marks = this.#readMarks();
     } catch (error) {
-      this.#database.close();
+      // What another process holds is not to be touched, and cannot be changed by closing it.
+      if (sqliteCode(error) === busy) this.#database.close();
+      else this.abandon();
       throw explain(error, path, copyOf);
     }
   }
@@ -122,14 +140,18 @@ export class LogFile {
   }
 
   get marks(): LogMarks {
-    const rows = this.#database.prepare("SELECT name, value FROM marks").all();
-    const mark = (name: string): number => Number(rows.find((row) => row["name"] === name)?.["value"] ?? 0);
-    return {
-      compacted: mark("compacted"),
-      swept: mark("swept"),
-      sweeping: mark("sweeping"),
-      dropped: mark("dropped"),
-    };
+    return this.#marks;
+  }
+
+  /** Whether there must be a head file beside it. */
+  get hasHead(): boolean {
+    return this.#layout >= schemaVersion;
+  }
+
+  /** Throws when the pages of the file do not fit together. */
+  check(): void {
+    const found = this.#database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+    if (found !== "ok") throw this.#damaged(String(found));
   }
 
   /** Runs `work` in one transaction that is durable when this returns. An error rolls back and is thrown on. */
@@ -142,6 +164,8 @@ export class LogFile {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       try {
         this.#segments.reload();
+        this.#layout = this.#pragma("user_version");
+        this.#marks = this.#readMarks();
       } catch {
         // The file is beyond reading, as the error under way says.
       }
@@ -173,30 +197,26 @@ export class LogFile {
   }
 
   setMark(name: keyof LogMarks, revision: Revision): void {
-    // The mark that older programs do not know.
-    if (name === "sweeping") this.#leaveLayout1();
+    this.#renewLayout();
+    this.#marks = { ...this.#marks, [name]: revision };
     this.#setMark.run(name, revision);
+    this.#setMark.run("checksum", markSum(this.#marks));
   }
 
   /** The row written at `revision`. */
   row(revision: Revision): LogRow | undefined {
     const row = this.#segments.row(revision);
-    return row === undefined ? undefined : checked(row);
+    return row === undefined ? undefined : this.#checked(row);
   }
 
-  /** Every version that is current, in the order of revisions. The caller must not write in between. */
-  *live(): Generator<LogRow> {
-    // A row is current unless a later one replaced it.
-    const replaced = new RevisionSet();
-    for (let at = 0; ; ) {
-      const page = this.replaced(at, Number.MAX_SAFE_INTEGER, scanRows);
-      for (const [, previous] of page) if (previous !== 0) replaced.add(previous);
-      if (page.length < scanRows) break;
-      at = page.at(-1)![0];
-    }
-    for (const row of this.#segments.all()) {
-      // Safe: the columns are declared so, and tables are strict.
-      if (row["deleted"] === 0 && !replaced.has(row["revision"] as Revision)) yield checked(row);
+  /**
+   * Every version that is current, in the order of revisions: what none of `replaced`, which a survey has, is. Checks
+   * all rows on the way. The caller must not write in between.
+   */
+  *live(replaced: RevisionSet): Generator<LogRow> {
+    for (const columns of this.#segments.all()) {
+      const row = this.#checked(columns);
+      if (row.deleted === 0 && !replaced.has(row.revision)) yield row;
     }
   }
 
@@ -250,26 +270,73 @@ export class LogFile {
     this.#database.close();
   }
 
+  /**
+   * Closes the file without changing it. SQLite would write what it understood of the write-ahead log into it, and remove
+   * that, unless the file is not where it was.
+   */
+  abandon(): void {
+    if (!this.#database.isOpen) return;
+    const kept = keptPath(this.#path);
+    renameSync(this.#path, kept);
+    try {
+      this.#database.close();
+    } finally {
+      renameSync(kept, this.#path);
+    }
+    // Opening the file made an empty one.
+    if (!this.#hadWal) rmSync(`${this.#path}-wal`, { force: true });
+  }
+
   #openSegment(): void {
-    this.#leaveLayout1();
+    this.#renewLayout();
     this.#segments.open();
   }
 
-  #leaveLayout1(): void {
-    if (this.#pragma("user_version") < schemaVersion) this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
+  #renewLayout(): void {
+    if (this.#layout === schemaVersion) return;
+    this.#layout = schemaVersion;
+    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
+    this.#setMark.run("checksum", markSum(this.#marks));
+  }
+
+  #readMarks(): LogMarks {
+    const rows = this.#database.prepare("SELECT name, value FROM marks").all();
+    const mark = (name: string): number => Number(rows.find((row) => row["name"] === name)?.["value"] ?? 0);
+    const marks = {
+      compacted: mark("compacted"),
+      swept: mark("swept"),
+      sweeping: mark("sweeping"),
+      dropped: mark("dropped"),
+    };
+    if (this.#layout >= schemaVersion && mark("checksum") !== markSum(marks)) {
+      throw this.#damaged("its marks do not match their checksum");
+    }
+    return marks;
+  }
+
+  #checked(columns: Record<string, SQLInputValue>): LogRow {
+    // Safe: the columns are declared so, and tables are strict.
+    const row = columns as unknown as StoredRow;
+    if (row.checksum === checksumOf(row)) return row;
+    throw this.#damaged(`revision ${row.revision} does not match its checksum`);
+  }
+
+  #damaged(how: string): StorageFailure {
+    return damagedFile(this.#path, this.#copyOf, how);
   }
 
   #pragma(name: string): number {
     return Number(Object.values(this.#database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
   }
 
-  #prepareFile(path: string, copyOf: string | undefined): void {
+  #prepareFile(path: string, isExpected: boolean, copyOf: string | undefined): void {
     const database = this.#database;
     const shown = copyOf ?? path;
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     const found = this.#pragma("application_id");
     // A process killed while it made the file leaves a database without tables.
     const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+    if (isNew && isExpected) throw this.#damaged("its tables are gone");
     if (isNew && copyOf !== undefined) throw new StorageFailure(`${copyOf} is empty, and no backup`);
     if (!isNew && found !== applicationId) throw new StorageFailure(`${shown} is not a store of this program`);
     const version = this.#pragma("user_version");
@@ -297,10 +364,12 @@ export class LogFile {
     database.exec(`BEGIN IMMEDIATE;
       CREATE TABLE log ${rowColumns};
       CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0);
+      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${markSum(noMarks)});
       PRAGMA application_id = ${applicationId};
       PRAGMA user_version = ${schemaVersion};
       COMMIT;`);
+    // So that a file whose write-ahead log is lost has its tables at least.
+    database.exec("PRAGMA wal_checkpoint");
   }
 }
 
@@ -316,6 +385,12 @@ function makePrivateFile(path: string): void {
   }
 }
 
+const noMarks: LogMarks = { compacted: 0, swept: 0, sweeping: 0, dropped: 0 };
+
+function markSum({ compacted, swept, sweeping, dropped }: LogMarks): number {
+  return crc32(`${compacted} ${swept} ${sweeping} ${dropped}`);
+}
+
 /** Covers what a reader would notice last: the bytes, and where they belong. */
 function checksumOf(row: LogRow): number {
   return crc32(
@@ -324,29 +399,33 @@ function checksumOf(row: LogRow): number {
   );
 }
 
-function checked(columns: Record<string, SQLInputValue>): LogRow {
-  // Safe: the columns are declared so, and tables are strict.
-  const row = columns as unknown as StoredRow;
-  if (row.checksum !== checksumOf(row)) {
-    throw new StorageFailure(`the store is damaged: revision ${row.revision} does not match its checksum`);
-  }
-  return row;
+/** What to say of a damaged file at `path`, or of the backup it is a copy of. */
+export function damagedFile(path: string, copyOf: string | undefined, how?: string): StorageFailure {
+  const why = how === undefined ? "" : ` (${how.replaceAll(/\s+/g, " ")})`;
+  if (copyOf !== undefined) return new StorageFailure(`${copyOf} is damaged, or no backup${why}`);
+  return new StorageFailure(`${path} is damaged${why}; restore a backup (it has not been changed)`);
+}
+
+/** SQLite's primary result codes; https://sqlite.org/rescode.html. */
+const busy = 5;
+export const full = 13;
+
+export function sqliteCode(error: unknown): number | undefined {
+  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
 }
 
 /** Why the file at `path`, or the backup it is a copy of, cannot be used, for people. */
 export function explain(error: unknown, path: string, copyOf?: string): Error {
   if (error instanceof StorageFailure) return error;
-  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : 0;
   const options = { cause: error };
-  switch (code) {
-    case 5:
+  switch (sqliteCode(error)) {
+    case busy:
       return new StorageFailure(`${path} is in use by another process`, options);
-    case 13:
+    case full:
       return new StorageFailure(`${path} cannot be opened: no space left on its disk`, options);
     case 11:
     case 26:
-      if (copyOf !== undefined) return new StorageFailure(`${copyOf} is damaged, or no backup`, options);
-      return new StorageFailure(`${path} is damaged; restore a backup (it has not been changed)`, options);
+      return damagedFile(path, copyOf);
     default:
       return new StorageFailure(`${path} cannot be opened: ${(error as Error).message}`, options);
   }

@@ -24,11 +24,14 @@ export interface StorageFaults {
   readonly sweepRuns?: number;
   /** A table of the log is full with so many rows. */
   readonly segmentRows?: number;
+  /** What the machine calls its present boot. */
+  readonly boot?: string;
 }
 
 /** What the worker is started with. */
 export interface WorkerStart {
   readonly dataDir: string;
+  readonly acceptLoss: boolean;
   readonly mailbox: SharedArrayBuffer;
   readonly faults: StorageFaults;
 }
@@ -79,11 +82,16 @@ export type FromWorker =
   /** Everything up to this revision is durable. */
   | Revision
   /** The file is open; what is current follows. */
-  | { readonly kind: "opening"; readonly revision: Revision; readonly compacted: Revision }
+  | {
+      readonly kind: "opening";
+      readonly revision: Revision;
+      readonly compacted: Revision;
+      readonly notice: string | undefined;
+    }
   | { readonly kind: "load"; readonly rows: Uint8Array }
   | { readonly kind: "opened" }
   /** The file could not be opened. */
-  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "refused"; readonly message: string; readonly isLoss: boolean }
   /** A commit failed; none will follow. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }

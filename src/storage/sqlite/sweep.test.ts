@@ -9,6 +9,7 @@ import { seededRandom } from "#std/random.ts";
 
 import type { Revision } from "../backend.ts";
 import { LogFile, type LogRow } from "./log-file.ts";
+import { surveyLog } from "./survey.ts";
 import { isDropped, sweep } from "./sweep.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-sweep-"));
@@ -47,7 +48,7 @@ function all(file: LogFile): Revision[] {
 }
 
 function live(file: LogFile): Revision[] {
-  return [...file.live()].map((row) => row.revision);
+  return [...file.live(surveyLog(file, 0).replaced)].map((row) => row.revision);
 }
 
 /** The revisions that are current by the rule of `digest`: what replaced a row that is there takes it away. */

@@ -4,15 +4,17 @@
  * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
  * Compaction rests between its steps: a thread has no other clock than the machine's.
  */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 
 import { systemClock } from "#std/clock.ts";
-import { makeFolder } from "#std/folder.ts";
+import { syncFolder } from "#std/folder.ts";
 
-import type { Revision } from "../backend.ts";
-import { explain, type LogChange, LogFile, logFilePath } from "./log-file.ts";
+import { LostWrites, type Revision } from "../backend.ts";
+import { digestSum } from "../digest.ts";
+import type { Head, HeadFile } from "./head-file.ts";
+import { damagedFile, explain, type LogChange, LogFile, logFilePath, type LogRow } from "./log-file.ts";
 import {
   type Answers,
   type FromWorker,
@@ -23,6 +25,7 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
+import { openLog, type OpenLog } from "./open-log.ts";
 import { isDropped, sweep } from "./sweep.ts";
 
 /** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
@@ -41,7 +44,8 @@ const gentleMs = 2;
 /** Bounds of one page of old events. */
 const pageEvents = 200;
 const pageBytes = 256 * 1024;
-const digestModulus = 2 ** 40;
+/** So far behind the log the durable head file may be. */
+const headSyncMs = 5000;
 
 const port = parentPort!;
 // Safe: `sqlite.ts` alone starts this worker.
@@ -61,6 +65,11 @@ interface Job {
 
 const mailbox = new Mailbox(start.mailbox);
 let file: LogFile;
+let headFile: HeadFile;
+let head: Head;
+let headSyncedAt = 0;
+/** Where revisions moved to at the start, until the log says so. */
+let movedTo: Revision | undefined;
 /** Commits that came as messages, until the mailbox says that it is their turn. */
 const messages: Uint8Array[] = [];
 /** Jobs that go a step each in turn, and those of which only the first goes. */
@@ -74,21 +83,22 @@ let hasFailed = false;
 let isClosed = false;
 
 try {
-  makeFolder(dataDir);
-  const isNew = !existsSync(logFilePath(dataDir));
-  file = new LogFile(logFilePath(dataDir), { segmentRows: faults.segmentRows });
-  if (isNew) syncFolder(dataDir);
+  const { acceptLoss } = start;
+  const opened = openLog({ dataDir, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
+  const { revision, survey, notice } = opened;
+  ({ file, headFile, head } = opened);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
-  const revision = file.lastRevision;
-  tell({ kind: "opening", revision, compacted: file.marks.compacted });
-  startLoading(load(revision));
+  if (revision > survey.revision) movedTo = revision;
+  tell({ kind: "opening", revision, compacted: movedTo ?? file.marks.compacted, notice });
+  startLoading(load(survey));
 } catch (error) {
   refuse(error);
 }
 
 /** Without its port the thread has nothing to wait for, and ends. */
 function refuse(error: unknown): void {
-  tell({ kind: "refused", message: explain(error, logFilePath(dataDir)).message });
+  const { message } = explain(error, logFilePath(dataDir));
+  tell({ kind: "refused", message, isLoss: error instanceof LostWrites });
   port.close();
 }
 
@@ -111,6 +121,8 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       setImmediate(run);
     } catch (error) {
       isDone = true;
+      file.abandon();
+      headFile.close();
       refuse(error);
     }
   };
@@ -123,13 +135,13 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
 }
 
 /** Sends everything current to the main thread, and checks on the way that the log adds up. */
-function* load(revision: Revision): Generator<undefined, void, ArrayBuffer | undefined> {
-  let keys = 0;
-  let sum = 0;
+function* load({ keys, sum, replaced }: OpenLog["survey"]): Generator<undefined, void, ArrayBuffer | undefined> {
+  let loadedKeys = 0;
+  let loadedSum = 0;
   let writer = new RowWriter(loadBytes);
-  for (const row of file.live()) {
-    keys++;
-    sum = (sum + row.revision) % digestModulus;
+  for (const row of file.live(replaced)) {
+    loadedKeys++;
+    loadedSum = digestSum(loadedSum + row.revision);
     writer.addRow(row);
     if (writer.length < loadBytes - loadMarginBytes) continue;
     const rows = writer.take();
@@ -139,9 +151,8 @@ function* load(revision: Revision): Generator<undefined, void, ArrayBuffer | und
   }
   const rows = writer.take();
   tell({ kind: "load", rows }, [rows.buffer]);
-  const expected = runToEnd(digest(revision));
-  if (expected.keys !== keys || expected.sum !== sum) {
-    throw new Error("the store is damaged: rows are missing from the log; restore a backup (it has not been changed)");
+  if (loadedKeys !== keys || loadedSum !== sum) {
+    throw damagedFile(logFilePath(dataDir), undefined, "rows are missing");
   }
 }
 
@@ -214,19 +225,49 @@ function commit(batch: readonly Uint8Array[]): void {
     revision = rows.at(-1)!.revision;
     const isFaulty = commitCount === faults.failCommit;
     // One row is a transaction by itself.
-    if (rows.length === 1 && !isFaulty) file.append(rows[0]!);
+    if (rows.length === 1 && movedTo === undefined && !isFaulty) file.append(rows[0]!);
     else {
       file.transaction(() => {
+        if (movedTo !== undefined) file.setMark("compacted", movedTo);
         for (const row of rows) file.append(row);
         if (isFaulty) throw new Error("disk I/O error (injected)");
       });
     }
+    movedTo = undefined;
+    moveHead(rows);
   } catch (error) {
     hasFailed = true;
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
   tell(revision);
+}
+
+/** Notes in the head file what the log has now got; that is nobody's to be told of before. */
+function moveHead(rows: readonly LogRow[]): void {
+  let { keys, sum } = head;
+  for (const { revision, previous, deleted } of rows) {
+    if (deleted === 0) keys++;
+    if (previous !== 0) keys--;
+    sum = digestSum(sum + (deleted === 0 ? revision : 0) - previous);
+  }
+  const { revision } = rows.at(-1)!;
+  const isFirst = head.state !== "used";
+  head = { state: "used", boot: head.boot, revision, keys, sum, floor: Math.max(head.floor, revision) };
+  headFile.write(head);
+  const now = systemClock.monotonic();
+  if (isFirst || now - headSyncedAt > headSyncMs) syncHead();
+}
+
+function markHead(state: Head["state"]): void {
+  head = { ...head, state };
+  headFile.write(head);
+  headFile.sync();
+}
+
+function syncHead(): void {
+  headFile.sync();
+  headSyncedAt = systemClock.monotonic();
 }
 
 /** How long until a job may go on: not at all, for ever, or while the only one rests. */
@@ -353,6 +394,8 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
 }
 
 function* compact(revision: Revision): Slices<undefined> {
+  // What it says can be compared with the log only as long as history goes back to there.
+  syncHead();
   const { sweepRuns } = faults;
   return yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
 }
@@ -374,7 +417,7 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
       keys--;
       sum -= change.previous;
     }
-    sum = (sum + digestModulus) % digestModulus;
+    sum = digestSum(sum);
     return true;
   });
   return { keys, sum };
@@ -383,7 +426,7 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
 /** Copies what is current now into a new file, which appears under its name when it is complete and durable. */
 function* backup({ file: target }: Asked<"backup">): Slices<undefined> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
-  const revision = file.lastRevision;
+  const revision = Math.max(file.lastRevision, movedTo ?? 0);
   const replaced = new Set<Revision>();
   yield* eachChange(file.marks.swept, revision, ({ previous }) => {
     if (previous !== 0) replaced.add(previous);
@@ -427,26 +470,14 @@ function* close(): Slices<undefined> {
   for (const job of [...jobs, ...turns]) job.slices.return(undefined);
   jobs = [];
   turns = [];
+  // Durable and exact before what goes on in a second file is gone, and said to be closed only when it is.
+  if (!hasFailed) markHead("open");
   file.close();
+  if (!hasFailed && !existsSync(`${logFilePath(dataDir)}-wal`)) markHead("closed");
+  headFile.close();
   port.close();
   isClosed = true;
   return undefined;
-}
-
-function runToEnd<T>(slices: Slices<T>): T {
-  for (;;) {
-    const step = slices.next();
-    if (step.done === true) return step.value;
-  }
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
 }
 
 function messageOf(error: unknown): string {

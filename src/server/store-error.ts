@@ -1,0 +1,13 @@
+/** What went wrong with the store, as one line for the person who typed the command. */
+import { LostWrites, StorageFailure } from "#storage/backend.ts";
+import { StartError } from "./start-error.ts";
+
+/** A `StartError` of a failure of the store, with the way on; anything else as it is. */
+export function asStartError(error: unknown): unknown {
+  if (!(error instanceof StorageFailure)) return error;
+  const wayOn =
+    error instanceof LostWrites
+      ? "; put it back, restore a backup into another folder (binnacle restore), or go on without what is lost by one start with --accept-data-loss"
+      : "";
+  return new StartError(error.message + wayOn, { cause: error });
+}

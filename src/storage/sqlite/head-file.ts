@@ -1,0 +1,143 @@
+/**
+ * The head file beside the log says what the log must hold: how far it reaches, and a digest of what is current there.
+ * A start compares, since a log that lost its end looks like one that never had it.
+ *
+ *     magic 4 | state 4 | boot 16 | revision 8 | keys 8 | sum 8 | floor 8 | checksum 4
+ *
+ * One record, written in place after every commit and before anybody is told of it: it never says more than the log
+ * has. It is synced only now and then. A process that is killed leaves it exact, for the system still has what was
+ * written; a machine that stops may leave an older one, which the boot tells.
+ */
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+
+import { syncFolder } from "#std/folder.ts";
+
+import type { Revision } from "../backend.ts";
+
+/** "BNCH". */
+const magic = 0x424e4348;
+const recordBytes = 60;
+const bootBytes = 16;
+
+/**
+ * `new`: the log is being made. `open`: nothing was committed since this was synced. `used`: something was, so that the
+ * log goes on in a second file. `closed`: the log is one file, complete.
+ */
+export type HeadState = "new" | "open" | "used" | "closed";
+const states: readonly HeadState[] = ["new", "open", "used", "closed"];
+
+export interface Head {
+  readonly state: HeadState;
+  /** The start of the machine during which the record was written, in hexadecimal; empty when it cannot be told. */
+  readonly boot: string;
+  /** Youngest revision of the log. */
+  readonly revision: Revision;
+  /** Number of keys current at `revision`, and the sum of their revisions as in `Digest`. */
+  readonly keys: number;
+  readonly sum: number;
+  /** Revisions up to it may have been told to clients: later ones go on behind it. */
+  readonly floor: Revision;
+}
+
+export function headFilePath(dataDir: string): string {
+  return join(dataDir, "store.head");
+}
+
+/** What the file says; `"missing"`, or `"damaged"` whatever is wrong with its bytes. */
+export function readHead(dataDir: string): Head | "missing" | "damaged" {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(headFilePath(dataDir));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "missing";
+    throw error;
+  }
+  const end = recordBytes - 4;
+  if (bytes.length !== recordBytes || bytes.readUInt32LE(end) !== crc32(bytes.subarray(0, end))) return "damaged";
+  const state = states[bytes.readUInt32LE(4)];
+  if (bytes.readUInt32LE(0) !== magic || state === undefined) return "damaged";
+  const boot = bytes.toString("hex", 8, 8 + bootBytes);
+  return {
+    state,
+    boot: /^0*$/.test(boot) ? "" : boot,
+    revision: bytes.readDoubleLE(24),
+    keys: bytes.readDoubleLE(32),
+    sum: bytes.readDoubleLE(40),
+    floor: bytes.readDoubleLE(48),
+  };
+}
+
+function pack(bytes: Buffer, { state, boot, revision, keys, sum, floor }: Head): void {
+  const end = recordBytes - 4;
+  bytes.writeUInt32LE(magic, 0);
+  bytes.writeUInt32LE(states.indexOf(state), 4);
+  bytes.fill(0, 8, 8 + bootBytes).write(boot, 8, bootBytes, "hex");
+  bytes.writeDoubleLE(revision, 24);
+  bytes.writeDoubleLE(keys, 32);
+  bytes.writeDoubleLE(sum, 40);
+  bytes.writeDoubleLE(floor, 48);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
+}
+
+/** Makes the file anew; it is there whole and durable, or as it was. */
+export function makeHeadFile(dataDir: string, head: Head): void {
+  const path = headFilePath(dataDir);
+  const fresh = `${path}.new`;
+  const bytes = Buffer.alloc(recordBytes);
+  pack(bytes, head);
+  const file = openSync(fresh, "w", 0o600);
+  try {
+    writeFileSync(file, bytes);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(fresh, path);
+  syncFolder(dataDir);
+}
+
+/** The file while the store is open. Hot path: `write`. */
+export class HeadFile {
+  readonly #file: number;
+  readonly #bytes = Buffer.alloc(recordBytes);
+
+  constructor(dataDir: string) {
+    this.#file = openSync(headFilePath(dataDir), "r+");
+  }
+
+  /** In place, and for now in the system's memory only. */
+  write(head: Head): void {
+    const bytes = this.#bytes;
+    pack(bytes, head);
+    if (writeSync(this.#file, bytes, 0, recordBytes, 0) !== recordBytes) throw new Error("the head file is cut short");
+  }
+
+  /** Makes the last record durable. */
+  sync(): void {
+    fdatasyncSync(this.#file);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+/** The machine's present boot; empty where the system does not tell. */
+export function presentBoot(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim().replaceAll("-", "");
+  } catch {
+    return "";
+  }
+}

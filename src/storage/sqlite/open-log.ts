@@ -1,0 +1,194 @@
+/**
+ * Opens the log of a data folder and finds out whether it is all there: either everything that was acknowledged is, or
+ * the start is refused and nothing is changed, unless a loss is accepted. Called from the worker.
+ *
+ *     head file says                    log                                then
+ *     what the log is                   reads, adds up                     goes on
+ *     the same, but of another boot     reads, adds up                     goes on far ahead: the head may be older
+ *     more than the log has             shorter, gone, another digest      refused, or accepted: goes on far ahead
+ *     nothing: it is gone, or damaged   reads, adds up                     refused, or accepted: goes on far ahead
+ *     whatever                          cannot be read                     refused
+ *
+ * Far ahead means that all revisions up to there count as compacted: whoever knows one from before starts over, and none
+ * is given out twice.
+ */
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+import { makeFolder } from "#std/folder.ts";
+
+import { LostWrites, type Revision } from "../backend.ts";
+import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead } from "./head-file.ts";
+import { damagedFile, keptPath, LogFile, logFilePath } from "./log-file.ts";
+import { missingFrom, type Survey, surveyLog } from "./survey.ts";
+
+/** How far revisions move where some may have been given out that the log does not know. */
+export const revisionStep = 1_000_000_000;
+
+export interface OpenLogOptions {
+  readonly dataDir: string;
+  /** Go on without what is missing. */
+  readonly acceptLoss: boolean;
+  readonly segmentRows: number | undefined;
+  /** Only for tests: another boot than the machine's. */
+  readonly boot: string | undefined;
+}
+
+export interface OpenLog {
+  readonly file: LogFile;
+  readonly headFile: HeadFile;
+  /** What the head file says from the first commit on, with the digest and revision of then. */
+  readonly head: Head;
+  readonly survey: Survey;
+  /** Where revisions go on; beyond the log's when they have moved ahead. */
+  readonly revision: Revision;
+  /** What people should know: that a loss was accepted, or cannot be excluded. */
+  readonly notice: string | undefined;
+}
+
+/** Throws `LostWrites` when the log is not all there, `StorageFailure` when it cannot be read; the files are as before. */
+export function openLog(options: OpenLogOptions): OpenLog {
+  const { dataDir, acceptLoss, segmentRows } = options;
+  const boot = options.boot ?? presentBoot();
+  makeFolder(dataDir);
+  const path = logFilePath(dataDir);
+  // A refusal that was cut short.
+  if (!existsSync(path) && existsSync(keptPath(path))) renameSync(keptPath(path), path);
+  let head = readHead(dataDir);
+  // Opening the log makes one.
+  const walSize = sizeOf(`${path}-wal`);
+  let loss = lossInSight(path, head, boot);
+  const accept = (found: Loss): void => {
+    if (!acceptLoss) throw new LostWrites(found.message);
+    loss = found;
+  };
+  if (loss !== undefined) {
+    accept(loss);
+    for (const file of loss.useless) rmSync(file, { force: true });
+  }
+  if (head === "missing" && !existsSync(path)) {
+    head = { state: "new", boot, revision: 0, keys: 0, sum: 0, floor: 0 };
+    makeHeadFile(dataDir, head);
+  }
+  const isExpected = typeof head === "object" && head.state !== "new" && existsSync(path);
+  const file = new LogFile(path, { segmentRows, isExpected });
+  try {
+    file.check();
+    const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
+    if (survey.gap !== undefined) throw damagedFile(path, undefined, `revision ${survey.gap} is missing`);
+    const found = loss === undefined ? lossWithin(path, head, { file, survey, walSize }) : undefined;
+    if (found !== undefined) accept(found);
+    return goOn({ dataDir, boot, file, head, survey, loss });
+  } catch (error) {
+    file.abandon();
+    throw error;
+  }
+}
+
+interface Loss {
+  readonly message: string;
+  /** Files that must not be looked into any more. */
+  readonly useless: readonly string[];
+}
+
+type FoundHead = ReturnType<typeof readHead>;
+
+/** What the files show without being read. Reading would already change what is beside a log that is gone. */
+function lossInSight(path: string, head: FoundHead, boot: string): Loss | undefined {
+  const wal = `${path}-wal`;
+  const size = sizeOf(path);
+  const isGone = size === undefined || size === 0;
+  const walSize = sizeOf(wal) ?? 0;
+  const isNew = typeof head === "object" && head.state === "new";
+  if (isGone && !isNew && (head !== "missing" || size === 0 || walSize > 0)) {
+    const upTo = typeof head === "object" ? ` up to revision ${head.revision}` : "";
+    return {
+      message: `${path} is ${size === undefined ? "missing" : "empty"}, and with it all that was written${upTo}`,
+      useless: [path, wal],
+    };
+  }
+  if (typeof head === "string") return undefined;
+  if (head.state === "closed" && walSize > 0) {
+    const message = `${wal} was not there when the store was closed, and does not belong to ${path}`;
+    return { message, useless: [wal] };
+  }
+  if (head.state === "used" && !isOfBoot(head, boot) && walSize === 0) {
+    const what = sizeOf(wal) === undefined ? "missing" : "empty";
+    return {
+      message: `${wal} is ${what}, and with it the last writes, up to revision ${head.revision} at least`,
+      useless: [],
+    };
+  }
+  return undefined;
+}
+
+interface Reading {
+  readonly file: LogFile;
+  readonly survey: Survey;
+  /** Before the log was opened. */
+  readonly walSize: number | undefined;
+}
+
+/** What only a reader of the log sees. */
+function lossWithin(path: string, head: FoundHead, { file, survey, walSize }: Reading): Loss | undefined {
+  const lost = (message: string): Loss => ({ message, useless: [] });
+  const { revision, keys } = survey;
+  if (typeof head === "string") {
+    // Of a build that wrote no head files.
+    if (head === "missing" && !file.hasHead) return undefined;
+    return lost(
+      `${headFilePath(dirname(path))} is ${head}: without it nobody can tell whether writes after revision ${revision}, which ${path} reaches, are missing`,
+    );
+  }
+  const missing = missingFrom(survey, head);
+  if (missing === undefined) return undefined;
+  if (missing === "rows") {
+    return lost(
+      `${path} or ${path}-wal is damaged: something that was written up to revision ${head.revision} is missing (${keys} keys are there of ${head.keys})`,
+    );
+  }
+  const between = `the writes after revision ${revision} up to ${head.revision} are missing`;
+  if (head.state !== "used") return lost(`${path} is older than its store: ${between}`);
+  const what = walSize === undefined ? "missing" : walSize === 0 ? "empty" : "cut short or damaged";
+  return lost(`${path}-wal is ${what}: ${between}`);
+}
+
+interface Examined {
+  readonly dataDir: string;
+  readonly boot: string;
+  readonly file: LogFile;
+  readonly head: FoundHead;
+  readonly survey: Survey;
+  readonly loss: Loss | undefined;
+}
+
+function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLog {
+  let notice: string | undefined;
+  if (loss !== undefined) notice = `a loss was accepted: ${loss.message}`;
+  else if (head === "missing") {
+    notice = "the store was written by an earlier build, and a loss cannot be excluded";
+  } else if (typeof head === "object" && head.state === "used" && !isOfBoot(head, boot)) {
+    notice = "the machine stopped while the store was open, and a loss of the last writes cannot be excluded";
+  }
+  const { revision: reached, keys, sum } = survey;
+  let revision = typeof head === "object" ? Math.max(reached, head.floor, head.revision) : reached;
+  if (notice !== undefined) {
+    revision += revisionStep;
+    notice += `; revisions go on after ${revision}`;
+  }
+  const next: Head = { state: "open", boot, revision: reached, keys, sum, floor: revision };
+  if (typeof head === "string") makeHeadFile(dataDir, next);
+  const headFile = new HeadFile(dataDir);
+  headFile.write(next);
+  headFile.sync();
+  return { file, headFile, head: next, survey, revision, notice };
+}
+
+/** Whether what was last written to the head file is there, the machine not having stopped since. */
+function isOfBoot(head: Head, boot: string): boolean {
+  return boot !== "" && head.boot === boot;
+}
+
+function sizeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.size;
+}

@@ -1,0 +1,70 @@
+/**
+ * One reading of all revisions of the log, without values, at the start: what is current, whether history is complete,
+ * and whether the log is what the head file says it is.
+ */
+import type { Revision } from "../backend.ts";
+import { digestSum } from "../digest.ts";
+import type { Head } from "./head-file.ts";
+import type { LogFile } from "./log-file.ts";
+import { RevisionSet } from "./revision-set.ts";
+import { isDropped } from "./sweep.ts";
+
+const scanRows = 2048;
+
+export interface Survey {
+  /** Youngest revision, or the one that a compaction or restore left as such. */
+  readonly revision: Revision;
+  /** Digest of what is current at `revision`. */
+  readonly keys: number;
+  readonly sum: number;
+  /** The same at the revision asked for. */
+  readonly keysBefore: number;
+  readonly sumBefore: number;
+  /** Rows that a later one replaced are these. */
+  readonly replaced: RevisionSet;
+  /** First revision after the compacted one that has no row; `undefined`: none is missing. */
+  readonly gap: Revision | undefined;
+}
+
+/** Reads the log; `before` is the revision whose digest is wanted as well. */
+export function surveyLog(file: LogFile, before: Revision): Survey {
+  const { marks, lastRevision: revision } = file;
+  const replaced = new RevisionSet();
+  let keys = 0;
+  let sum = 0;
+  let keysBefore = 0;
+  let sumBefore = 0;
+  let next = marks.compacted + 1;
+  let gap: Revision | undefined;
+  for (let at = 0; ; ) {
+    const page = file.replaced(at, Number.MAX_SAFE_INTEGER, scanRows);
+    for (const [row, previous, deleted] of page) {
+      if (previous !== 0) replaced.add(previous);
+      if (deleted === 0) {
+        keys++;
+        sum += row;
+      }
+      if (previous !== 0 && !isDropped(marks, row, previous)) {
+        keys--;
+        sum -= previous;
+      }
+      sum = digestSum(sum);
+      if (row <= before) {
+        keysBefore = keys;
+        sumBefore = sum;
+      }
+      if (row <= marks.compacted) continue;
+      if (row !== next) gap ??= next;
+      next = row + 1;
+    }
+    if (page.length < scanRows) break;
+    at = page.at(-1)![0];
+  }
+  return { revision, keys, sum, keysBefore, sumBefore, replaced, gap };
+}
+
+/** What of `head` the log does not hold. */
+export function missingFrom(survey: Survey, head: Head): "writes" | "rows" | undefined {
+  if (survey.revision < head.revision) return "writes";
+  return survey.keysBefore === head.keys && survey.sumBefore === head.sum ? undefined : "rows";
+}
