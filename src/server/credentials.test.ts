@@ -109,6 +109,14 @@ void test("a certificate valid beyond 2049 is written in the longer form", () =>
   assert.strictEqual(new X509Certificate(ca.certificate).validToDate.getUTCFullYear(), 2054);
 });
 
+void test("keys are elliptic ones in their own form, since Java's clients read no other", () => {
+  const { ca, serving, admin, serviceAccount } = prepare(undefined);
+  for (const key of [ca.key, serving.key, admin.key, serviceAccount.privateKey]) {
+    assert.match(key, /^-----BEGIN EC PRIVATE KEY-----\n/);
+    assert.strictEqual(createPrivateKey(key).asymmetricKeyType, "ec");
+  }
+});
+
 void test("service account keys belong together", () => {
   const { serviceAccount } = prepare(undefined);
   const derived = createPublicKey(serviceAccount.privateKey).export({ type: "spki", format: "pem" });

@@ -53,8 +53,9 @@ export interface CertificateRequest {
 /** A new private key. */
 export const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
 
-/** A private key as PKCS #8 PEM. */
-export const keyPem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
+/** A private key as PEM. Elliptic ones in their own form (SEC 1), since there are clients that read no other. */
+export const keyPem = (key: KeyObject): string =>
+  key.export({ type: key.asymmetricKeyType === "ec" ? "sec1" : "pkcs8", format: "pem" }).toString();
 
 /** Signs a certificate; PEM. An authority that signs itself passes its own name and key as issuer. */
 export function signCertificate(request: CertificateRequest, issuer: Issuer, random: Random): string {

@@ -1,11 +1,16 @@
 /** DaemonSet: one pod on every node. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { goQuote } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { badRequest, type StatusError } from "#meta/status-error.ts";
 import { ageColumn, inside, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, withField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { statusNumber, templateColumns } from "./workload.ts";
 
-export function daemonSets(): KindBehaviour {
+export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
+  const counter = domain.rename("deprecated.daemonset.template.generation");
   return {
     columns: [
       nameColumn,
@@ -28,7 +33,24 @@ export function daemonSets(): KindBehaviour {
       ageColumn,
       ...templateColumns,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => {
+        const { annotations } = object.metadata;
+        const counted = annotations?.[counter] === undefined ? withCount(object, counter, 0n) : object;
+        return editField(counted, "spec", defaultSpec);
+      },
+      prepareForCreate: (object) => {
+        const text = object.metadata.annotations?.[counter] ?? "";
+        const count = parseCount(text);
+        if (count === undefined) throw cannotCount(text);
+        return withCount(object, counter, count < 1n ? 1n : count);
+      },
+      prepareForUpdate: (object, old, { subresource }) => {
+        const before = parseCount(old.metadata.annotations?.[counter] ?? "") ?? 0n;
+        const isChanged = subresource === "" && !jsonEquals(templateOf(object), templateOf(old));
+        return withCount(object, counter, isChanged ? before + 1n : before);
+      },
+    },
   };
 }
 
@@ -41,3 +63,23 @@ function defaultSpec(spec: Json): Json {
   const next = fillAbsent(withField(spec, "updateStrategy", strategy), { revisionHistoryLimit: 10 });
   return editField(next, "template", defaultPodTemplate);
 }
+
+const templateOf = (object: ApiObject): unknown => objectField(object, "spec")?.["template"];
+
+/** Upstream: how often the template changed stands in an annotation, where versions of old had a field. */
+function withCount(object: ApiObject, counter: string, count: bigint): ApiObject {
+  const { annotations } = object.metadata;
+  if (annotations?.[counter] === String(count)) return object;
+  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, [counter]: String(count) } } };
+}
+
+function parseCount(text: string): bigint | undefined {
+  if (!/^[-+]?\d{1,19}$/.test(text)) return undefined;
+  const count = BigInt(text.replace("+", ""));
+  return BigInt.asIntN(64, count) === count ? count : undefined;
+}
+
+const cannotCount = (text: string): StatusError =>
+  badRequest(
+    `DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`,
+  );

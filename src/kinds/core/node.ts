@@ -1,8 +1,11 @@
 /** Node: a machine. Agents report it; nothing here runs on one. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, forbiddenField } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
 import { editField, isAbsent, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { inStep } from "../in-step.ts";
 
 export function nodes(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
@@ -38,17 +41,23 @@ export function nodes(environment: KindEnvironment): KindBehaviour {
     ],
     strategy: {
       defaults: (object) =>
-        editField(object, "status", (status) =>
-          isAbsent(status["allocatable"]) && !isAbsent(status["capacity"])
-            ? withField(status, "allocatable", status["capacity"])
-            : status,
+        editField(
+          editField(object, "spec", (spec) => inStep(spec, ranges)),
+          "status",
+          (status) =>
+            isAbsent(status["allocatable"]) && !isAbsent(status["capacity"])
+              ? withField(status, "allocatable", status["capacity"])
+              : status,
         ),
+      validateUpdate: (object, old) => validateRanges(objectField(object, "spec"), objectField(old, "spec")),
       fields: (object) => ({ "spec.unschedulable": String(objectField(object, "spec")?.["unschedulable"] === true) }),
     },
     // Agents make nodes with their first status.
     statusOnCreate: true,
   };
 }
+
+const ranges = { one: "podCIDR", all: "podCIDRs", text: (item: unknown) => item, item: (range: unknown) => range };
 
 const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
 
@@ -64,3 +73,11 @@ function statusText(object: ApiObject): string {
   const state = ready === undefined ? "Unknown" : textField(ready, "status") === "True" ? "Ready" : "NotReady";
   return objectField(object, "spec")?.["unschedulable"] === true ? `${state},SchedulingDisabled` : state;
 }
+
+/** A node's ranges of pod addresses are given to it once. */
+function validateRanges(next: Json = noFields, old: Json = noFields): FieldError[] {
+  if (listLength(old["podCIDRs"]) === 0 || jsonEquals(next["podCIDRs"], old["podCIDRs"])) return [];
+  return [forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
+}
+
+const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0);

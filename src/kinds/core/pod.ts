@@ -20,6 +20,7 @@ import {
   textsField,
 } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { inStep } from "../in-step.ts";
 import { compareTexts } from "./claim-spec.ts";
 import { defaultPod } from "./pod-spec.ts";
 
@@ -29,7 +30,12 @@ export function pods(environment: KindEnvironment): KindBehaviour {
     columns,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
-      defaults: (object) => editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
+      defaults: (object) =>
+        editField(
+          editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
+          "status",
+          (status) => inStep(status, addresses),
+        ),
       prepareForCreate: (object) => ({
         ...object,
         status: firstStatus(specOf(object), timestamp(environment.now())),
@@ -44,6 +50,13 @@ export function pods(environment: KindEnvironment): KindBehaviour {
     },
   };
 }
+
+const addresses = {
+  one: "podIP",
+  all: "podIPs",
+  text: (item: unknown) => (item as { readonly ip?: string }).ip, // by its schema
+  item: (ip: unknown) => ({ ip }),
+};
 
 const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
 const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;

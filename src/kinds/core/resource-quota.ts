@@ -8,9 +8,9 @@ export function resourceQuotas(): KindBehaviour {
   return {
     columns: [
       nameColumn,
+      ageColumn,
       text("Request", "Use and limit of what is requested or counted.", (object) => usageText(object, false)),
       text("Limit", "Use and limit of limits.", (object) => usageText(object, true)),
-      ageColumn,
     ],
   };
 }

@@ -1,0 +1,32 @@
+/** The count of a daemon set's templates. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const counter = "deprecated.daemonset.template.generation";
+const { create, update } = kindUnderTest({ group: "apps", version: "v1", kind: "DaemonSet" });
+
+const daemonSet = (image: string, annotations?: Readonly<Record<string, string>>): ApiObject => ({
+  metadata: { name: "d", ...(annotations === undefined ? {} : { annotations }) },
+  spec: { template: { spec: { containers: [{ name: "c", image }] } } },
+});
+const countOf = ({ metadata }: ApiObject): string | undefined => metadata.annotations?.[counter];
+
+test("how often the template changed stands in an annotation that nobody else writes", () => {
+  const first = create(daemonSet("a"));
+  assert.equal(countOf(first), "1");
+  assert.equal(countOf(update(daemonSet("a", { [counter]: "9" }), first)), "1");
+  const second = update(daemonSet("b"), first);
+  assert.equal(countOf(second), "2");
+  assert.equal(countOf(update(daemonSet("a"), second, "status")), "2");
+});
+
+test("a first count may be given, and must be a number", () => {
+  assert.equal(countOf(create(daemonSet("a", { [counter]: "5" }))), "5");
+  assert.equal(countOf(create(daemonSet("a", { [counter]: "-5" }))), "1");
+  assert.throws(
+    () => create(daemonSet("a", { [counter]: "x" })),
+    /cannot be handled as a DaemonSet: strconv\.ParseInt: parsing "x": invalid syntax/,
+  );
+});
