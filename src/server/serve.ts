@@ -1,5 +1,6 @@
 /** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
 import { styleText } from "node:util";
+import { systemClock } from "#std/clock.ts";
 import { keepNewObjectsYoung, tuneCompiler } from "./compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "./options.ts";
 import { readGiven } from "./credentials.ts";
@@ -83,9 +84,12 @@ function greeting(server: RunningServer): string {
   return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
 }
 
+/** What comes so soon after the first signal is the same one: npm passes on what the terminal sent to both. */
+const sameSignalMs = 300;
+
 /** The first signal asks for an orderly end, the second for any end. */
 function stopOnSignal(starting: Promise<RunningServer>): void {
-  let asked = false;
+  let askedAt: number | undefined;
   const stop = async (): Promise<void> => {
     try {
       await (await starting).close();
@@ -97,11 +101,13 @@ function stopOnSignal(starting: Promise<RunningServer>): void {
     }
   };
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (asked) {
+    const now = systemClock.monotonic();
+    if (askedAt !== undefined) {
+      if (now - askedAt < sameSignalMs) return;
       process.stderr.write(`binnacle: ${signal} again: stopping at once\n`);
       process.exit(1);
     }
-    asked = true;
+    askedAt = now;
     void stop();
   };
   process.on("SIGTERM", onSignal);

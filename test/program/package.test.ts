@@ -1,6 +1,7 @@
 /** The package as somebody else's program sees it: a TypeScript user gets types for every entry point. */
 import assert from "node:assert";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,6 +56,31 @@ test("the compiled program finds its own modules, also through a link", {
     ]);
     assert.strictEqual(status, 0, stderr.toString());
     assert.match(stdout.toString(), /--data-dir/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("a signal to npm start stops the server in good order", {
+  skip: isBuilt ? false : "dist/ is not built: npm run build",
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-npm-"));
+  try {
+    const flags = ["--data-dir", join(folder, "data"), "--secure-port=0", "-o", "json"];
+    const npm = spawn("npm", ["start", "--silent", "--ignore-scripts", "--", ...flags], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stderr = "";
+    npm.stderr.on("data", (piece: Buffer) => {
+      stderr += piece.toString();
+    });
+    const closed = once(npm, "close");
+    await once(npm.stdout, "data");
+    npm.kill("SIGTERM");
+    // Its output closes when the server has ended, too.
+    await closed;
+    assert.match(stderr, /"msg":"stopped"/);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -155,10 +155,23 @@ void test("a watch ends in good order when the server stops, a second signal for
   const stubborn = await serveProgram(folder, data, "--storage=memory", "--shutdown-delay-duration=1h");
   stubborn.child.kill("SIGTERM");
   while ((await ask(folder, stubborn.url, "GET", "/readyz")).code === 200);
-  stubborn.child.kill("SIGTERM");
+  // Again and again: what follows the first at once is the same signal.
+  const again = setInterval(() => stubborn.child.kill("SIGTERM"), 50);
   const { code, stderr } = await stubborn.ended;
+  clearInterval(again);
   assert.strictEqual(code, 1);
   assert.match(stderr, /binnacle: SIGTERM again: stopping at once\n$/);
+});
+
+void test("a signal that comes twice at once, from a terminal and from npm, asks for an orderly end", async () => {
+  const server = await serveProgram(temporary(), data, "--shutdown-delay-duration=200ms");
+  server.child.kill("SIGINT");
+  server.child.stderr!.on("data", (piece: Buffer) => {
+    if (piece.toString().includes('"stopping"')) server.child.kill("SIGINT");
+  });
+  const { code, stderr } = await server.ended;
+  assert.strictEqual(code, 0, stderr);
+  assert.match(stderr, /"msg":"stopped"/);
 });
 
 void test("flags of a configuration file count, those of the command line win", async () => {
