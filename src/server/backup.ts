@@ -2,19 +2,21 @@
  * `binnacle backup FILE` and `binnacle restore FILE`. A running server makes the copy itself, since it alone may touch
  * its store; without one the store is opened here.
  */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { httpsTransport } from "#client/https-transport.ts";
-import { RestClient } from "#client/rest-client.ts";
-import { StatusError } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
+import { StoreInUse } from "#storage/backend.ts";
 import { restoreBackup } from "#storage/restore.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
 import { readMarker } from "./data-folder.ts";
 import { backupPath } from "./endpoints.ts";
 import { parseArguments, printHelp, text } from "./flags.ts";
+import { findServer, post, Unreachable } from "./running-server.ts";
 import { StartError } from "./start-error.ts";
 import { asStartError } from "./store-error.ts";
+
+/** A large store is copied in minutes. */
+const timeoutMs = 60 * 60_000;
 
 const flags = { dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder.") };
 
@@ -25,7 +27,8 @@ export async function backup(args: readonly string[]): Promise<void> {
   const { file, dataDir } = command;
   if (existsSync(file)) throw new StartError(`${file} exists already`);
   process.umask(0o077);
-  const revision = (await askServer(dataDir, file)) ?? (await copyStore(dataDir, file));
+  const asked = await askServer(dataDir, file);
+  const revision = asked instanceof Unreachable ? await copyStore(dataDir, file, asked) : asked;
   process.stdout.write(`backup of revision ${revision} written to ${file} (${statSync(file).size} bytes)\n`);
 }
 
@@ -58,45 +61,31 @@ function readCommand(name: string, purpose: string, args: readonly string[]): Co
   return { file: resolve(file), dataDir: resolve(settings.dataDir ?? flags.dataDir.default) };
 }
 
-/** The revision the running server wrote; undefined when no server answers. */
-async function askServer(dataDir: string, file: string): Promise<string | undefined> {
-  const kubeconfig = join(dataDir, "admin.kubeconfig");
-  if (!existsSync(kubeconfig)) return undefined;
-  const [, url] = /^\s*server: (\S+)$/m.exec(readFileSync(kubeconfig, "utf8")) ?? [];
-  if (url === undefined) return undefined;
-  const pem = (name: string): string => readFileSync(join(dataDir, "pki", name), "utf8");
-  const transport = httpsTransport({
-    url,
-    ca: pem("ca.crt"),
-    certificate: pem("admin.crt"),
-    key: pem("admin.key"),
-    userAgent: "binnacle-backup",
-  });
+/** The revision the running server wrote; why none answers, otherwise. */
+async function askServer(dataDir: string, file: string): Promise<string | Unreachable> {
+  // Without it no server has used the folder.
+  if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
   try {
-    const client = new RestClient(transport);
-    const body = Buffer.from(JSON.stringify({ file }));
-    const { revision } = await client.call<{ revision: string }>({ method: "POST", path: backupPath, body });
+    const { revision } = await post<{ revision: string }>(findServer({ dataDir }), backupPath, { file }, timeoutMs);
     return revision;
   } catch (error) {
-    if (error instanceof StatusError) throw new StartError(`the server at ${url} refused: ${error.message}`);
-    // Nobody there, or another server has taken the port since: its certificate is not ours.
-    return undefined;
-  } finally {
-    transport.close();
+    if (error instanceof Unreachable) return error;
+    throw error;
   }
 }
 
-async function copyStore(dataDir: string, file: string): Promise<string> {
+async function copyStore(dataDir: string, file: string, unreachable: Unreachable): Promise<number> {
   if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
   try {
     const store = await openSqliteBackend({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
     try {
-      await store.backup(file);
-      return String(store.revision);
+      return await store.backup(file);
     } finally {
       await store.close();
     }
   } catch (error) {
+    if (error instanceof StoreInUse)
+      throw new StartError(`${error.message}, and ${unreachable.message}`, { cause: error });
     throw asStartError(error);
   }
 }

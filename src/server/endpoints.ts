@@ -41,11 +41,12 @@ async function backup(backend: Backend, request: ApiRequest): Promise<Reply> {
   }
   if (typeof file !== "string" || !/^(?:\/|[A-Za-z]:[\\/])/.test(file))
     throw badRequest("file must be an absolute path");
+  let revision: number;
   try {
-    await backend.backup(file);
+    revision = await backend.backup(file);
   } catch (cause) {
     throw internalError(`the backup failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }
-  const done = { file, revision: String(backend.revision) };
+  const done = { file, revision: String(revision) };
   return { code: 200, bytes: Buffer.from(`${JSON.stringify(done)}\n`), contentType: "application/json" };
 }

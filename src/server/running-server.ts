@@ -47,11 +47,22 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
   }
 }
 
-const timeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 const maxBytes = 1024 * 1024;
 
-/** Sends an object to be created; resolves with the answer. Rejects with `StartError`, whatever went wrong. */
-export async function post<T>({ url, headers, trust }: WebhookConnection, path: string, object: unknown): Promise<T> {
+/** Nobody answers there who could be the server. */
+export class Unreachable extends StartError {}
+
+/**
+ * Sends an object to be created; resolves with the answer. Rejects with `StartError`, whatever went wrong, and with
+ * `Unreachable` when nothing was heard of the server.
+ */
+export async function post<T>(
+  { url, headers, trust }: WebhookConnection,
+  path: string,
+  object: unknown,
+  timeoutMs = defaultTimeoutMs,
+): Promise<T> {
   const outgoing = openOutgoing({ ...trust, clock: systemClock });
   try {
     const { code, body } = await outgoing.callOut({
@@ -64,7 +75,7 @@ export async function post<T>({ url, headers, trust }: WebhookConnection, path: 
     });
     return read<T>(url, code, body.toString());
   } catch (error) {
-    throw error instanceof StartError ? error : new StartError(whyUnreachable(url, error), { cause: error });
+    throw error instanceof StartError ? error : new Unreachable(whyUnreachable(url, error), { cause: error });
   } finally {
     outgoing.close();
   }

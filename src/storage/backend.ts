@@ -134,8 +134,8 @@ export interface Backend {
   watch(options: WatchOptions): Promise<Watch | Compacted>;
   /** Forgets history before `revision`; reads before it then answer `Compacted`. */
   compact(revision: Revision): Promise<void>;
-  /** Writes a consistent copy to a file while writes go on. */
-  backup(file: string): Promise<void>;
+  /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
+  backup(file: string): Promise<Revision>;
   /** Why the store stopped accepting writes (disk full, sync failure); undefined while it is healthy. */
   readonly failure: Error | undefined;
   /** Flushes, ends watches with `closed`, and lets go of the data folder. */
@@ -149,6 +149,9 @@ export class StorageFailure extends Error {
     this.name = "StorageFailure";
   }
 }
+
+/** Another process has the store. */
+export class StoreInUse extends StorageFailure {}
 
 /** Writes that were acknowledged are not there. The message says which, and in what file; what to do is not in it. */
 export class LostWrites extends StorageFailure {}

@@ -435,7 +435,7 @@ test("a backup made under load is one point in time, and a store restored from i
   })();
   const early = backend.revision;
   const file = join(root, "backup.db");
-  await backend.backup(file);
+  const shown = await backend.backup(file);
   const late = backend.revision;
   isDone = true;
   await load;
@@ -446,6 +446,8 @@ test("a backup made under load is one point in time, and a store restored from i
   const restoredDir = newFolder();
   const restored = await restoreBackup({ backupFile: file, dataDir: restoredDir, revisionStep: 1_000_000 });
   assert(restored.revision > late);
+  assert.equal(restored.revision, shown + 1_000_000, "the backup is of the revision it names");
+  assert(shown >= early && shown <= late);
   assert.equal(existsSync(`${file}-wal`), false);
   const copy = await open(restoredDir);
   assert.equal(copy.revision, restored.revision);

@@ -12,7 +12,7 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
-import { type Entry, LostWrites, type Revision, StorageFailure, type StoreEvent } from "./backend.ts";
+import { type Entry, LostWrites, type Revision, StorageFailure, type StoreEvent, StoreInUse } from "./backend.ts";
 import { type EmbeddedBackend, embeddedBackend } from "./memory.ts";
 import type { Digest } from "./digest.ts";
 import { type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
@@ -98,7 +98,9 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       notice = message.notice;
     } else if (message.kind === "opened") opened.resolve(loading!);
     else if (message.kind === "refused") {
-      opened.reject(message.isLoss ? new LostWrites(message.message) : new StorageFailure(message.message));
+      const { why } = message;
+      const Failure = why === "loss" ? LostWrites : why === "use" ? StoreInUse : StorageFailure;
+      opened.reject(new Failure(message.message));
     } else if (message.kind === "load") {
       for (const row of readRows(message.rows)) {
         loading!.load(row.key, row.value, row.revision, row.created, row.expires);
@@ -199,7 +201,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   const backend = embeddedBackend(mvcc, {
     backup: async (file) => {
-      await link.ask({ kind: "backup", file });
+      const { revision } = await link.ask({ kind: "backup", file });
+      return revision;
     },
     close: async () => {
       if (isClosed) return;

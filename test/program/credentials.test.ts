@@ -226,6 +226,8 @@ void test("whoever is let in trusts a certificate that was given, by its chain a
     trusts(readFileSync(kubeconfig, "utf8"));
     trusts(await printed(run("kubeconfig", "--user=alice")));
     trusts(await eventually(() => printed(run("kubeconfig", "--serviceaccount=default/default"))));
+    // The commands are let in like everybody else.
+    assert.match(await printed(run("backup", "kept.backup")), /^backup of revision \d+ written to /);
   } finally {
     child.kill();
     await ended;

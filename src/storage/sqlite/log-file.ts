@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
-import { type Revision, StorageFailure } from "../backend.ts";
+import { type Revision, StorageFailure, StoreInUse } from "../backend.ts";
 import type { RevisionSet } from "./revision-set.ts";
 import { rowColumns, Segments } from "./segments.ts";
 
@@ -420,7 +420,7 @@ export function explain(error: unknown, path: string, copyOf?: string): Error {
   const options = { cause: error };
   switch (sqliteCode(error)) {
     case busy:
-      return new StorageFailure(`${path} is in use by another process`, options);
+      return new StoreInUse(`${path} is in use by another process`, options);
     case full:
       return new StorageFailure(`${path} cannot be opened: no space left on its disk`, options);
     case 11:

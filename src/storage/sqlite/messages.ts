@@ -67,7 +67,7 @@ export interface Answers {
   versions: { readonly rows: Uint8Array };
   compact: undefined;
   digest: { readonly keys: number; readonly sum: number };
-  backup: undefined;
+  backup: { readonly revision: Revision };
   close: undefined;
 }
 
@@ -91,7 +91,7 @@ export type FromWorker =
   | { readonly kind: "load"; readonly rows: Uint8Array }
   | { readonly kind: "opened" }
   /** The file could not be opened. */
-  | { readonly kind: "refused"; readonly message: string; readonly isLoss: boolean }
+  | { readonly kind: "refused"; readonly message: string; readonly why: "loss" | "use" | undefined }
   /** A commit failed; none will follow. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }

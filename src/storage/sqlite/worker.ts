@@ -11,7 +11,7 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import { systemClock } from "#std/clock.ts";
 import { syncFolder } from "#std/folder.ts";
 
-import { LostWrites, type Revision } from "../backend.ts";
+import { LostWrites, type Revision, StoreInUse } from "../backend.ts";
 import { digestSum } from "../digest.ts";
 import type { Head, HeadFile } from "./head-file.ts";
 import { damagedFile, explain, type LogChange, LogFile, logFilePath, type LogRow } from "./log-file.ts";
@@ -97,8 +97,9 @@ try {
 
 /** Without its port the thread has nothing to wait for, and ends. */
 function refuse(error: unknown): void {
-  const { message } = explain(error, logFilePath(dataDir));
-  tell({ kind: "refused", message, isLoss: error instanceof LostWrites });
+  const failure = explain(error, logFilePath(dataDir));
+  const why = failure instanceof LostWrites ? "loss" : failure instanceof StoreInUse ? "use" : undefined;
+  tell({ kind: "refused", message: failure.message, why });
   port.close();
 }
 
@@ -424,7 +425,7 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
 }
 
 /** Copies what is current now into a new file, which appears under its name when it is complete and durable. */
-function* backup({ file: target }: Asked<"backup">): Slices<undefined> {
+function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
   const revision = Math.max(file.lastRevision, movedTo ?? 0);
   const replaced = new Set<Revision>();
@@ -461,7 +462,7 @@ function* backup({ file: target }: Asked<"backup">): Slices<undefined> {
       for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
     }
   }
-  return undefined;
+  return { revision };
 }
 
 /** The last question: everything given before it is durable. */
