@@ -64,7 +64,7 @@ export const serverFlags = {
   historyDurationMs: duration(
     own("history-duration"),
     5 * minuteMs,
-    "How long superseded versions stay readable and watches can resume.",
+    "How long superseded versions stay readable and watches can resume; shorter where that is a gigabyte, or of an earlier process.",
   ),
   compactionIntervalMs: duration(
     own("compaction-interval"),

@@ -102,7 +102,7 @@ export interface MvccHooks {
   readonly compactLog?: (revision: Revision) => Promise<void>;
 }
 
-const defaultHistoryBytesMax = 64 * 1024 * 1024;
+export const defaultHistoryBytesMax = 64 * 1024 * 1024;
 const defaultCompactionMs = 5 * 60 * 1000;
 const expirySweepMs = 50;
 const expirySweepKeys = 256;
@@ -158,6 +158,8 @@ export class Mvcc {
       onWatchError: options.observe?.watchError,
     });
     this.#expiry = new Expiry((key, revision) => this.#slots.get(key)?.current?.revision === revision);
+    // All of it was there before now.
+    this.#marks.push({ at: options.clock.monotonic(), revision: this.#visible });
     this.#scheduleCompaction();
   }
 

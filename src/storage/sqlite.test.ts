@@ -419,6 +419,33 @@ test("compaction gives space back and survives a restart", async () => {
   await backend.close();
 });
 
+test("a log is compacted by what it holds, though no process lived long enough to do it by time", async () => {
+  const dataDir = newFolder();
+  const historyBytesMax = 200_000;
+  const faults = { segmentRows: 50 };
+  const log = join(dataDir, "store.db");
+  const grow = async (): Promise<number> => {
+    const backend = await open(dataDir, { historyBytesMax, compactionIntervalMs: 300_000, faults });
+    await overwrite(backend, 1000, 20);
+    await backend.digests();
+    const { compactedRevision } = backend;
+    await backend.close();
+    return compactedRevision;
+  };
+  assert.equal(await grow(), 0, "half a megabyte is little");
+  const compacted = await grow();
+  assert(compacted > 500 && compacted < 1000, `compacted to ${compacted} when it was opened at 1000`);
+  for (let life = 0; life < 4; life++) await grow();
+  assert(statSync(log).size < 2_500_000, `${statSync(log).size} bytes after 6,000 writes of 500`);
+
+  // One that runs for long is bounded as well.
+  const backend = await open(dataDir, { historyBytesMax: 50_000, compactionIntervalMs: 300_000, faults });
+  await overwrite(backend, 3000, 20);
+  assert(backend.compactedRevision > 6000, `compacted to ${backend.compactedRevision}`);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(6)), []);
+  await backend.close();
+});
+
 test("a backup made under load is one point in time, and a store restored from it is ahead of the old one", async () => {
   const dataDir = newFolder();
   const backend = await open(dataDir, { clock: new FakeClock() });

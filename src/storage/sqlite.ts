@@ -15,7 +15,14 @@ import { Worker } from "node:worker_threads";
 import { type Entry, LostWrites, type Revision, StorageFailure, type StoreEvent, StoreInUse } from "./backend.ts";
 import { type EmbeddedBackend, embeddedBackend } from "./memory.ts";
 import type { Digest } from "./digest.ts";
-import { type EmbeddedOptions, Mvcc, type OldReader, type PendingWrite, type Undo } from "./mvcc.ts";
+import {
+  defaultHistoryBytesMax,
+  type EmbeddedOptions,
+  Mvcc,
+  type OldReader,
+  type PendingWrite,
+  type Undo,
+} from "./mvcc.ts";
 import type { LogRow } from "./sqlite/log-file.ts";
 import {
   type Answers,
@@ -60,6 +67,10 @@ interface Commit {
   readonly sentAt: number;
 }
 
+/** The log holds so many times the history of memory at most: of earlier processes, and while this one runs. */
+const oldHistoryMax = 2;
+const logHistoryMax = 16;
+
 /** So many waiting writes are sent without waiting for the end of the turn. */
 const dispatchLength = 64;
 
@@ -85,19 +96,23 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   const underWay: Commit[] = [];
   /** Whether the last commit was of one write, with nothing behind it: the next one will most likely be alone too. */
   let isWriterAlone = false;
+  let isTrimming = false;
   let drained: (() => void)[] = [];
   let isClosed = false;
 
   const opened = Promise.withResolvers<Mvcc>();
   let loading: Mvcc | undefined;
   let notice: string | undefined;
+  let logBytes = 0;
   link.onMessage = (message) => {
     if (typeof message === "number") return;
     if (message.kind === "opening") {
       loading = open(message.revision, message.compacted);
       notice = message.notice;
-    } else if (message.kind === "opened") opened.resolve(loading!);
-    else if (message.kind === "refused") {
+    } else if (message.kind === "opened") {
+      logBytes = message.logBytes;
+      opened.resolve(loading!);
+    } else if (message.kind === "refused") {
       const { why } = message;
       const Failure = why === "loss" ? LostWrites : why === "use" ? StoreInUse : StorageFailure;
       opened.reject(new Failure(message.message));
@@ -121,6 +136,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   mvcc.start();
   link.onMessage = (message) => {
     if (typeof message === "number") committed(message);
+    else if (message.kind === "grown") void trim(message.logBytes, logHistoryMax);
     else if (message.kind === "failed") failed(new StorageFailure(`writing to the store failed: ${message.message}`));
   };
   link.onLost = (error) => failed(error);
@@ -135,6 +151,25 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
         await link.ask({ kind: "compact", revision: target });
       },
     });
+  }
+
+  /**
+   * Compacts a log with more than `max` times the history that memory keeps, down to half of that. Time alone does not
+   * bound it: a process may end before its first compaction, and a busy one write much in little time.
+   */
+  async function trim(bytes: number, max: number): Promise<void> {
+    const superseded = bytes - mvcc.statistics.valueBytes;
+    const bytesMax = max * (options.historyBytesMax ?? defaultHistoryBytesMax);
+    if (isTrimming || superseded <= bytesMax || options.compactionIntervalMs === 0) return;
+    isTrimming = true;
+    try {
+      const { revision } = await link.ask({ kind: "youngest", bytes: bytesMax / 2 });
+      await mvcc.compact(revision);
+    } catch {
+      // A log that cannot be compacted cannot be written either, which `failure` will report.
+    } finally {
+      isTrimming = false;
+    }
   }
 
   function submit(write: PendingWrite): void {
@@ -214,6 +249,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       await link.stop();
     },
   });
+  void trim(logBytes, oldHistoryMax);
   // Onto it, not into a copy: its getters stay.
   return Object.assign(backend, {
     notice,

@@ -56,6 +56,8 @@ export type Question =
   | { readonly kind: "compact"; readonly revision: Revision }
   | { readonly kind: "digest"; readonly revision: Revision }
   | { readonly kind: "backup"; readonly file: string }
+  /** Where the youngest part of the log begins that has so many bytes. */
+  | { readonly kind: "youngest"; readonly bytes: number }
   | { readonly kind: "close" };
 
 /** The answers, by kind of question. */
@@ -68,6 +70,7 @@ export interface Answers {
   compact: undefined;
   digest: { readonly keys: number; readonly sum: number };
   backup: { readonly revision: Revision };
+  youngest: { readonly revision: Revision };
   close: undefined;
 }
 
@@ -89,7 +92,9 @@ export type FromWorker =
       readonly notice: string | undefined;
     }
   | { readonly kind: "load"; readonly rows: Uint8Array }
-  | { readonly kind: "opened" }
+  | { readonly kind: "opened"; readonly logBytes: number }
+  /** The log has so many bytes of values now, superseded ones included. */
+  | { readonly kind: "grown"; readonly logBytes: number }
   /** The file could not be opened. */
   | { readonly kind: "refused"; readonly message: string; readonly why: "loss" | "use" | undefined }
   /** A commit failed; none will follow. */

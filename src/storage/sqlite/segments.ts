@@ -108,6 +108,26 @@ export class Segments {
     return 0;
   }
 
+  /** Bytes of all values, about. */
+  get bytes(): number {
+    return this.#list.reduce((bytes, segment) => bytes + segment.bytes, 0);
+  }
+
+  /** How many tables there are. */
+  get count(): number {
+    return this.#list.length;
+  }
+
+  /** The first revision of the youngest tables with `bytes` of values; 0 where all have no more. */
+  startOfLast(bytes: number): Revision {
+    let sum = 0;
+    for (const segment of this.#list.toReversed()) {
+      sum += segment.bytes;
+      if (sum > bytes) return segment.start;
+    }
+    return 0;
+  }
+
   /** Whether the next `append` should be preceded by `open`. */
   get isFull(): boolean {
     const last = this.#list.at(-1)!;

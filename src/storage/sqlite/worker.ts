@@ -68,6 +68,8 @@ let file: LogFile;
 let headFile: HeadFile;
 let head: Head;
 let headSyncedAt = 0;
+/** How many tables the log had when its size was last told. */
+let tables = 0;
 /** Where revisions moved to at the start, until the log says so. */
 let movedTo: Revision | undefined;
 /** Commits that came as messages, until the mailbox says that it is their turn. */
@@ -118,7 +120,8 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       spare = undefined;
       if (!isDone) return;
       port.off("message", onLoaded);
-      tell({ kind: "opened" });
+      tables = file.segments.count;
+      tell({ kind: "opened", logBytes: file.segments.bytes });
       setImmediate(run);
     } catch (error) {
       isDone = true;
@@ -236,6 +239,7 @@ function commit(batch: readonly Uint8Array[]): void {
     }
     movedTo = undefined;
     moveHead(rows);
+    if (file.segments.count > tables) tellSize();
   } catch (error) {
     hasFailed = true;
     tell({ kind: "failed", message: messageOf(error) });
@@ -264,6 +268,12 @@ function markHead(state: Head["state"]): void {
   head = { ...head, state };
   headFile.write(head);
   headFile.sync();
+}
+
+/** Whenever a table is full: often enough, and rarely. */
+function tellSize(): void {
+  tables = file.segments.count;
+  tell({ kind: "grown", logBytes: file.segments.bytes });
 }
 
 function syncHead(): void {
@@ -334,6 +344,9 @@ function take(id: number, question: Question): void {
     case "backup":
       turns.push({ id, slices: backup(question), isGentle: false });
       break;
+    case "youngest":
+      jobs.push({ id, slices: youngest(question.bytes), isGentle: false });
+      break;
     case "close":
       jobs.push({ id, slices: close(), isGentle: false });
       break;
@@ -394,11 +407,18 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
   return { rows: writer.take() };
 }
 
+function* youngest(bytes: number): Slices<Answers["youngest"]> {
+  yield;
+  return { revision: file.segments.startOfLast(bytes) };
+}
+
 function* compact(revision: Revision): Slices<undefined> {
   // What it says can be compared with the log only as long as history goes back to there.
   syncHead();
   const { sweepRuns } = faults;
-  return yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
+  yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
+  tables = file.segments.count;
+  return undefined;
 }
 
 /**
