@@ -427,7 +427,13 @@ class TlsListener implements Listener {
     );
     const wire = new Http2Wire(stream, incoming);
     const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, finished);
-    stream.on("close", () => exchange.lost());
+    // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep
+    // nothing of the request.
+    let open: Exchange | undefined = exchange;
+    stream.on("close", () => {
+      open?.lost();
+      open = undefined;
+    });
     this.#serve(connection, exchange);
   }
 

@@ -15,8 +15,15 @@ export class ReadableBody implements BodySource {
     const readable = this.#readable;
     // The listeners stay, as taking them away costs more than they do.
     readable.on("data", (piece: Buffer) => this.#reader?.take(piece));
-    readable.on("end", () => this.#reader?.end());
-    readable.on("close", () => this.#reader?.lost());
+    readable.on("end", () => this.#take()?.end());
+    readable.on("close", () => this.#take()?.lost());
+  }
+
+  /** The reader, which hears nothing more and is not kept. */
+  #take(): BodyReader | undefined {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    return reader;
   }
 
   stop(): void {
