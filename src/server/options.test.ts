@@ -45,7 +45,7 @@ void test("flags take their value after = or as the next argument, booleans need
 void test("what is wrong is said in one line that names the flag", () => {
   const cases: readonly [string[], string][] = [
     [["--secure-prt=1"], "unknown flag --secure-prt (did you mean --secure-port?)"],
-    [["--etcd-servers=x"], "unknown flag --etcd-servers"],
+    [["--kubelet-port=x"], "unknown flag --kubelet-port"],
     [["-x"], "unknown flag -x"],
     [["--secure-port"], "flag --secure-port needs a value"],
     [["--secure-port=70000"], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],

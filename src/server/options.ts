@@ -139,6 +139,10 @@ export const serverFlags = {
         : "must be max-age=seconds, includeSubDomains or preload",
   ),
 
+  etcdServers: inert(
+    list(storage("etcd-servers"), "urls", "Servers of etcd that keep the objects."),
+    "this server keeps the objects itself",
+  ),
   watchCache: inert(boolean(storage("watch-cache"), true, "Serve reads and watches from memory."), inMemory),
   watchCacheSizes: inert(
     list(storage("watch-cache-sizes"), "resource[.group]#size,...", "Recent events kept per resource.", (entry) =>
@@ -162,6 +166,11 @@ export const serverFlags = {
 
   bindAddress: text(secure("bind-address"), "127.0.0.1", "ip", "Address to listen on; 0.0.0.0 or :: for all."),
   securePort: integer(secure("secure-port"), 6443, { min: 0, max: 65_535 }, "Port for HTTPS; 0 takes a free one."),
+  certDir: optional(
+    secure("cert-dir"),
+    "folder",
+    "Folder whose apiserver.crt and apiserver.key are used where --tls-cert-file is not given. Nothing is written to it.",
+  ),
   tlsCertFile: optional(
     secure("tls-cert-file"),
     "file",
@@ -231,6 +240,10 @@ export const serverFlags = {
     "Form of log lines; auto is text on a terminal and JSON elsewhere.",
   ),
 
+  allowPrivileged: inert(
+    boolean(["allow-privileged", "Misc"], false, "Whether containers may be privileged."),
+    "no pod is refused for it",
+  ),
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * minuteMs, "How long events are kept."),
 };
 

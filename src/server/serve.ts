@@ -7,8 +7,14 @@ import { readGiven } from "./credentials.ts";
 import { StartError } from "./start-error.ts";
 import { type RunningServer, startServer } from "./start-server.ts";
 
-/** Runs until a signal comes. Rejects with `StartError` when the server cannot start. */
-export async function serve(args: readonly string[]): Promise<void> {
+/**
+ * Runs until a signal comes; `defaults` count where neither the command line nor a file says otherwise. Rejects with
+ * `StartError` when the server cannot start.
+ */
+export async function serve(
+  args: readonly string[],
+  defaults: ServerSettings = { dataDir: "./.binnacle" },
+): Promise<void> {
   keepNewObjectsYoung();
   const { output, rest: own } = takeOutput(args);
   const { settings: typed, help, rest } = parseServeArguments(own);
@@ -19,7 +25,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: serve takes flags only`);
   const file: ServerSettings =
     typed.config === undefined ? {} : await readConfigFile(typed.config, readGiven(typed.config));
-  const settings = { dataDir: "./.binnacle", ...file, ...typed };
+  const settings = { ...defaults, ...file, ...typed };
   for (const note of inertNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
 
   // Files of the store as well as our own are for their owner only.
@@ -77,6 +83,7 @@ function greeting(server: RunningServer): string {
     ["kubeconfig", kubeconfigFile ?? "none"],
   ];
   const lines = rows.map(([name, value]) => `  ${dim(name.padEnd(12))}${value}`);
+  if (kubeconfigFile === undefined) return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n`;
   const next =
     options.apiDomain === "k8s.io"
       ? `kubectl --kubeconfig ${options.dataDir}/admin.kubeconfig get namespaces`

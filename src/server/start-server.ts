@@ -37,6 +37,7 @@ import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
   keepRenewed,
+  withCertDir,
   readServingCredentials,
   type ServingCredentials,
   tlsFiles,
@@ -86,7 +87,7 @@ export async function startServer(
   environment: Environment = {},
 ): Promise<RunningServer> {
   const { clock = systemClock, random = systemRandom } = environment;
-  const options = resolveOptions(settings);
+  const options = withCertDir(resolveOptions(settings));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const inputs = await readInputs({ options, folder, clock, random });
   const openAudit = await loadAudit(options);

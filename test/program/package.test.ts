@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -84,4 +84,16 @@ test("a signal to npm start stops the server in good order", {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("an older Node.js is told which one the program needs, in one line and by a file that it can read", () => {
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { engines: { node: string } };
+  const entry = join(root, "bin/binnacle.ts");
+  // What an old one reads is this file alone: it names no other before it has looked.
+  assert.doesNotMatch(readFileSync(entry, "utf8"), /^import /m);
+  const older = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.1.0" } });';
+  const run = spawnSync(process.execPath, [`--import=data:text/javascript,${encodeURIComponent(older)}`, entry]);
+  const needed = engines.node.replace(">=", "");
+  assert.strictEqual(run.stderr.toString(), `binnacle: needs Node.js ${needed} or newer, and this is 22.1.0\n`);
+  assert.strictEqual(run.status, 1);
 });

@@ -9,7 +9,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
 import { resolveOptions, type ServerSettings } from "../options.ts";
-import { keepRenewed, readServingCredentials, writeCredentials } from "./serving.ts";
+import { keepRenewed, readServingCredentials, withCertDir, writeCredentials } from "./serving.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-serving-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -75,4 +75,15 @@ void test("a given certificate file that changed takes effect, one that became u
   const kubeconfig = readFileSync(join(folder, "admin.kubeconfig"), "utf8");
   assert.ok(kubeconfig.includes(Buffer.from(serving.certificate).toString("base64")));
   stop();
+});
+
+void test("a folder of certificates is used when it has both files and no others are given", () => {
+  const certDir = mkdtempSync(join(root, "certs-"));
+  const used = (settings: ServerSettings = {}): unknown =>
+    withCertDir(resolveOptions({ certDir, ...settings })).tlsCertFile;
+  writeFileSync(join(certDir, "apiserver.crt"), "certificate");
+  assert.strictEqual(used(), undefined);
+  writeFileSync(join(certDir, "apiserver.key"), "key");
+  assert.strictEqual(used(), join(certDir, "apiserver.crt"));
+  assert.strictEqual(used({ tlsCertFile: "other.crt", tlsPrivateKeyFile: "other.key" }), "other.crt");
 });

@@ -2,6 +2,8 @@
  * The certificates a running server uses: its own or those given by flags, read again every hour, so that a new file
  * takes effect and nothing runs out while the server runs.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { TlsFiles } from "#http/listener.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
@@ -19,6 +21,15 @@ import type { ServerOptions } from "../options.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFile } from "../watched-file.ts";
+
+/** The options with the files of `--cert-dir`, if it has them and no others are given. */
+export function withCertDir(options: ServerOptions): ServerOptions {
+  const { certDir, tlsCertFile } = options;
+  if (certDir === undefined || tlsCertFile !== undefined) return options;
+  const [certificate, key] = [join(certDir, "apiserver.crt"), join(certDir, "apiserver.key")];
+  if (!existsSync(certificate) || !existsSync(key)) return options;
+  return { ...options, tlsCertFile: certificate, tlsPrivateKeyFile: key };
+}
 
 export interface CredentialSources {
   readonly options: ServerOptions;

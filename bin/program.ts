@@ -1,0 +1,57 @@
+/** The program: picks the command, prints what went wrong in one line. Commands are loaded only when asked for. */
+import { fileURLToPath } from "node:url";
+import { StartError } from "#server/start-error.ts";
+import { loadOwnModulesDirectly } from "./direct-modules.ts";
+
+const help = `Binnacle, a Kubernetes-compatible API server in one process.
+
+Usage: binnacle <command> [flags]
+
+  serve            start the server (binnacle serve --help lists its flags)
+  backup FILE      write a consistent copy of the objects, also while the server runs
+  restore FILE     fill an empty data folder from such a copy
+  kubeconfig       make access for a user or a service account (binnacle kubeconfig --help)
+  envtest FOLDER   write the programs that suites of controller-runtime's envtest start
+  token create     ask a running server for a service account's token (binnacle token --help)
+  version          print the version
+`;
+
+/** `entry` is the URL of the file that Node was started with. */
+type Command = (args: readonly string[], entry: string) => Promise<void>;
+
+const commands: Readonly<Record<string, Command>> = {
+  serve: async (args) => (await import("#server/serve.ts")).serve(args),
+  backup: async (args) => (await import("#server/backup.ts")).backup(args),
+  restore: async (args) => (await import("#server/backup.ts")).restore(args),
+  kubeconfig: async (args) => (await import("#server/kubeconfig-command.ts")).kubeconfig(args),
+  token: async (args) => (await import("#server/token-command.ts")).token(args),
+  envtest: async (args, entry) => (await import("#server/envtest.ts")).envtest(args, fileURLToPath(entry)),
+  "kube-apiserver": async (args) => (await import("#server/envtest.ts")).kubeApiserver(args),
+  etcd: async (args) => (await import("#server/envtest.ts")).etcd(args),
+  version: async () => {
+    const { programVersion } = await import("#server/program-version.ts");
+    process.stdout.write(`binnacle ${programVersion()}\n`);
+  },
+};
+
+async function main([name, ...args]: readonly string[], entry: string): Promise<void> {
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    process.stdout.write(help);
+    return;
+  }
+  const command = commands[name === "--version" ? "version" : name];
+  if (command === undefined) throw new StartError(`unknown command ${JSON.stringify(name)}: see binnacle --help`);
+  await command(args, entry);
+}
+
+/** Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is as for commands. */
+export async function program(args: readonly string[], entry: string): Promise<void> {
+  try {
+    loadOwnModulesDirectly(import.meta.resolve("#server/start-error.ts"));
+    await main(args, entry);
+  } catch (error) {
+    const isExpected = error instanceof StartError;
+    process.stderr.write(`binnacle: ${isExpected ? error.message : ((error as Error).stack ?? String(error))}\n`);
+    process.exit(1);
+  }
+}

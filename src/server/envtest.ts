@@ -1,0 +1,63 @@
+/**
+ * What suites of controller-runtime's envtest need in the folder `KUBEBUILDER_ASSETS`: the programs `kube-apiserver`, which
+ * is this server in memory and without controllers, and `etcd`, which is asked for its health and for nothing else.
+ */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { openHealthOnly } from "#http/health-only.ts";
+import { reasonOf } from "./credentials.ts";
+import { type Flag, list, optional, parseArguments, printHelp } from "./flags.ts";
+import { serve } from "./serve.ts";
+import { StartError } from "./start-error.ts";
+
+/** `binnacle envtest DIR`: writes both programs, and prints the folder. `program` is the file of this one. */
+export function envtest(args: readonly string[], program: string): void {
+  const [folder] = args;
+  if (args.length !== 1 || folder === undefined || folder.startsWith("-")) throw new StartError(envtestUsage);
+  const assets = resolve(folder);
+  mkdirSync(assets, { recursive: true });
+  for (const name of ["kube-apiserver", "etcd"]) {
+    const file = join(assets, name);
+    const command = [process.execPath, ...process.execArgv, program].map(quoted).join(" ");
+    writeFileSync(file, `#!/bin/sh\nexec ${command} ${name} "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+  process.stdout.write(`${assets}\n`);
+}
+
+const envtestUsage = "usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
+
+/** A word of a shell, whatever is in it. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** `binnacle kube-apiserver`: serves as kube-apiserver does by itself, with Kubernetes' names, and forgets all at the end. */
+export const kubeApiserver = (args: readonly string[]): Promise<void> =>
+  serve(args, { apiDomain: "k8s.io", storage: "memory", controllers: ["-*"] });
+
+const etcdFlag = (name: string): Flag<string | undefined> =>
+  optional([name, "Etcd"], "value", "Accepted, and not looked at.");
+
+const etcdFlags = {
+  listenClientUrls: list(["listen-client-urls", "Etcd"], "urls", "Where it answers /health."),
+  advertiseClientUrls: etcdFlag("advertise-client-urls"),
+  dataDir: etcdFlag("data-dir"),
+  listenPeerUrls: etcdFlag("listen-peer-urls"),
+};
+
+/** `binnacle etcd`: says that it is well until a signal comes. */
+export async function etcd(args: readonly string[]): Promise<void> {
+  const { settings, help } = parseArguments(etcdFlags, args);
+  if (help) {
+    process.stdout.write(`Stands where suites expect etcd. Keeps nothing.\n\n${printHelp(etcdFlags, 100)}`);
+    return;
+  }
+  const [url] = settings.listenClientUrls ?? ["http://127.0.0.1:2379"];
+  if (url === undefined || !URL.canParse(url)) throw new StartError("--listen-client-urls must be a URL");
+  const { hostname, port } = new URL(url);
+  try {
+    await openHealthOnly(hostname, Number(port));
+  } catch (error) {
+    throw new StartError(`cannot listen on ${url}: ${reasonOf(error)}`);
+  }
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(0));
+}
