@@ -527,6 +527,7 @@ export class Store {
         entry.revision,
         (revision) => this.#encode(next, revision),
         ttl === 0 ? undefined : ttl,
+        next.metadata.deletionTimestamp !== undefined,
       );
       if (result.ok) {
         const settled = this.#settle(result.entry);
@@ -631,8 +632,12 @@ export class Store {
       }
       if (next === old) return { object: old, entry, removed: false };
       if (request.dryRun) return { object: next, entry: undefined, removed: false };
-      const result = await this.#backend.put(key, entry.revision, (revision) =>
-        this.#objects.encode(this.definition, next, revision),
+      const result = await this.#backend.put(
+        key,
+        entry.revision,
+        (revision) => this.#objects.encode(this.definition, next, revision),
+        undefined,
+        true,
       );
       if (result.ok) {
         await this.#settle(result.entry);

@@ -56,7 +56,7 @@ const bodyLimitBytes = 3 * 1024 * 1024;
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const { options, domain, backend, clock, random, log, requestMetrics } = config;
   const { tables, gates } = config.plan;
-  const withStatuses = withComponentStatuses(() => backend.failure?.message);
+  const withStatuses = withComponentStatuses(() => backend.failure?.message ?? backend.full?.message);
   const withPosts = withActions(
     serverActions(() => ({ ...config, access, lookups, storeOf: storeFinder(builtIn, stores, domain.rename) }), domain),
     domain,

@@ -5,9 +5,19 @@
  *     binnacle.json      format of the folder and API domain, fixed by the first start
  *     admin.kubeconfig   for kubectl and other clients
  *     pki/               authority, serving and admin certificates, service account keys, admin token
- *     store.…            the store's: its log, and what the log must hold
+ *     store.…            the store's: its log, what the log must hold, and room for deletions on a full disk
  */
-import { chmodSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#std/folder.ts";
 import { reasonOf } from "./credentials.ts";
@@ -73,9 +83,13 @@ export function markDataFolder(folder: string, apiDomain: string): void {
   writePrivate(folder, markerName, `${JSON.stringify(marker)}\n`);
 }
 
-/** Writes a file below the folder, readable by its owner only; it is there whole or not at all. */
+/**
+ * Writes a file below the folder, readable by its owner only; it is there whole or not at all. One that says the same
+ * already is left alone, also where there is no room for another.
+ */
 export function writePrivate(folder: string, path: string, content: string): void {
   const file = join(folder, path);
+  if (isPrivate(file, content)) return;
   try {
     makeFolder(dirname(file));
     const fresh = `${file}.new`;
@@ -89,6 +103,15 @@ export function writePrivate(folder: string, path: string, content: string): voi
     chmodSync(fresh, 0o600);
     renameSync(fresh, file);
   } catch (error) {
+    rmSync(`${file}.new`, { force: true });
     throw new StartError(`cannot write ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function isPrivate(file: string, content: string): boolean {
+  try {
+    return (statSync(file).mode & 0o077) === 0 && readFileSync(file, "utf8") === content;
+  } catch {
+    return false;
   }
 }

@@ -333,7 +333,13 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
 function addHealthChecks(health: Health, backend: EmbeddedBackend, isStopping: () => boolean): void {
   const everywhere = ["healthz", "livez", "readyz"] as const;
   health.add({ name: "log", endpoints: everywhere, problem: () => undefined });
-  health.add({ name: "storage", endpoints: everywhere, problem: () => backend.failure?.message });
+  // Reads and deletions go on while the disk is full, and a new start would not help.
+  health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => backend.failure?.message });
+  health.add({
+    name: "storage",
+    endpoints: ["readyz"],
+    problem: () => backend.failure?.message ?? backend.full?.message,
+  });
   // Reads come from memory that the store fills before it opens: always in step.
   health.add({ name: "informer-sync", endpoints: ["readyz"], problem: () => undefined });
   health.add({

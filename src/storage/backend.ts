@@ -125,9 +125,16 @@ export interface Backend {
   count(prefix: string): number;
   /**
    * Writes if the key's latest version, acknowledged or not, has revision `expected` (0: absent). Rejects with
-   * `StorageFailure` when durability can no longer be promised.
+   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room; a write that
+   * is a step of a deletion then still passes, as `remove` does.
    */
-  put(key: string, expected: Revision, encode: Encode, ttlSeconds?: number): Promise<WriteResult>;
+  put(
+    key: string,
+    expected: Revision,
+    encode: Encode,
+    ttlSeconds?: number,
+    isForDeletion?: boolean,
+  ): Promise<WriteResult>;
   /** Deletes under the same comparison. `encodeLast` makes the bytes of the deletion event. */
   remove(key: string, expected: Revision, encodeLast: Encode): Promise<WriteResult>;
   /** `Compacted` when events after `after` are no longer complete. */
@@ -136,8 +143,10 @@ export interface Backend {
   compact(revision: Revision): Promise<void>;
   /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
   backup(file: string): Promise<Revision>;
-  /** Why the store stopped accepting writes (disk full, sync failure); undefined while it is healthy. */
+  /** Why the store stopped accepting writes for good (a sync failed); undefined while it is healthy. */
   readonly failure: Error | undefined;
+  /** That there is no room for writes other than deletions at present. */
+  readonly full: StorageFull | undefined;
   /** Flushes, ends watches with `closed`, and lets go of the data folder. */
   close(): Promise<void>;
 }
@@ -149,6 +158,9 @@ export class StorageFailure extends Error {
     this.name = "StorageFailure";
   }
 }
+
+/** There is no room. Writes pass again by themselves when there is. */
+export class StorageFull extends StorageFailure {}
 
 /** Another process has the store. */
 export class StoreInUse extends StorageFailure {}

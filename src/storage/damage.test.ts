@@ -34,7 +34,7 @@ const places = Number(process.env["DAMAGE_PLACES"] ?? 10);
 const root = mkdtempSync(join(tmpdir(), "binnacle-damage-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-const files = ["store.db", "store.db-wal", "store.head"] as const;
+const files = ["store.db", "store.db-wal", "store.head", "store.reserve"] as const;
 // A store that a failed test left open would keep its thread, and the run would not end.
 const opened: SqliteBackend[] = [];
 after(() => Promise.all(opened.map((backend) => backend.close())));

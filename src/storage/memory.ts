@@ -31,6 +31,9 @@ export function embeddedBackend(mvcc: Mvcc, own: Pick<Backend, "backup" | "close
     get failure() {
       return mvcc.failure;
     },
+    get full() {
+      return mvcc.full;
+    },
     get statistics() {
       return mvcc.statistics;
     },
@@ -42,7 +45,8 @@ export function embeddedBackend(mvcc: Mvcc, own: Pick<Backend, "backup" | "close
     range: (prefix, rangeOptions) => mvcc.range(prefix, rangeOptions),
     rangeAt: (prefix, rangeOptions) => mvcc.rangeAt(prefix, rangeOptions),
     count: (prefix) => mvcc.count(prefix),
-    put: (key, expected, encode, ttlSeconds) => mvcc.put(key, expected, encode, ttlSeconds),
+    put: (key, expected, encode, ttlSeconds, isForDeletion) =>
+      mvcc.put(key, expected, encode, ttlSeconds, isForDeletion),
     remove: (key, expected, encodeLast) => mvcc.remove(key, expected, encodeLast),
     watch: (watchOptions) => mvcc.watch(watchOptions),
     compact: (revision) => mvcc.compact(revision),

@@ -24,6 +24,7 @@ import {
   type RangeOptions,
   type Revision,
   StorageFailure,
+  type StorageFull,
   type StoreEvent,
   type Watch,
   type WatchOptions,
@@ -130,6 +131,8 @@ export class Mvcc {
   #digestSum = 0;
   #pendingWrites = 0;
   #failure: Error | undefined;
+  /** Refuses writes that are for no deletion, while it is set. */
+  full: StorageFull | undefined;
   #closed = false;
   /** Closed, and nothing more will become visible. */
   #isOver = false;
@@ -274,7 +277,8 @@ export class Mvcc {
     return { ...range, entries };
   }
 
-  put(key: string, expected: Revision, encode: Encode, ttlSeconds = 0): Promise<WriteResult> {
+  put(key: string, expected: Revision, encode: Encode, ttlSeconds = 0, isForDeletion = false): Promise<WriteResult> {
+    if (this.full !== undefined && !isForDeletion) return Promise.reject(this.full);
     return this.#write(key, expected, encode, ttlSeconds, false);
   }
 
@@ -329,9 +333,15 @@ export class Mvcc {
     if (write.waiters !== undefined) for (const wake of write.waiters) wake();
   }
 
-  /** Stops taking writes; those given did not become durable. */
+  /** Stops taking writes; those given, all that were pending, did not become durable. */
   fail(error: Error, writes: readonly PendingWrite[]): void {
     this.#failure ??= error;
+    this.refuse(error, writes);
+  }
+
+  /** The writes given, all that were pending, did not become durable, and their revisions are given out again. */
+  refuse(error: Error, writes: readonly PendingWrite[]): void {
+    this.#given = this.#visible;
     for (const write of writes) {
       const { slot } = write;
       this.#pendingWrites--;

@@ -22,8 +22,8 @@ import { after, test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { backendContract, pods, putText, Recorder, settle, textOf } from "./backend.contract.ts";
-import { isCompacted, StorageFailure } from "./backend.ts";
+import { backendContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./backend.contract.ts";
+import { isCompacted, StorageFailure, StorageFull } from "./backend.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
 import { makeHeadFile } from "./sqlite/head-file.ts";
@@ -160,48 +160,136 @@ test("writes given before close are durable after it", async () => {
   await backend.close();
 });
 
-for (const [name, faults, message] of [
-  ["a sync that fails", { failCommit: 3 }, /injected/],
-  ["a full disk", { pagesLeft: 2 }, /full/],
-] as const) {
-  test(`after ${name} no write is acknowledged, and reads go on`, async () => {
-    const dataDir = newFolder();
-    let backend = await open(dataDir, { faults, historyBytesMax: 0 });
-    const acknowledged: string[] = [];
-    let failure: unknown;
-    for (let i = 0; i < 20 && failure === undefined; i++) {
-      const key = `${pods}shop/${i}`;
+test("after a sync that fails no write is acknowledged, and reads go on", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir, { faults: { failCommit: 3 }, historyBytesMax: 0 });
+  const acknowledged: string[] = [];
+  let failure: unknown;
+  for (let i = 0; i < 20 && failure === undefined; i++) {
+    const key = `${pods}shop/${i}`;
+    try {
+      await putText(backend, key, 0, "x".repeat(2000));
+      acknowledged.push(key);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  assert(failure instanceof StorageFailure);
+  assert.match(failure.message, /injected/);
+  assert.match(backend.failure!.message, /injected/);
+  const seen = backend.revision;
+  await assert.rejects(backend.put(podA, 0, textOf("a")), StorageFailure);
+  await assert.rejects(backend.remove(acknowledged[0]!, 1, textOf("a")), StorageFailure);
+  assert.equal(backend.revision, seen);
+  assert.deepEqual(
+    backend
+      .range(pods)
+      .entries.map((entry) => entry.key)
+      .toSorted(),
+    acknowledged.toSorted(),
+  );
+  // Old state is still had from the log.
+  const old = await backend.rangeAt(pods, { at: 1 });
+  assert.equal(!isCompacted(old) && old.entries.length, 1);
+  await backend.close();
+  backend = await open(dataDir);
+  for (const key of acknowledged) assert.notEqual(backend.get(key), undefined);
+  assert((await backend.put(podA, 0, textOf("a"))).ok);
+  await backend.close();
+});
+
+test("a file that cannot grow refuses writes, and has all that was acknowledged", async () => {
+  const dataDir = newFolder();
+  let backend = await open(dataDir, { faults: { pagesLeft: 12 } });
+  let acknowledged = 0;
+  for (; backend.full === undefined; acknowledged++) {
+    const written = await putText(backend, `${pods}shop/${acknowledged}`, 0, "x".repeat(2000)).catch(
+      (error: unknown) => error,
+    );
+    if (written instanceof StorageFull) break;
+  }
+  assert(acknowledged > 3);
+  assert.deepEqual([backend.failure, backend.revision], [undefined, acknowledged]);
+  await backend.close();
+  backend = await open(dataDir);
+  assert.deepEqual([backend.revision, backend.count(pods)], [acknowledged, acknowledged]);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
+  await backend.close();
+});
+
+test("while the disk is full deletions pass and other writes are refused, and these come back by themselves", async () => {
+  const dataDir = newFolder();
+  const fullWhile = join(root, "full");
+  const backend = await open(dataDir, { faults: { fullWhile } });
+  for (let i = 0; i < 20; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
+  const recorder = await Recorder.open(backend, { prefix: pods, after: 20 });
+  writeFileSync(fullWhile, "");
+  const refusal = {
+    name: "StorageFailure",
+    message: new RegExp(`no space left on the disk of data folder ${dataDir}`),
+  };
+  // Several commits are under way when the first finds no room, and none of them is half done.
+  const writes = Array.from({ length: 300 }, (_, i) => backend.put(`${pods}bulk/${i}`, 0, textOf("x".repeat(2000))));
+  const outcomes = await Promise.allSettled(writes);
+  for (const outcome of outcomes) assert(outcome.status === "rejected" && outcome.reason instanceof StorageFull);
+  await assert.rejects(putText(backend, podA, 0, "x"), refusal);
+  assert.match(backend.full!.message, refusal.message);
+  assert.deepEqual([backend.failure, backend.revision, backend.count(pods)], [undefined, 20, 20]);
+  for (let i = 0; i < 10; i++) assert((await backend.remove(`${pods}shop/${i}`, i + 1, textOf("gone"))).ok);
+  assert.deepEqual([backend.revision, backend.count(pods)], [30, 10]);
+  assert.equal(existsSync(join(dataDir, "store.reserve")), false, "deletions have its room");
+  await assert.rejects(putText(backend, podA, 0, "x"), refusal);
+
+  rmSync(fullWhile);
+  await waitUntil(() => backend.full === undefined);
+  assert.equal(existsSync(join(dataDir, "store.reserve")), true);
+  assert.equal((await putText(backend, podA, 0, "x")).revision, 31);
+  await recorder.until(11);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
+  await backend.close();
+  const again = await open(dataDir);
+  assert.deepEqual([again.revision, again.count(pods), again.notice], [31, 11, undefined]);
+  await again.close();
+});
+
+test("a disk that is full now and then costs no acknowledged write, and no revision is skipped", async () => {
+  const dataDir = newFolder();
+  const fullWhile = join(root, "full-now-and-then");
+  const backend = await open(dataDir, { faults: { fullWhile, segmentRows: 50 } });
+  const random = seededRandom(3);
+  const acknowledged = new Map<string, number>();
+  let isDone = false;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let i = 0; !isDone; i++) {
+      const key = `${pods}w${writer}/${i % 7}`;
       try {
-        await putText(backend, key, 0, "x".repeat(2000));
-        acknowledged.push(key);
+        const entry = await putText(backend, key, backend.get(key)?.revision ?? 0, "x".repeat(i % 500));
+        acknowledged.set(key, entry.revision);
       } catch (error) {
-        failure = error;
+        assert(error instanceof StorageFull, String(error));
+        await settle();
       }
     }
-    assert(failure instanceof StorageFailure);
-    assert.match(failure.message, message);
-    assert.match(backend.failure!.message, message);
-    const seen = backend.revision;
-    await assert.rejects(backend.put(podA, 0, textOf("a")), StorageFailure);
-    await assert.rejects(backend.remove(acknowledged[0]!, 1, textOf("a")), StorageFailure);
-    assert.equal(backend.revision, seen);
-    assert.deepEqual(
-      backend
-        .range(pods)
-        .entries.map((entry) => entry.key)
-        .toSorted(),
-      acknowledged.toSorted(),
-    );
-    // Old state is still had from the log.
-    const old = await backend.rangeAt(pods, { at: 1 });
-    assert.equal(!isCompacted(old) && old.entries.length, 1);
-    await backend.close();
-    backend = await open(dataDir);
-    for (const key of acknowledged) assert.notEqual(backend.get(key), undefined);
-    assert((await backend.put(podA, 0, textOf("a"))).ok);
-    await backend.close();
   });
-}
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 20 + random.next() * 50; i++) await settle();
+    writeFileSync(fullWhile, "");
+    await waitUntil(() => backend.full !== undefined);
+    rmSync(fullWhile);
+    await waitUntil(() => backend.full === undefined);
+  }
+  isDone = true;
+  await Promise.all(writers);
+  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
+  const { revision } = backend;
+  const recorder = await Recorder.open(backend, { prefix: pods, after: backend.compactedRevision });
+  await recorder.until(revision - backend.compactedRevision);
+  await backend.close();
+  const again = await open(dataDir);
+  assert.equal(again.revision, revision);
+  for (const [key, at] of acknowledged) assert.equal(again.get(key)?.revision, at, key);
+  await again.close();
+});
 
 test("writers that wait for each other all learn of a failure", async () => {
   const backend = await open(newFolder(), { faults: { failCommit: 1, commitDelayMs: 10 } });

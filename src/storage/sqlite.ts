@@ -12,7 +12,15 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
-import { type Entry, LostWrites, type Revision, StorageFailure, type StoreEvent, StoreInUse } from "./backend.ts";
+import {
+  type Entry,
+  LostWrites,
+  type Revision,
+  StorageFailure,
+  StorageFull,
+  type StoreEvent,
+  StoreInUse,
+} from "./backend.ts";
 import { type EmbeddedBackend, embeddedBackend } from "./memory.ts";
 import type { Digest } from "./digest.ts";
 import {
@@ -63,7 +71,7 @@ export interface SqliteBackend extends EmbeddedBackend {
 
 /** Writes on their way to the log. */
 interface Commit {
-  readonly writes: readonly PendingWrite[];
+  writes: readonly PendingWrite[];
   readonly sentAt: number;
 }
 
@@ -136,6 +144,8 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
   mvcc.start();
   link.onMessage = (message) => {
     if (typeof message === "number") committed(message);
+    else if (message.kind === "full") refused(message.commits, new StorageFull(message.message));
+    else if (message.kind === "roomy") mvcc.full = undefined;
     else if (message.kind === "grown") void trim(message.logBytes, logHistoryMax);
     else if (message.kind === "failed") failed(new StorageFailure(`writing to the store failed: ${message.message}`));
   };
@@ -209,23 +219,58 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
 
   function committed(revision: Revision): void {
     for (let sent = underWay[0]; sent !== undefined; sent = underWay[0]) {
-      if (sent.writes[sent.writes.length - 1]!.version.revision > revision) break;
+      const last = sent.writes.at(-1);
+      if (last === undefined || last.version.revision > revision) break;
       underWay.shift();
       const { writes, sentAt } = sent;
       isWriterAlone = writes.length === 1 && underWay.length === 0 && queue.length === 0;
       for (const write of writes) mvcc.acknowledge(write);
       observe?.commit?.(writes.length, (clock.monotonic() - sentAt) / 1000);
     }
+    if (mvcc.full !== undefined) void makeRoom();
     scheduleDispatch();
     wakeDrained();
   }
 
   function failed(error: Error): void {
-    const writes = [...underWay.flatMap((sent) => sent.writes), ...queue];
+    mvcc.fail(error, takeUnacknowledged());
     underWay.length = 0;
-    queue = [];
-    mvcc.fail(error, writes);
     wakeDrained();
+  }
+
+  /** All writes that have a revision and are not durable. What is under way is left with none, until it is answered. */
+  function takeUnacknowledged(): readonly PendingWrite[] {
+    const writes = [...underWay.flatMap((sent) => sent.writes), ...queue];
+    for (const sent of underWay) sent.writes = [];
+    queue = [];
+    return writes;
+  }
+
+  /**
+   * There was no room for the first `count` commits under way. Those behind them are answered the same way, since their
+   * revisions do not go on from the log's; all their writes are told at once.
+   */
+  function refused(count: number, error: StorageFull): void {
+    const isNews = underWay.slice(0, count).some((sent) => sent.writes.length > 0);
+    mvcc.full = error;
+    if (isNews) mvcc.refuse(error, takeUnacknowledged());
+    underWay.splice(0, count);
+    void makeRoom();
+    scheduleDispatch();
+    wakeDrained();
+  }
+
+  /** History is worth less than the next write. */
+  async function makeRoom(): Promise<void> {
+    if (isTrimming || options.compactionIntervalMs === 0) return;
+    isTrimming = true;
+    try {
+      await mvcc.compact(mvcc.revision);
+    } catch {
+      // There was no room for that either.
+    } finally {
+      isTrimming = false;
+    }
   }
 
   function wakeDrained(): void {

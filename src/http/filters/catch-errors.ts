@@ -1,8 +1,10 @@
 /**
- * The one place that catches. A `StatusError` becomes its `Status` in the encoding the client asked for; anything else
- * is a bug: one line in the log with its stack, and a 500 that tells the client nothing but where to look.
+ * The one place that catches. A `StatusError` becomes its `Status` in the encoding the client asked for, and so does a
+ * full disk; anything else is a bug: one line in the log with its stack, and a 500 that tells the client nothing but
+ * where to look.
  */
 import { badRequest, internalError, type Status, StatusError } from "#meta/status-error.ts";
+import { StorageFull } from "#storage/backend.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { Negotiated, Negotiator } from "../negotiation.ts";
 import type { Filter } from "./filter.ts";
@@ -40,6 +42,8 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
       }
       return errorReply(request, error);
     }
+    // Clients can wait, or delete something; the log has it from the health check.
+    if (error instanceof StorageFull) return errorReply(request, internalError(error.message));
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; nobody is left to read the answer.
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");

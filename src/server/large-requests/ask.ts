@@ -1,5 +1,6 @@
 /** Questions of a thread to the event loop, and their answers. */
-import { StatusError } from "#meta/status-error.ts";
+import { internalError, StatusError } from "#meta/status-error.ts";
+import { StorageFull } from "#storage/backend.ts";
 import type { FromThread, Question, Questions, SentFailure, ToThread } from "./messages.ts";
 
 /** Asks, and waits for the answer; rejects with what the event loop threw. */
@@ -41,6 +42,7 @@ export class Asking {
 /** An error as the other side is told of it. */
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
+  if (error instanceof StorageFull) return { status: internalError(error.message).status };
   return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 

@@ -18,6 +18,8 @@ export class RemoteBackend implements Backend {
   revision: Revision = 0;
   readonly compactedRevision: Revision = 0;
   readonly failure: Error | undefined;
+  /** The event loop refuses what finds no room. */
+  readonly full = undefined;
 
   constructor(ask: Ask) {
     this.#ask = ask;

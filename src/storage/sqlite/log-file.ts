@@ -255,6 +255,12 @@ export class LogFile {
     return true;
   }
 
+  /** Gives unused pages, some thousands at most, and the write-ahead log back to the file system. */
+  giveBack(): void {
+    this.unsynced(() => this.#database.exec("PRAGMA incremental_vacuum(4096)"));
+    this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
   /** Makes all of a scratch file durable, as one file with no other beside it, and closes it. */
   finish(): void {
     this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;");
@@ -267,7 +273,7 @@ export class LogFile {
   }
 
   close(): void {
-    this.#database.close();
+    if (this.#database.isOpen) this.#database.close();
   }
 
   /**
@@ -410,8 +416,10 @@ export function damagedFile(path: string, copyOf: string | undefined, how?: stri
 const busy = 5;
 export const full = 13;
 
+/** The code of an error of SQLite, or of the one that an explanation is of. */
 export function sqliteCode(error: unknown): number | undefined {
-  return error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
+  if (!(error instanceof Error)) return undefined;
+  return "errcode" in error ? Number(error.errcode) & 0xff : sqliteCode(error.cause);
 }
 
 /** Why the file at `path`, or the backup it is a copy of, cannot be used, for people. */

@@ -24,6 +24,8 @@ export interface StorageFaults {
   readonly sweepRuns?: number;
   /** A table of the log is full with so many rows. */
   readonly segmentRows?: number;
+  /** While there is a file of this name, nothing but deletions finds room on the disk. */
+  readonly fullWhile?: string;
   /** What the machine calls its present boot. */
   readonly boot?: string;
 }
@@ -97,6 +99,10 @@ export type FromWorker =
   | { readonly kind: "grown"; readonly logBytes: number }
   /** The file could not be opened. */
   | { readonly kind: "refused"; readonly message: string; readonly why: "loss" | "use" | undefined }
+  /** There was no room for the next commits, of which none became durable. */
+  | { readonly kind: "full"; readonly commits: number; readonly message: string }
+  /** There is room again. */
+  | { readonly kind: "roomy" }
   /** A commit failed; none will follow. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }

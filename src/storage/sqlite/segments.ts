@@ -27,6 +27,8 @@ const bytesMax = 8 * 1024 * 1024;
 /** A table that lost more than this part of its rows, or has less than this part of a full one, is emptied. */
 const worthKeeping = 1 / 2;
 const worthKeepingOfFull = 1 / 4;
+/** Rows of so many bytes are moved at once. */
+const moveBytesMax = 1024 * 1024;
 
 /** One table, with the rows from `start` to the next one's start. */
 interface Segment {
@@ -208,23 +210,27 @@ export class Segments {
 
   /**
    * Moves rows of the table that starts with `first` to the end of the one before it, or of a new one between the
-   * two: those that are not dead, from `limit` places, or `limit` of them. Returns the revision reached, after which
+   * two: those that are not dead, from `limit` places, or `limit` of them, or fewer large ones. Returns the revision reached, after which
    * the table now starts; when that is the last one, the table has been emptied. In a transaction only.
    */
   move(first: Revision, dead: RevisionSet, limit: number): Revision {
     const index = this.#indexOf(first);
     const segment = this.#list[index]!;
     const last = this.#lastOf(index);
+    const rowsMax = Math.max(
+      1,
+      Math.min(limit, Math.floor((moveBytesMax * segment.rows) / Math.max(1, segment.bytes))),
+    );
     let reached = first - 1;
     let moved = 0;
-    for (let places = 0; places < limit && moved < limit && reached < last; places++) {
+    for (let places = 0; places < limit && moved < rowsMax && reached < last; places++) {
       const from = dead.nextAbsent(reached + 1);
       if (from > last) {
         reached = last;
         break;
       }
       const to = Math.min((dead.next(from) ?? last + 1) - 1, last);
-      const copied = this.#copy(segment, from, to, limit - moved);
+      const copied = this.#copy(segment, from, to, rowsMax - moved);
       reached = copied.reached;
       moved += copied.rows;
     }

@@ -26,11 +26,13 @@ import { RevisionSet } from "./revision-set.ts";
 export interface StepLimits {
   /** Most places of the log that rows are dropped at: each is a page to be written. */
   readonly runs: number;
-  /** Most rows, or gaps between rows, that one step moves out of a table to be emptied. */
+  /** Most rows, or gaps between rows, that one step moves out of a table to be emptied; 0 where there is no room for it. */
   readonly rows: number;
 }
 
 const defaultLimits: StepLimits = { runs: 32, rows: 128 };
+/** For a full disk. */
+export const withoutMoves: StepLimits = { runs: 32, rows: 0 };
 
 const scanRows = 512;
 /** Rows that one statement drops: with values of the largest size it is still a matter of milliseconds. */
@@ -69,7 +71,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     const segment = file.segments.at(next);
     const { first, last } = segment;
     const count = dead.count(next, Math.min(last, target));
-    const isEmptied = file.segments.isWorthEmptying(segment, count);
+    const isEmptied = limits.rows > 0 && file.segments.isWorthEmptying(segment, count);
     let from: Revision | undefined = isEmptied ? first : next;
     while (from !== undefined && from <= last) {
       const start: Revision = from;

@@ -14,7 +14,16 @@ import { syncFolder } from "#std/folder.ts";
 import { LostWrites, type Revision, StoreInUse } from "../backend.ts";
 import { digestSum } from "../digest.ts";
 import type { Head, HeadFile } from "./head-file.ts";
-import { damagedFile, explain, type LogChange, LogFile, logFilePath, type LogRow } from "./log-file.ts";
+import {
+  damagedFile,
+  explain,
+  full,
+  type LogChange,
+  LogFile,
+  logFilePath,
+  type LogRow,
+  sqliteCode,
+} from "./log-file.ts";
 import {
   type Answers,
   type FromWorker,
@@ -26,7 +35,8 @@ import {
   type WorkerStart,
 } from "./messages.ts";
 import { openLog, type OpenLog } from "./open-log.ts";
-import { isDropped, sweep } from "./sweep.ts";
+import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
+import { isDropped, sweep, withoutMoves } from "./sweep.ts";
 
 /** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
 const loadBytes = 1024 * 1024;
@@ -37,6 +47,8 @@ const sliceRows = 512;
 const copyRows = 256;
 /** After so long without work the thread visits its event loop, once. */
 const idleMs = 1000;
+/** So often room is looked for. */
+const roomMs = 1000;
 /** After a step of compaction the thread rests so many times as long, so that writes and the disk hardly feel it. */
 const restFactor = 3;
 /** So long it goes on, if no write comes. */
@@ -82,6 +94,9 @@ let restUntil = 0;
 let isTurn = false;
 let commitCount = 0;
 let hasFailed = false;
+/** Whether writes other than deletions find no room, and when that is looked at again. */
+let isFull = false;
+let roomAt = 0;
 let isClosed = false;
 
 try {
@@ -122,6 +137,7 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
       port.off("message", onLoaded);
       tables = file.segments.count;
       tell({ kind: "opened", logBytes: file.segments.bytes });
+      if (!keepReserve(dataDir)) tellFull(0);
       setImmediate(run);
     } catch (error) {
       isDone = true;
@@ -219,33 +235,97 @@ function nextMessage(): Uint8Array {
 
 function commit(batch: readonly Uint8Array[]): void {
   if (hasFailed) return;
-  let revision = 0;
+  let parts = batch.map((bytes) => [...readRows(bytes)]);
+  // Sent before its sender knew that those before it had found no room.
+  const first = parts.findIndex(([row]) => row!.revision === head.floor + 1);
+  const stale = first === -1 ? parts.length : first;
+  if (stale > 0) tellFull(stale);
+  parts = parts.slice(stale);
+  if (parts.length === 0) return;
+  const rows = parts.flat();
   commitCount++;
   try {
     if (faults.commitDelayMs !== undefined) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, faults.commitDelayMs);
     }
-    const rows = batch.flatMap((bytes) => [...readRows(bytes)]);
-    revision = rows.at(-1)!.revision;
-    const isFaulty = commitCount === faults.failCommit;
-    // One row is a transaction by itself.
-    if (rows.length === 1 && movedTo === undefined && !isFaulty) file.append(rows[0]!);
-    else {
-      file.transaction(() => {
-        if (movedTo !== undefined) file.setMark("compacted", movedTo);
-        for (const row of rows) file.append(row);
-        if (isFaulty) throw new Error("disk I/O error (injected)");
-      });
-    }
-    movedTo = undefined;
-    moveHead(rows);
-    if (file.segments.count > tables) tellSize();
+    write(rows);
   } catch (error) {
+    if (sqliteCode(error) === full) {
+      tellFull(parts.length);
+      return;
+    }
     hasFailed = true;
     tell({ kind: "failed", message: messageOf(error) });
     return;
   }
-  tell(revision);
+  tell(rows.at(-1)!.revision);
+}
+
+function write(rows: readonly LogRow[]): void {
+  const isFaulty = commitCount === faults.failCommit;
+  const append = (): void => {
+    if (movedTo !== undefined) file.setMark("compacted", movedTo);
+    for (const row of rows) file.append(row);
+    if (isFaulty) throw new Error("disk I/O error (injected)");
+    if (isDiskFull() && rows.some((row) => row.deleted === 0)) {
+      throw Object.assign(new Error("database or disk is full (injected)"), { errcode: full });
+    }
+  };
+  // One row is a transaction by itself.
+  const isOne = rows.length === 1 && movedTo === undefined && !isFaulty && faults.fullWhile === undefined;
+  const attempt = (): void => (isOne ? file.append(rows[0]!) : file.transaction(append));
+  const isForDeletion = isFull || rows.every((row) => row.deleted !== 0);
+  const relieve = [() => giveUpReserve(dataDir), finishTurns];
+  for (let isDone = false; !isDone; ) {
+    try {
+      attempt();
+      isDone = true;
+    } catch (error) {
+      const next = relieve.shift();
+      if (sqliteCode(error) !== full || next === undefined) throw error;
+      next();
+      if (!isForDeletion) throw error;
+    }
+  }
+  movedTo = undefined;
+  moveHead(rows);
+  if (file.segments.count > tables) tellSize();
+}
+
+/** Ends at once what compaction is under way, and gives back what it frees. */
+function finishTurns(): void {
+  try {
+    file.giveBack();
+    while (turns.length > 0) if (step(turns[0]!)) turns.shift();
+    file.giveBack();
+  } catch {
+    // It has freed what it could.
+  }
+}
+
+function isDiskFull(): boolean {
+  return faults.fullWhile !== undefined && existsSync(faults.fullWhile);
+}
+
+function tellFull(commits: number): void {
+  isFull = true;
+  roomAt = systemClock.monotonic() + roomMs;
+  tell({ kind: "full", commits, message: fullMessage(dataDir) });
+}
+
+/** Looks whether there is room again. */
+function lookForRoom(): void {
+  roomAt = systemClock.monotonic() + roomMs;
+  try {
+    file.giveBack();
+    // All is in one file: no other is missed.
+    markHead("open");
+  } catch {
+    // For want of room; the next look may find some.
+  }
+  if (isDiskFull() || !keepReserve(dataDir)) return;
+  isFull = false;
+  tell({ kind: "roomy" });
 }
 
 /** Notes in the head file what the log has now got; that is nobody's to be told of before. */
@@ -281,16 +361,23 @@ function syncHead(): void {
   headSyncedAt = systemClock.monotonic();
 }
 
-/** How long until a job may go on: not at all, for ever, or while the only one rests. */
+/** How long until a job may go on, or room is looked for: not at all, for ever, or while the only one rests. */
 function stepWaitMs(): number {
   if (jobs.length > 0) return 0;
-  if (turns.length === 0) return Number.POSITIVE_INFINITY;
-  return Math.max(0, Math.ceil(restUntil - systemClock.monotonic()));
+  const at = Math.min(
+    turns.length === 0 ? Number.POSITIVE_INFINITY : restUntil,
+    isFull ? roomAt : Number.POSITIVE_INFINITY,
+  );
+  return Math.max(0, Math.ceil(at - systemClock.monotonic()));
 }
 
 /** Lets one job go on: the first of `turns` and one of the others, by turns. */
 function runStep(): void {
   const begin = systemClock.monotonic();
+  if (isFull && begin >= roomAt) {
+    lookForRoom();
+    return;
+  }
   isTurn = turns.length > 0 && begin >= restUntil && (jobs.length === 0 || !isTurn);
   const job = isTurn ? turns[0] : jobs.shift();
   if (job === undefined) return;
@@ -416,7 +503,8 @@ function* compact(revision: Revision): Slices<undefined> {
   // What it says can be compared with the log only as long as history goes back to there.
   syncHead();
   const { sweepRuns } = faults;
-  yield* sweep(file, revision, sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns });
+  const limits = isFull ? withoutMoves : sweepRuns === undefined ? undefined : { runs: sweepRuns, rows: sweepRuns };
+  yield* sweep(file, revision, limits);
   tables = file.segments.count;
   return undefined;
 }
@@ -454,9 +542,26 @@ function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
     return true;
   });
   const partial = `${target}.partial`;
-  rmSync(partial, { force: true });
-  const copy = new LogFile(partial, { scratch: true });
+  const discard = (): void => {
+    for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
+  };
+  discard();
   let isFinished = false;
+  try {
+    yield* copyCurrent(partial, revision, replaced);
+    renameSync(partial, target);
+    syncFolder(dirname(target));
+    isFinished = true;
+  } catch (error) {
+    throw sqliteCode(error) === full ? new Error(`no space left on the disk of ${target}`, { cause: error }) : error;
+  } finally {
+    if (!isFinished) discard();
+  }
+  return { revision };
+}
+
+function* copyCurrent(path: string, revision: Revision, replaced: ReadonlySet<Revision>): Slices<void> {
+  const copy = new LogFile(path, { scratch: true });
   try {
     for (let at = 0; at < revision; ) {
       const page = file.changes(at, revision, copyRows);
@@ -473,16 +578,9 @@ function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
       copy.setMark("swept", revision);
     });
     copy.finish();
-    isFinished = true;
-    renameSync(partial, target);
-    syncFolder(dirname(target));
   } finally {
-    if (!isFinished) {
-      copy.close();
-      for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
-    }
+    copy.close();
   }
-  return { revision };
 }
 
 /** The last question: everything given before it is durable. */

@@ -1,0 +1,69 @@
+/**
+ * Space kept back for deletions: a file of a few megabytes beside the log, given up when the disk is full and made again
+ * as soon as there is room for it and more. That it can be made is what shows that there is room.
+ */
+import {
+  closeSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { systemRandom } from "#std/random.ts";
+
+const reserveBytes = 4 * 1024 * 1024;
+/** There must be so much more, or the next write would find the disk full again. */
+const marginBytes = 1024 * 1024;
+const pieceBytes = 256 * 1024;
+
+const pathOf = (dataDir: string): string => join(dataDir, "store.reserve");
+
+/** Whether the reserve is there, or could be made. */
+export function keepReserve(dataDir: string): boolean {
+  const path = pathOf(dataDir);
+  if (statSync(path, { throwIfNoEntry: false })?.size === reserveBytes) return true;
+  const fresh = `${path}.new`;
+  // No zeros: file systems may store those without room.
+  const piece = systemRandom.bytes(pieceBytes);
+  try {
+    const file = openSync(fresh, "w", 0o600);
+    try {
+      for (let at = 0; at < reserveBytes + marginBytes; ) at += writeSync(file, piece, 0, pieceBytes, at);
+      fsyncSync(file);
+      ftruncateSync(file, reserveBytes);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(fresh, path);
+    return true;
+  } catch {
+    // Whatever the reason is, there is no reserve.
+    rmSync(fresh, { force: true });
+    return false;
+  }
+}
+
+export function giveUpReserve(dataDir: string): void {
+  rmSync(pathOf(dataDir), { force: true });
+}
+
+/** What to say of writes that found no room. */
+export function fullMessage(dataDir: string): string {
+  return `no space left on the disk of data folder ${dataDir}${left(dataDir)}: only deletions are possible until there is more`;
+}
+
+function left(dataDir: string): string {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(dataDir);
+    const mebibytes = (count: number): number => Math.floor((count * bsize) / (1024 * 1024));
+    return ` (${mebibytes(bavail)} of ${mebibytes(blocks)} MiB free)`;
+  } catch {
+    return "";
+  }
+}
