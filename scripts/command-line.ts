@@ -5,15 +5,16 @@ const help = { help: { type: "boolean", short: "h" } } as const;
 
 /**
  * The options and names that the script was given. For `--help` it prints `usage` and ends the process; for an unknown
- * option, or a name where none is taken, it says so and ends with exit code 2.
+ * option, or a name where none is taken, it says so and ends with exit code 2. `args` are the process's unless given.
  */
 export function readCommandLine<const T extends ParseArgsOptionsConfig, const P extends boolean = false>(
   usage: string,
   options: T,
   allowPositionals?: P,
+  args: readonly string[] = process.argv.slice(2),
 ) {
   const parse = () =>
-    parseArgs({ allowPositionals: (allowPositionals ?? false) as P, options: { ...options, ...help } });
+    parseArgs({ args, allowPositionals: (allowPositionals ?? false) as P, options: { ...options, ...help } });
   let given: ReturnType<typeof parse>;
   try {
     given = parse();

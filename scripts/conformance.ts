@@ -2,7 +2,7 @@
  * `npm run conformance`: builds, starts one server per API domain and replays the recorded scenarios of
  * `../shared/conformance` against both. See the usage below.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 import { styleText } from "node:util";
 import { build } from "./build.ts";
 import { readCommandLine } from "./command-line.ts";
+import { type Program, startProgram } from "./program.ts";
 import { addTallies, emptyTally, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
 
@@ -107,7 +108,7 @@ export async function conformance(options: ConformanceOptions = {}): Promise<Tal
 async function replayDomain(domain: string, options: ConformanceOptions): Promise<Tally> {
   const start = performance.now();
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
-  const server = await startProgram(folder, domain);
+  const server = await startFor(domain, folder);
   try {
     const tally = await replay(domain, server.url, options);
     const detail = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
@@ -120,53 +121,19 @@ async function replayDomain(domain: string, options: ConformanceOptions): Promis
   }
 }
 
-interface Program {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-/** Starts the built program on a free port with the flags the scenarios were written for. */
-async function startProgram(folder: string, domain: string): Promise<Program> {
+/** Starts the built program with the flags the scenarios were written for. */
+function startFor(domain: string, folder: string): Promise<Program> {
   const betas = ["storage", "resource"].map((group) => `${group}.${domain}/v1beta1=true`).join(",");
-  const child = spawn(
-    process.execPath,
-    [
-      join(root, "dist/bin/binnacle.js"),
-      "serve",
-      "-o=json",
-      "--secure-port=0",
-      `--data-dir=${join(folder, "data")}`,
-      `--api-domain=${domain}`,
-      `--token-auth-file=${join(shared, "tokens.csv")}`,
-      "--enable-bootstrap-token-auth",
-      "--controllers=*,bootstrapsigner,tokencleaner",
-      "--feature-gates=VolumeAttributesClass=true,DynamicResourceAllocation=true,RecoverVolumeExpansionFailure=true",
-      `--runtime-config=${betas}`,
-      "--authorization-mode=RBAC",
-    ],
-    { stdio: ["ignore", "pipe", "pipe"] },
-  );
-  let said = "";
-  child.stderr.on("data", (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-4000);
-  });
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const url = await firstLine(child, () => said);
-  return {
-    url: (JSON.parse(url) as { url: string }).url,
-    async stop() {
-      child.kill("SIGTERM");
-      await ended;
-    },
-  };
-}
-
-function firstLine(child: ChildProcess, said: () => string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout! }).once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}: ${said()}`)));
-    child.once("error", reject);
-  });
+  return startProgram([
+    `--data-dir=${join(folder, "data")}`,
+    `--api-domain=${domain}`,
+    `--token-auth-file=${join(shared, "tokens.csv")}`,
+    "--enable-bootstrap-token-auth",
+    "--controllers=*,bootstrapsigner,tokencleaner",
+    "--feature-gates=VolumeAttributesClass=true,DynamicResourceAllocation=true,RecoverVolumeExpansionFailure=true",
+    `--runtime-config=${betas}`,
+    "--authorization-mode=RBAC",
+  ]);
 }
 
 async function replay(domain: string, url: string, options: ConformanceOptions): Promise<Tally> {

@@ -1,0 +1,44 @@
+/** Starts the built program (`dist/`) as a child process, for scripts that ask a whole server. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { root } from "./steps.ts";
+
+export interface Program {
+  readonly url: string;
+  /** Where the administrator's kubeconfig lies. */
+  readonly kubeconfig: string;
+  /** Asks it to stop, and waits until it has. */
+  stop(): Promise<void>;
+}
+
+/** Starts it with these flags, on a free port, and waits until it is ready. Throws with what it said when it ends. */
+export async function startProgram(flags: readonly string[]): Promise<Program> {
+  const child = spawn(
+    process.execPath,
+    [join(root, "dist/bin/binnacle.js"), "serve", "-o=json", "--secure-port=0", ...flags],
+    // A group of its own: who presses Ctrl-C stops the script, which stops the server when it is done.
+    { stdio: ["ignore", "pipe", "pipe"], detached: true },
+  );
+  let said = "";
+  child.stderr.on("data", (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-4000);
+  });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const started = JSON.parse(await firstLine(child, () => said)) as { url: string; kubeconfig: string }; // `serve -o json`
+  return {
+    ...started,
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+function firstLine(child: ChildProcess, said: () => string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}: ${said()}`)));
+    child.once("error", reject);
+  });
+}
