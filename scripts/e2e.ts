@@ -20,8 +20,8 @@ Usage: npm run e2e -- GROUP [options]
   GROUP           api, kinds, collector or rules: a line of ../shared/reference/e2e-sets.txt
   --keep          keep the server's data folder, and say where it is
   -h, --help      print this
-  --ginkgo.focus=REGEXP, and every other option
-                  handed to the tests; values are written with "="
+  --ginkgo.skip=REGEXP, and every other option
+                  handed to the tests; values are written with "=" (a --ginkgo.focus adds tests to the group's)
 
 Needs Go, bash and kubectl. The first run builds the tests: ten minutes. Closing lines are printed; the tests' whole output
 is in e2e-GROUP.log in the folder $REFERENCE_HOME (default: reference in the system's temporary folder).`;

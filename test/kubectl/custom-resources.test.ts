@@ -78,6 +78,8 @@ kubectlSuite((test) => {
     assert.match(spec, /labels\s+<map\[string\]string>/);
     assert.match(spec, /port\s+<\S*>/);
     assert.match(await kubectl.run(["explain", `${plural}.${group}`, "--recursive"]), /\n +conditions\s+<\[\]Object>/);
+    // Kubernetes' own end-to-end tests look for these words in the explanation of a custom kind.
+    assert.match(await kubectl.run(["explain", `${plural}.metadata`]), /CreationTimestamp is a timestamp/);
     await kubectl.fails(["explain", `${plural}.spec.nothing`], /field "nothing" does not exist/);
 
     await kubectl.fails(["get", plural, "none"], new RegExp(`${plural}.${group} "none" not found`));

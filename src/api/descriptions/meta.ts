@@ -9,7 +9,7 @@ ObjectMeta: What every stored object says about itself: its name, its labels, wh
   uid: Identity of this very object. An object that is deleted and made again under its name has another one.
   resourceVersion: Version of the object, new with every change. Send it with an update to be refused when somebody else was faster; treat it as opaque text.
   generation: Counts the changes of what is wanted (the spec). The server sets it.
-  creationTimestamp: When the server stored the object for the first time, in UTC. The server sets it.
+  creationTimestamp: CreationTimestamp is a timestamp that the server sets: when it stored the object for the first time, in UTC.
   deletionTimestamp: When the object goes, or since when it waits for its finalizers. The server sets it on a delete; it is never taken back.
   deletionGracePeriodSeconds: Seconds between the request to delete the object and its end. Only set while it is on its way out; it can be made shorter.
   labels: Keys and values by which objects are grouped and selected.
