@@ -11,12 +11,21 @@ import { defaultSeconds, runSuites } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import { serverSuite } from "./server.bench.ts";
 import { fairnessSuite } from "./fairness.bench.ts";
+import { hostileSuite } from "./hostile.bench.ts";
 import { structuralSuite } from "./structural.bench.ts";
 import { defaultWarmupSeconds, type Suite } from "./suite.ts";
 import { openPeer } from "./target.ts";
 import { UsageError } from "./usage-error.ts";
 
-const suites: readonly Suite[] = [serverSuite, crdsSuite, applySuite, accessSuite, fairnessSuite, structuralSuite];
+const suites: readonly Suite[] = [
+  serverSuite,
+  crdsSuite,
+  applySuite,
+  accessSuite,
+  fairnessSuite,
+  structuralSuite,
+  hostileSuite,
+];
 
 const help = (): string => `Measures the server and parts of it.
 

@@ -29,11 +29,14 @@ async function freePort(): Promise<number> {
   });
 }
 
-/** Starts a server on `folder`, which stays; without one on a folder of its own, which goes with it. */
-export async function startServer(given?: string): Promise<Server> {
+/**
+ * Starts a server on `folder`, which stays; without one on a folder of its own, which goes with it. `users` are more
+ * lines of its token file.
+ */
+export async function startServer(given?: string, users: readonly string[] = []): Promise<Server> {
   const folder = given ?? mkdtempSync(join(tmpdir(), "binnacle-bench-"));
   const tokens = join(folder, "tokens.csv");
-  writeFileSync(tokens, `${benchToken},bench,bench,system:masters\n`);
+  writeFileSync(tokens, `${[`${benchToken},bench,bench,system:masters`, ...users].join("\n")}\n`);
   const dataDir = join(folder, "data");
   const port = await freePort();
   const began = performance.now();

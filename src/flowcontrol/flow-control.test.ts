@@ -137,6 +137,27 @@ test("requests belong to the first schema that matches them", () => {
   );
 });
 
+test("wide requests of one user leave half of the seats to others, and one may always run", () => {
+  const queuing = { queues: 8, handSize: 2, queueLengthLimit: 10 };
+  // 20 of 265 seats, and lists of pods take 2 of them: a tenth of the hand.
+  const { control } = setting(265 * 2, level("one", 20, queuing), schema("one", "g", "ByUser"));
+  const lists = (name: string, count: number): Claimed[] =>
+    Array.from({ length: count }, () => control.claim(asking(name, { verb: "list", name: "" }, "g")));
+  const level1 = control.levels().find(({ config }) => config.name === "one")!;
+  const width = lists("alice", 1).map(({ ticket }) => ticket.width)[0]!;
+  const half = Math.floor(level1.limit / 2 / width);
+  const more = lists("alice", half + 3);
+  assert.equal(states(more), `${"e".repeat(half - 1)}${"w".repeat(4)}`);
+  const others = Array.from({ length: 5 }, () => control.claim(asking("bob", {}, "g")));
+  assert.equal(states(others), "eeeee", "who asks for little is not kept waiting by it");
+  more[0]!.ticket.end();
+  assert.equal(
+    more.filter(({ ticket }) => ticket.state === "waiting").length,
+    3,
+    "one of them runs when one has ended",
+  );
+});
+
 test("a user whose groups change is looked at anew", () => {
   const { control } = setting(600);
   const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;

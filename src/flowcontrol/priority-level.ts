@@ -64,6 +64,8 @@ export class PriorityLevel {
   #bounds: Bounds | undefined;
   readonly #load = { seats: 0, running: 0, waiting: 0, waitingSeats: 0 };
   #limit = 0;
+  /** Seats that requests with more than one of them hold, by flow. */
+  readonly #wideSeats = new Map<string, number>();
   /** Queues with a request that waits or runs. */
   #active = 0;
   /** Place in a hand of the queue that is looked at first. */
@@ -226,7 +228,7 @@ export class PriorityLevel {
       this.#active++;
     }
     const load = this.#load;
-    if (load.waiting === 0 && this.#fits(ticket.width)) {
+    if (load.waiting === 0 && this.#fits(ticket.width) && this.#leavesRoom(ticket)) {
       flow.tally.queueLength.observe(1);
       if (queue.nextAt < this.#at) queue.nextAt = this.#at; // nothing begins before it came
       this.#noteDispatch(queue, undefined);
@@ -278,6 +280,24 @@ export class PriorityLevel {
     return seats + width <= this.#limit;
   }
 
+  /**
+   * Whether the wide requests of a flow leave room for others: they take long, and whoever came after them would wait
+   * for them to end, however fair the queues are. One may always run.
+   */
+  #leavesRoom({ width, flow }: Ticket): boolean {
+    if (width === 1) return true;
+    const held = this.#wideSeats.get(flowKey(flow)) ?? 0;
+    return held === 0 || held + width <= this.#limit / 2;
+  }
+
+  #countWide({ width, flow }: Ticket, seats: number): void {
+    if (width === 1) return;
+    const key = flowKey(flow);
+    const held = (this.#wideSeats.get(key) ?? 0) + seats;
+    if (held > 0) this.#wideSeats.set(key, held);
+    else this.#wideSeats.delete(key);
+  }
+
   #begin(ticket: Ticket, now: number): void {
     const { width, queue } = ticket;
     const { tally } = ticket.flow;
@@ -295,6 +315,7 @@ export class PriorityLevel {
     tally.dispatched.add();
     if (!this.config.isExempt) tally.waited.observe((now - ticket.arrivedMs) / 1000);
     if (queue === undefined) return;
+    this.#countWide(ticket, width);
     queue.executing++;
     queue.seatsInUse += width;
     queue.nextAt += seatSeconds(ticket.work, estimatedSeconds);
@@ -304,7 +325,10 @@ export class PriorityLevel {
   #leave(ticket: Ticket, now: number): void {
     const { width, queue } = ticket;
     const load = this.#load;
-    if (queue !== undefined) queue.seatsInUse -= width;
+    if (queue !== undefined) {
+      queue.seatsInUse -= width;
+      this.#countWide(ticket, -width);
+    }
     load.seats -= width;
     ticket.flow.tally.executingSeats -= width;
     if (load.waiting > 0) this.#dispatch(now);
@@ -321,8 +345,9 @@ export class PriorityLevel {
   #dispatch(now: number): void {
     const load = this.#load;
     while (load.waiting > 0 && load.seats < this.#limit) {
-      const queue = this.#nextQueue();
-      const ticket = queue.first!; // the backlog has queues with somebody in them
+      const ticket = this.#next();
+      if (ticket === undefined) return;
+      const queue = ticket.queue!; // who waits does so in a queue
       if (!this.#fits(ticket.width)) {
         ticket.flow.tally.noRoom.add();
         return;
@@ -338,17 +363,24 @@ export class PriorityLevel {
     }
   }
 
-  /** The queue whose first request would be done first. */
-  #nextQueue(): Queue {
-    let best: Queue | undefined;
+  /** Of the first requests of all queues the one that would be done first; those that wait for their own flow apart. */
+  #next(): Ticket | undefined {
+    let best: Ticket | undefined;
     let soonest = Number.POSITIVE_INFINITY;
     for (const queue of this.#backlog) {
-      const done = queue.nextAt + seatSeconds(queue.first!.work, estimatedSeconds); // as above
+      const first = this.#firstOf(queue);
+      if (first === undefined) continue;
+      const done = queue.nextAt + seatSeconds(first.work, estimatedSeconds);
       if (best !== undefined && done >= soonest) continue;
-      best = queue;
+      best = first;
       soonest = done;
     }
-    return best!; // asked only when somebody waits
+    return best;
+  }
+
+  #firstOf(queue: Queue): Ticket | undefined {
+    for (const ticket of queue.waiting) if (this.#leavesRoom(ticket)) return ticket;
+    return undefined;
   }
 
   /** `bounds` when others wait. */
@@ -417,3 +449,5 @@ export class PriorityLevel {
     this.#atMs = now;
   }
 }
+
+const flowKey = ({ schema, distinguisher }: FlowIdentity): string => `${schema} ${distinguisher}`;

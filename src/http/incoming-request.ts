@@ -60,6 +60,7 @@ export class IncomingRequest implements ApiRequest {
   deadlineMs = 0;
   annotations: Map<string, string> | undefined = undefined;
   audit: AuditedBody | undefined = undefined;
+  seats: { end(): void } | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;

@@ -68,6 +68,8 @@ export class LargeRequestThreads implements LargeRequests {
   async handle(scope: Scope): Promise<Reply> {
     const { request } = scope;
     const body = await request.body(scope.parts.bodyLimitBytes);
+    // Whoever waits for a thread, or is in one, keeps nobody from the event loop.
+    request.seats?.end();
     const exchange = new Exchange(scope, body, this.#options);
     const running = this.#run(request.user.name, request.signal, exchange).finally(() => exchange.end());
     const { headers, bytes, ...reply } = await running;

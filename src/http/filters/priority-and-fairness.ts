@@ -83,7 +83,9 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
   };
 
   const run = (request: ApiRequest, next: Handler, claimed: Claimed): Soon<Reply> => {
-    const kind = claimed.ticket.isRead ? "reads" : "writes";
+    const { ticket } = claimed;
+    const kind = ticket.isRead ? "reads" : "writes";
+    request.seats = ticket;
     count(kind, 1);
     let reply: Soon<Reply>;
     try {

@@ -12,7 +12,7 @@ import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter } from "#http/router.ts";
 import { apiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { resourceNotFound } from "#meta/status-error.ts";
+import { objectTooLarge, resourceNotFound } from "#meta/status-error.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
@@ -68,6 +68,8 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       names: [],
       handles: () => true,
       async admit(attributes) {
+        const { object } = attributes;
+        if (object !== undefined && jsonOf(object).length > objectBytesMax) throw objectTooLarge(objectBytesMax);
         const changed = await ask("admit", sentAttributes(attributes));
         return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
       },

@@ -1,0 +1,282 @@
+/**
+ * Requests made to keep a server from everybody else: each is small or honest to look at and costs a naive server
+ * seconds or gigabytes. `hostile.bench.ts` sends them beside a client that only wants to read; so do the tests, fewer
+ * of them.
+ */
+import type { Client } from "./target.ts";
+
+/** One request. */
+export interface HostileRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: Buffer;
+  /** Of the body. */
+  readonly type?: string;
+  readonly accept?: string;
+  /** Answers it may have; left out: any that is a clear refusal or a success, below 500. */
+  readonly codes?: readonly number[];
+  /** A watch: over when it has brought so many bytes; 0 never reads. */
+  readonly watchBytes?: number;
+  /** The body is sent but for its last byte, and then nothing for so long. */
+  readonly holdMs?: number;
+}
+
+export interface HostileCase {
+  readonly about: string;
+  /** Makes what the requests need. */
+  prepare?(at: HostileSetting): Promise<void>;
+  /** The requests of one client; `index` tells clients apart. */
+  requests(at: HostileSetting, index: number): readonly HostileRequest[];
+  /** Sent by an administrator, who is exempt from priority and fairness. */
+  readonly byAdministrator?: boolean;
+}
+
+export interface HostileSetting {
+  /** Of an administrator. */
+  readonly client: Client;
+  readonly namespace: string;
+  readonly domain: string;
+  /** Objects in the namespace, of a kilobyte each. */
+  readonly objects: number;
+}
+
+const group = "hostile.example.com";
+const crds = (domain: string): string => `/apis/apiextensions.${domain}/v1/customresourcedefinitions`;
+
+const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+function definition(domain: string, plural: string, kind: string, schema: object): string {
+  return JSON.stringify({
+    apiVersion: `apiextensions.${domain}/v1`,
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { plural, kind },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  });
+}
+
+const listOf = (properties: object): object => ({
+  type: "object",
+  properties: { items: { type: "array", items: { type: "object", properties } } },
+});
+
+/** Makes an object that may be there from an earlier round. */
+async function make({ client }: HostileSetting, path: string, body: string): Promise<void> {
+  const { code, text } = await client.ask("POST", path, body);
+  if (code !== 201 && code !== 409) throw new Error(`POST ${path}: ${code} ${text.slice(0, 300)}`);
+}
+
+async function define(at: HostileSetting, plural: string, kind: string, schema: object): Promise<void> {
+  await make(at, crds(at.domain), definition(at.domain, plural, kind, schema));
+  for (let tries = 0; tries < 200; tries++) {
+    if ((await at.client.ask("GET", collection(at, plural))).code === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`${plural} are not served`);
+}
+
+const collection = ({ namespace }: HostileSetting, plural: string): string =>
+  `/apis/${group}/v1/namespaces/${namespace}/${plural}`;
+const configMaps = ({ namespace }: HostileSetting): string => `/api/v1/namespaces/${namespace}/configmaps`;
+
+/** `{"apiVersion":…,"items":[{},{},…]}` */
+const manyEmpty = (kind: string, name: string, count: number): Buffer =>
+  Buffer.from(
+    `{"apiVersion":"${group}/v1","kind":"${kind}","metadata":{"name":"${name}"},"items":[${"{},".repeat(count - 1)}{}]}`,
+  );
+
+const configMap = (name: string, metadata: string, data = ""): Buffer =>
+  Buffer.from(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"${metadata}}${data}}`);
+
+const defaults = (count: number, length: number): object =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`field${i}`, { type: "string", default: "d".repeat(length) }]),
+  );
+
+const read = (path: string, accept?: string, more: Partial<HostileRequest> = {}): HostileRequest => ({
+  method: "GET",
+  path,
+  codes: [200],
+  ...(accept === undefined ? {} : { accept }),
+  ...more,
+});
+
+const meta = (kind: string, domain: string): string => `application/json;as=${kind};g=meta.${domain};v=v1`;
+
+/** 1.2 MB of YAML as large as bodies may be, in block style. */
+const yamlBody = (name: string): Buffer => {
+  const lines = Array.from({ length: 90_000 }, (_, i) => `  key${i}: 'value ${i} with words'`);
+  return Buffer.from(`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${lines.join("\n")}\n`);
+};
+
+export const hostileCases: Readonly<Record<string, HostileCase>> = {
+  "empty-items": {
+    about: "3 MB of empty items of a schema with 100 defaults each",
+    prepare: (at) => define(at, "hundreds", "Hundred", listOf(defaults(100, 8))),
+    requests: (at, index) => [
+      { method: "POST", path: collection(at, "hundreds"), body: manyEmpty("Hundred", `a${index}`, 1_000_000) },
+    ],
+  },
+  "large-default": {
+    about: "6 KB of empty items whose default is 50 KB",
+    prepare: (at) => define(at, "swellings", "Swelling", listOf(defaults(1, 50_000))),
+    requests: (at, index) => [
+      { method: "POST", path: collection(at, "swellings"), body: manyEmpty("Swelling", `a${index}`, 2000) },
+    ],
+  },
+  "owner-references": {
+    about: "300,000 empty owner references",
+    requests: (at, index) => [
+      {
+        method: "POST",
+        path: configMaps(at),
+        body: configMap(`o${index}`, `,"ownerReferences":[${"{},".repeat(299_999)}{}]`),
+      },
+    ],
+  },
+  finalizers: {
+    about: "500,000 finalizers",
+    requests: (at, index) => [
+      {
+        method: "POST",
+        path: configMaps(at),
+        body: configMap(`f${index}`, `,"finalizers":[${'"a/b",'.repeat(499_999)}"a/b"]`),
+      },
+    ],
+  },
+  containers: {
+    about: "a pod of 100,000 empty containers",
+    requests: ({ namespace }, index) => [
+      {
+        method: "POST",
+        path: `/api/v1/namespaces/${namespace}/pods`,
+        body: Buffer.from(
+          `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p${index}"},"spec":{"containers":[${"{},".repeat(99_999)}{}]}}`,
+        ),
+      },
+    ],
+  },
+  "strategic-deletes": {
+    about: "60,000 $patch: delete into 3,000 containers, as many as an object holds",
+    async prepare(at) {
+      const containers = Array.from({ length: 3000 }, (_, i) => ({ name: `c${i}`, image: "i" }));
+      const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "many" }, spec: { containers } };
+      await make(at, `/api/v1/namespaces/${at.namespace}/pods`, JSON.stringify(body));
+    },
+    requests: ({ namespace }) => [
+      {
+        method: "PATCH",
+        path: `/api/v1/namespaces/${namespace}/pods/many`,
+        type: "application/strategic-merge-patch+json",
+        body: json({
+          spec: { containers: Array.from({ length: 60_000 }, (_, i) => ({ name: `x${i}`, $patch: "delete" })) },
+        }),
+      },
+    ],
+  },
+  "field-errors": {
+    about: "200,000 wrong keys of a config map",
+    requests: (at, index) => {
+      const keys = Array.from({ length: 200_000 }, (_, i) => `"!${i}":""`);
+      return [{ method: "POST", path: configMaps(at), body: configMap(`e${index}`, "", `,"data":{${keys.join()}}`) }];
+    },
+  },
+  "yaml-body": {
+    about: "3 MB of YAML",
+    requests: (at, index) => [
+      { method: "POST", path: configMaps(at), type: "application/yaml", body: yamlBody(`y${index}`) },
+    ],
+  },
+  "large-numbers": {
+    about: "3 MB of 1e400",
+    prepare: (at) => define(at, "opens", "Open", { type: "object", "x-kubernetes-preserve-unknown-fields": true }),
+    requests: (at, index) => [
+      {
+        method: "POST",
+        path: collection(at, "opens"),
+        body: Buffer.from(
+          `{"apiVersion":"${group}/v1","kind":"Open","metadata":{"name":"n${index}"},"x":[${"1e400,".repeat(499_999)}1]}`,
+        ),
+      },
+    ],
+  },
+  selector: {
+    about: "a list by a selector of 1,000 terms that all objects pass",
+    requests: (at) => [
+      read(`${configMaps(at)}?limit=1&labelSelector=${Array.from({ length: 999 }, (_, i) => `!a${i}`).join()},x`),
+    ],
+  },
+  "list-yaml": {
+    about: "a list of all objects as YAML",
+    requests: (at) => [read(configMaps(at), "application/yaml")],
+  },
+  "list-table": {
+    about: "a list of all objects as a Table",
+    requests: (at) => [read(configMaps(at), meta("Table", at.domain))],
+  },
+  "list-metadata": {
+    about: "a list of all objects' metadata",
+    requests: (at) => [read(configMaps(at), meta("PartialObjectMetadataList", at.domain))],
+  },
+  "list-pretty": {
+    about: "a list of all objects for people",
+    requests: (at) => [read(`${configMaps(at)}?pretty=true`)],
+  },
+  "large-yaml": {
+    about: "an object of 30,000 keys as YAML",
+    async prepare(at) {
+      const keys = Array.from({ length: 30_000 }, (_, i) => `"key${i}":"v${i % 10}"`);
+      await define(at, "opens", "Open", { type: "object", "x-kubernetes-preserve-unknown-fields": true });
+      const body = `{"apiVersion":"${group}/v1","kind":"Open","metadata":{"name":"keys"},"x":{${keys.join()}}}`;
+      await make(at, collection(at, "opens"), body);
+    },
+    requests: (at) => [read(`${collection(at, "opens")}/keys`, "application/yaml")],
+  },
+  "initial-events": {
+    about: "100 watches that begin with all objects",
+    requests: (at) =>
+      Array.from({ length: 100 }, () =>
+        read(
+          `${configMaps(at)}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+          undefined,
+          { watchBytes: at.objects * 1000 },
+        ),
+      ),
+  },
+  "unread-watches": {
+    about: "600 watches that begin with all objects, none of them read",
+    requests: (at) =>
+      Array.from({ length: 600 }, () =>
+        read(`${configMaps(at)}?watch=true`, undefined, { watchBytes: 0, holdMs: 4000 }),
+      ),
+  },
+  "slow-bodies": {
+    about: "250 bodies of 3 MB that never end, by an administrator",
+    byAdministrator: true,
+    requests: (at) => {
+      const body = Buffer.alloc(3 * 1024 * 1024 - 100, " ");
+      return Array.from({ length: 250 }, () => ({
+        method: "POST",
+        path: configMaps(at),
+        body,
+        holdMs: 5000,
+        codes: [0, 400, 408, 429],
+      }));
+    },
+  },
+  "delete-definitions": {
+    about: "a deletion of 500 definitions of custom resources as a collection",
+    async prepare(at) {
+      const schema = { type: "object", properties: defaults(50, 100) };
+      for (let i = 0; i < 500; i++) {
+        const name = `kind${i}s`;
+        await make(at, crds(at.domain), definition(at.domain, name, `Kind${i}`, schema));
+      }
+    },
+    requests: (at) => [{ method: "DELETE", path: crds(at.domain), codes: [200] }],
+  },
+};

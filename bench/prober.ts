@@ -1,0 +1,102 @@
+/**
+ * A client that only wants to read one object, again and again, over HTTP/2: how long it waits, and how much memory the
+ * server has meanwhile. A process of its own, so that nothing but the server holds it up. Until its input ends; then it
+ * prints what it saw.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { connect } from "node:http2";
+import { fileURLToPath } from "node:url";
+import type { Endpoint } from "./connection.ts";
+
+export interface Probe extends Endpoint {
+  readonly token: string;
+  readonly path: string;
+  readonly pid: number | undefined;
+}
+
+export interface Probed {
+  readonly count: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** Most memory the server had. */
+  readonly peakMb: number;
+  /** Answers that were none. */
+  readonly failed: number;
+}
+
+/** Begins to probe; `end` stops it. */
+export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed> }> {
+  const program = fileURLToPath(import.meta.url);
+  const child: ChildProcess = spawn(process.execPath, [program, JSON.stringify(probe)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  let output = "";
+  const began = Promise.withResolvers<void>();
+  child.stdout!.on("data", (text: Buffer) => {
+    output += text.toString();
+    began.resolve();
+  });
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await Promise.race([began.promise, ended]);
+  return {
+    async end() {
+      child.stdin!.end();
+      await ended;
+      return JSON.parse(output.slice(output.indexOf("{"))) as Probed; // our own output
+    },
+  };
+}
+
+const pauseMs = 2;
+/** Short cases are looked at for so long, as what they leave behind may come later. */
+const leastMs = 1500;
+
+async function run({ host, port, ca, token, path, pid }: Probe): Promise<void> {
+  const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
+  const session = connect(`https://${host}:${port}`, { ...trust, servername: "localhost" });
+  let isOver = false;
+  process.stdin.on("end", () => (isOver = true)).resume();
+  const get = (): Promise<number> =>
+    new Promise((resolve) => {
+      const stream = session.request({ ":path": path, authorization: `Bearer ${token}` });
+      let code = 0;
+      stream.on("response", (headers) => (code = headers[":status"] ?? 0));
+      stream.on("error", () => resolve(0));
+      stream.on("end", () => resolve(code)).resume();
+    });
+  for (let warm = 0; warm < 20; warm++) await get();
+  process.stdout.write("begun\n");
+  const times: number[] = [];
+  let failed = 0;
+  let peakMb = 0;
+  const until = performance.now() + leastMs;
+  while (!isOver || performance.now() < until) {
+    const start = performance.now();
+    if ((await get()) !== 200) failed++;
+    times.push(performance.now() - start);
+    if (times.length % 8 === 0) peakMb = Math.max(peakMb, residentMb(pid));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  const probed: Probed = {
+    count: times.length,
+    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    maxMs: sorted.at(-1) ?? Number.NaN,
+    peakMb,
+    failed,
+  };
+  process.stdout.write(JSON.stringify(probed));
+  session.destroy();
+}
+
+export function residentMb(pid: number | undefined): number {
+  if (pid === undefined) return Number.NaN;
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]) / 1024;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+if (import.meta.main) await run(JSON.parse(process.argv[2]!) as Probe); // from `startProber`
