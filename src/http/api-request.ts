@@ -67,6 +67,8 @@ export interface ApiRequest {
   readonly auditId: string;
   /** Of the audit event; made when there is a first one. */
   annotations: Map<string, string> | undefined;
+  /** Whether bytes of the body are still under way. */
+  readonly bodyPending?: boolean;
   /** What the request holds of the event loop's time; given back early by what goes on elsewhere. May end twice. */
   seats?: { end(): void } | undefined;
   /** There while the request is recorded in the audit log. */

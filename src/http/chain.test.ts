@@ -12,6 +12,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import { type ChainOptions, requestChain } from "./chain.ts";
+import { BodyBudget } from "./body-budget.ts";
 import { IncomingRequest } from "./incoming-request.ts";
 import { jsonType, negotiator, yamlType } from "./negotiation.ts";
 import { durationProblem } from "./filters/request-deadline.ts";
@@ -98,6 +99,7 @@ function requestOf(
     peer,
     message,
     () => "an-id",
+    new BodyBudget(),
     undefined,
   );
 }

@@ -7,6 +7,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { badRequest, requestTooLarge, type StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import type { BodyBudget, BodyShare } from "./body-budget.ts";
 import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
 import { parseQuery, unknownInfo } from "./request-info.ts";
 
@@ -73,6 +74,8 @@ export class IncomingRequest implements ApiRequest {
   #body: Promise<Buffer> | undefined;
   #failBody: ((reason: Error) => void) | undefined;
   #bodyRead = false;
+  readonly #bodies: BodyBudget;
+  #share: BodyShare | undefined;
 
   constructor(
     method: string,
@@ -83,6 +86,7 @@ export class IncomingRequest implements ApiRequest {
     peer: Peer,
     message: Message,
     newId: () => string,
+    bodies: BodyBudget,
     refusal: StatusError | undefined,
     upgrade?: string,
   ) {
@@ -97,6 +101,7 @@ export class IncomingRequest implements ApiRequest {
     this.#peer = peer;
     this.#message = message;
     this.#newId = newId;
+    this.#bodies = bodies;
   }
 
   get query(): URLSearchParams {
@@ -172,6 +177,11 @@ export class IncomingRequest implements ApiRequest {
     this.#failBody?.(reason);
   }
 
+  /** The request is answered. */
+  end(): void {
+    this.#share?.end();
+  }
+
   body(limitBytes: number): Promise<Buffer> {
     this.#body ??= this.#readBody(limitBytes);
     return this.#body;
@@ -185,6 +195,7 @@ export class IncomingRequest implements ApiRequest {
     if (declared > limitBytes) return Promise.reject(tooLarge(limitBytes));
 
     return new Promise((resolve, reject) => {
+      const share = (this.#share = this.#bodies.open(this.user.name));
       const pieces: Buffer[] = [];
       let length = 0;
       const fail = (reason: Error): void => {
@@ -198,8 +209,13 @@ export class IncomingRequest implements ApiRequest {
       source.read({
         take(piece) {
           length += piece.length;
-          if (length > limitBytes) fail(tooLarge(limitBytes));
-          else if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
+          if (length > limitBytes) return fail(tooLarge(limitBytes));
+          try {
+            share.grow(length);
+          } catch (error) {
+            return fail(error as Error); // there is no room
+          }
+          if (pieces.push(piece) >= piecesMax) pieces.splice(0, piecesMax, Buffer.concat(pieces));
         },
         end: () => {
           this.#bodyRead = true;

@@ -22,6 +22,7 @@ import { type Random, systemRandom } from "#std/random.ts";
 import { Roster } from "#std/roster.ts";
 import type { Soon } from "#std/soon.ts";
 import type { ApiRequest, ClientCertificate, Headers, Reply } from "./api-request.ts";
+import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
@@ -200,6 +201,7 @@ class TlsListener implements Listener {
   readonly #chains = new CertificateChains();
   readonly #http1: Http1Server;
   readonly #newId: () => string;
+  readonly #bodies = new BodyBudget();
   readonly #finished = (): void => this.#finish();
   #stopping = false;
   #requests = 0;
@@ -365,6 +367,7 @@ class TlsListener implements Listener {
       connection,
       new Http1Message(exchange),
       this.#newId,
+      this.#bodies,
       headProblem(url, rawHeaders, this.#limits) ?? (isWebSocket ? webSocketWithBody : undefined),
       upgrade,
     );
@@ -391,6 +394,7 @@ class TlsListener implements Listener {
       connection,
       new UpgradeMessage(request),
       this.#newId,
+      this.#bodies,
       headProblem(url, rawHeaders, this.#limits) ?? handshake.problem,
       "websocket",
     );
@@ -423,6 +427,7 @@ class TlsListener implements Listener {
       connection,
       message,
       this.#newId,
+      this.#bodies,
       headProblem(url, rawHeaders, this.#limits),
     );
     const wire = new Http2Wire(stream, incoming);

@@ -25,6 +25,8 @@ export interface ReplySettings {
 
 /** Length from which a compressible reply is compressed. Upstream's threshold; it compresses what is longer. */
 export const compressAbove = 128 * 1024;
+/** A client that takes longer to read what it was sent is slow. */
+export const slowMs = 250;
 /** Size of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
 /** A body up to this length is one write: a page of a hundred objects is. */
@@ -115,6 +117,7 @@ export class Exchange {
   finish(): void {
     if (this.#isDone) return;
     this.#isDone = true;
+    this.request.end();
     this.#reply?.done?.();
     this.#siblings.leave(this.#seat);
     this.#done();
@@ -259,7 +262,14 @@ export class Exchange {
       };
       const drain = (): void => settle(true);
       const close = (): void => settle(false);
-      const cancel = this.#settings.clock.after(this.#settings.stallMs, close);
+      const { clock, stallMs } = this.#settings;
+      const cancelStall = clock.after(stallMs, close);
+      // Who waits for the client keeps nobody from the event loop.
+      const cancelSeats = clock.after(slowMs, () => this.request.seats?.end());
+      const cancel = (): void => {
+        cancelStall();
+        cancelSeats();
+      };
       channel.on("drain", drain);
       channel.on("close", close);
     });

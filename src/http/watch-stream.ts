@@ -11,6 +11,7 @@ import type { EntryFilter } from "#registry/store.ts";
 import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
 import type { ReplyStream, StreamSink } from "./api-request.ts";
+import { slowMs } from "./reply-writer.ts";
 
 /** How objects become frames of one form. */
 export interface FrameEncoder {
@@ -107,7 +108,10 @@ export class WatchStream implements ReplyStream {
         count++;
       }
       this.#write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, length), count);
-      if (this.#sink?.blocked === true) return;
+      if (this.#sink?.blocked !== true) continue;
+      // Who waits for the client keeps nobody from the event loop.
+      if (this.onBegun !== undefined) this.#cancels[4] = this.#options.clock.after(slowMs, () => this.#begun());
+      return;
     }
     if (!this.#over && this.#watch === undefined) void this.#follow();
   }
@@ -165,6 +169,7 @@ export class WatchStream implements ReplyStream {
 
   #drained(): void {
     if (this.#over) return;
+    this.#cancels[4]?.();
     if (this.#initialNext < this.#options.initial.length || this.#watch === undefined) this.#sendInitial();
     else this.#watch.resume();
   }

@@ -105,6 +105,8 @@ class Waiting {
   #look(): void {
     const now = this.#clock.now();
     for (const { request, reject, seat } of this.#entries.members()) {
+      // Who waits for the client keeps nobody from the event loop.
+      if (request.bodyPending === true && now - request.receivedMs >= lookEveryMs) request.seats?.end();
       if (request.deadlineMs > now) continue;
       this.#entries.leave(seat!);
       const reason = late();

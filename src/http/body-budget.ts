@@ -1,0 +1,66 @@
+/**
+ * Memory for bodies on their way in, of all requests together. A body counts from the size on from which it is large: of
+ * smaller ones there are never so many. One user has half of it at most, so that nobody's slow bodies are all there is.
+ */
+import { tooManyRequests } from "#meta/status-error.ts";
+import { largeBytes } from "./large-requests.ts";
+
+/** Bytes of large bodies under way, at most. */
+const bytesMax = 256 * 1024 * 1024;
+
+export class BodyBudget {
+  readonly #max: number;
+  #used = 0;
+  readonly #users = new Map<string, number>();
+
+  constructor(max = bytesMax) {
+    this.#max = max;
+  }
+
+  /** What one request takes of it. */
+  open(user: string): BodyShare {
+    return new BodyShare(this, user);
+  }
+
+  /** Throws `tooManyRequests` when there is no room. */
+  take(user: string, bytes: number): void {
+    const own = (this.#users.get(user) ?? 0) + bytes;
+    if (this.#used + bytes > this.#max || own > this.#max / 2) {
+      throw tooManyRequests("too many large request bodies are under way, please try again later", 1);
+    }
+    this.#used += bytes;
+    this.#users.set(user, own);
+  }
+
+  give(user: string, bytes: number): void {
+    if (bytes === 0) return;
+    this.#used -= bytes;
+    const own = this.#users.get(user)! - bytes; // it was taken
+    if (own > 0) this.#users.set(user, own);
+    else this.#users.delete(user);
+  }
+}
+
+export class BodyShare {
+  readonly #budget: BodyBudget;
+  readonly #user: string;
+  #taken = 0;
+
+  constructor(budget: BodyBudget, user: string) {
+    this.#budget = budget;
+    this.#user = user;
+  }
+
+  /** The body has grown to `length` bytes. Throws when there is no room for it. */
+  grow(length: number): void {
+    if (length <= largeBytes || length <= this.#taken) return;
+    this.#budget.take(this.#user, length - this.#taken);
+    this.#taken = length;
+  }
+
+  /** The body is needed no longer. */
+  end(): void {
+    this.#budget.give(this.#user, this.#taken);
+    this.#taken = 0;
+  }
+}
