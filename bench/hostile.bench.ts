@@ -28,7 +28,7 @@ export const hostileSuite: Suite = {
 
 const hostileToken = "mallory-token";
 const victimToken = "victim-token";
-const objects = 20_000;
+const objects = Number(process.env["OBJ"] ?? 20_000);
 
 async function measure(run: Run): Promise<void> {
   const wanted = Object.keys(hostileSuite.rows).filter((name) => run.wanted(name));

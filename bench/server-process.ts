@@ -44,6 +44,7 @@ export async function startServer(given?: string, users: readonly string[] = [])
     process.execPath,
     [
       "--max-semi-space-size=8",
+      ...(process.env["BENCH_NODE"]?.split(" ") ?? []),
       program,
       "serve",
       `--data-dir=${dataDir}`,

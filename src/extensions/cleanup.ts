@@ -13,6 +13,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
+import { turn } from "#std/turn.ts";
 import type { Log } from "#std/log.ts";
 import type { CustomKind } from "./custom-kind.ts";
 
@@ -61,6 +62,8 @@ export class Cleanup {
   async #end(name: string): Promise<void> {
     const { log, clock } = this.#options;
     try {
+      // A collection of definitions may end at once: one after the other.
+      await turn();
       await this.#empty(name);
       this.#running.delete(name);
     } catch (error) {
@@ -131,6 +134,7 @@ export class Cleanup {
   async #finish(name: string, reason: string, message: string): Promise<void> {
     const finalizer = this.#options.domain.rename(cleanupFinalizer);
     const content: ConditionContent = { type: "Terminating", status: "False", reason, message };
+    await turn();
     await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
       const { finalizers = [], ...metadata } = object.metadata;
       const left = finalizers.filter((other) => other !== finalizer);

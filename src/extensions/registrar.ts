@@ -30,6 +30,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import type { Soon } from "#std/soon.ts";
+import { Pace } from "#std/turn.ts";
 import { Cleanup } from "./cleanup.ts";
 import { CustomKind } from "./custom-kind.ts";
 import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
@@ -179,11 +180,13 @@ export class Registrar {
   async #run(): Promise<void> {
     if (this.#running) return;
     this.#running = true;
+    const pace = new Pace(this.#options.clock);
     while (this.#queue.length > 0 && !this.#closed) {
       const events = this.#queue;
       this.#queue = [];
       const changed = new Set<string>();
       for (const { type, entry } of events) {
+        if (pace.isDue) await pace.pause();
         const name = this.#nameOf(entry);
         if (type === "DELETED") this.#forget(name, entry, changed);
         else {
@@ -294,7 +297,9 @@ export class Registrar {
 
   /** One definition after the other, since names that one gets others cannot have. */
   async #decideGroup(waiting: Set<string>): Promise<void> {
+    const pace = new Pace(this.#options.clock);
     for (const name of waiting) {
+      if (pace.isDue) await pace.pause();
       waiting.delete(name);
       const known = this.#known.get(name);
       if (known?.isOpen !== true || this.#closed) continue;

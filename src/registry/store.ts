@@ -10,7 +10,7 @@ import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
-import { Pace } from "#std/turn.ts";
+import { Pace, turn } from "#std/turn.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
@@ -114,6 +114,8 @@ export interface StoreOptions {
 /** How long a read waits for a revision the store has not reached. */
 const freshWaitMs = 3000;
 const generatedNameTries = 8;
+/** Going through so many takes a millisecond. */
+const manyEntries = 5000;
 const modified = "the object has been modified; please apply your changes to the latest version and try again";
 
 export class Store {
@@ -199,6 +201,8 @@ export class Store {
   /** One chunk of a collection at one revision. The caller has checked the combination of options. */
   async list(request: ListRequest): Promise<Listed> {
     const prefix = this.collection(request.namespace);
+    const waiting = this.#inTurn(prefix, request.limit);
+    if (waiting !== undefined) await waiting;
     if (request.continue !== "") return this.#listContinued(prefix, request);
     const { resourceVersion, resourceVersionMatch, limit } = request;
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
@@ -209,6 +213,19 @@ export class Store {
       await this.#backend.fresh();
     }
     return this.#listPresent(prefix, request, "");
+  }
+
+  /** Of many who ask for much at once, one is served in a round of the loop. */
+  #inTurn(prefix: string, limit: number): Soon<void> {
+    const count = this.#backend.count(prefix);
+    return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;
+  }
+
+  /** Everything in a collection, for a watch that begins with it. */
+  async all(namespace: string): Promise<Range> {
+    const prefix = this.collection(namespace);
+    await this.#inTurn(prefix, 0);
+    return this.#backend.range(prefix);
   }
 
   /** The state there is now, or was when the first of several reads began. */

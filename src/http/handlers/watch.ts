@@ -33,7 +33,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {
     if (revision > backend.revision) await store.reach(resourceVersion);
-    const range = backend.range(prefix, isSingle ? { limit: 1 } : {});
+    const range = isSingle ? backend.range(prefix, { limit: 1 }) : await store.all(namespace);
     const { filter } = selection;
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
