@@ -5,6 +5,7 @@
  * for all watchers that receive the same ones; `storage` hands such watchers the identical array.
  */
 import type { Clock } from "#std/clock.ts";
+import { Pace } from "#std/turn.ts";
 import { expired, type Status } from "#meta/status-error.ts";
 import type { Retirement } from "#registry/retirement.ts";
 import type { EntryFilter } from "#registry/store.ts";
@@ -49,25 +50,32 @@ export interface WatchStreamOptions {
 const bookmarkPeriodMs = 60_000;
 /** A last bookmark comes this long before the stream ends by itself. */
 const bookmarkBeforeEndMs = 2_000;
-const initialPieceLength = 64 * 1024;
+/** Initial objects come in pieces that grow, so that a client that reads nothing has little waiting for it. */
+const firstPieceLength = 8 * 1024;
+const pieceLengthMax = 64 * 1024;
 
 const joinedFrames = new WeakMap<readonly StoreEvent[], Map<string, Buffer>>();
 
 export class WatchStream implements ReplyStream {
-  readonly #options: WatchStreamOptions;
+  readonly #options: Omit<WatchStreamOptions, "initial">;
   #sink: StreamSink | undefined;
   #watch: Watch | undefined;
   #cancels: (() => void)[] = [];
+  #initial: readonly Entry[];
   #initialNext = 0;
+  /** The key of the next initial object, when the rest of them was let go because the client did not read. */
+  #pausedAt: string | undefined;
+  #pieceLength = firstPieceLength;
   #over = false;
   onBegun: (() => void) | undefined;
 
-  constructor(options: WatchStreamOptions) {
+  constructor({ initial, ...options }: WatchStreamOptions) {
     this.#options = options;
+    this.#initial = initial;
   }
 
   get hasBeginning(): boolean {
-    return this.#options.initial.length > 0;
+    return this.#initial.length > 0;
   }
 
   open(sink: StreamSink): void {
@@ -95,12 +103,13 @@ export class WatchStream implements ReplyStream {
 
   /** Sends what is left of the initial objects; the live part starts when all are out. */
   #sendInitial(): void {
-    const { initial, encoder } = this.#options;
+    const { encoder, clock } = this.#options;
+    const initial = this.#initial;
     while (!this.#over && this.#initialNext < initial.length) {
       const frames: Buffer[] = [];
       let length = 0;
       let count = 0;
-      while (this.#initialNext < initial.length && length < initialPieceLength) {
+      while (this.#initialNext < initial.length && length < this.#pieceLength) {
         const entry = initial[this.#initialNext++]!;
         const frame = encoder.event("ADDED", entry, entry.revision);
         frames.push(frame);
@@ -108,12 +117,38 @@ export class WatchStream implements ReplyStream {
         count++;
       }
       this.#write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, length), count);
+      this.#pieceLength = Math.min(2 * this.#pieceLength, pieceLengthMax);
       if (this.#sink?.blocked !== true) continue;
-      // Who waits for the client keeps nobody from the event loop.
-      if (this.onBegun !== undefined) this.#cancels[4] = this.#options.clock.after(slowMs, () => this.#begun());
+      this.#cancels[4] = clock.after(slowMs, () => this.#pause());
       return;
     }
     if (!this.#over && this.#watch === undefined) void this.#follow();
+  }
+
+  /** The client does not read: nothing is held for it but its place. */
+  #pause(): void {
+    // Who waits for the client keeps nobody from the event loop.
+    this.#begun();
+    const next = this.#initial[this.#initialNext];
+    if (next === undefined) return;
+    this.#pausedAt = next.key;
+    this.#initial = [];
+    this.#initialNext = 0;
+  }
+
+  /** Reads again what is left of the initial objects. */
+  async #continue(from: string): Promise<void> {
+    const { backend, prefix, after, filter, clock } = this.#options;
+    try {
+      const range = await backend.rangeAt(prefix, { at: after, from });
+      if (this.#over) return;
+      if (isCompacted(range)) return this.#expired();
+      this.#initial = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
+    } catch {
+      // The store is closed, or broken, which others tell.
+      return this.#end();
+    }
+    if (!this.#over) this.#sendInitial();
   }
 
   async #follow(): Promise<void> {
@@ -170,7 +205,10 @@ export class WatchStream implements ReplyStream {
   #drained(): void {
     if (this.#over) return;
     this.#cancels[4]?.();
-    if (this.#initialNext < this.#options.initial.length || this.#watch === undefined) this.#sendInitial();
+    const paused = this.#pausedAt;
+    this.#pausedAt = undefined;
+    if (paused !== undefined) void this.#continue(paused);
+    else if (this.#initialNext < this.#initial.length || this.#watch === undefined) this.#sendInitial();
     else this.#watch.resume();
   }
 
@@ -206,6 +244,21 @@ export class WatchStream implements ReplyStream {
     this.#watch?.close();
     this.#options.closed?.();
   }
+}
+
+/** Entries that pass, looked at with pauses. */
+export async function matching(
+  entries: readonly Entry[],
+  filter: (entry: Entry) => boolean,
+  clock: Clock,
+): Promise<readonly Entry[]> {
+  const pace = new Pace(clock);
+  const found: Entry[] = [];
+  for (const entry of entries) {
+    if (pace.isDue) await pace.pause();
+    if (filter(entry)) found.push(entry);
+  }
+  return found;
 }
 
 function joinShared(events: readonly StoreEvent[], encoder: FrameEncoder): Buffer {

@@ -2,8 +2,6 @@
  * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
  * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
  */
-import type { Clock } from "#std/clock.ts";
-import { Pace } from "#std/turn.ts";
 import type { Entry, Revision } from "#storage/backend.ts";
 import type { Reply } from "../api-request.ts";
 import { frameEncoder } from "../frames.ts";
@@ -11,7 +9,7 @@ import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
-import { WatchStream } from "../watch-stream.ts";
+import { matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
@@ -72,18 +70,3 @@ const withoutTables =
   (allows: Allows): Allows =>
   (mediaType, kind, group, version) =>
     kind !== "Table" && allows(mediaType, kind, group, version);
-
-/** Those that pass, looked at with pauses. */
-async function matching(
-  entries: readonly Entry[],
-  filter: (entry: Entry) => boolean,
-  clock: Clock,
-): Promise<readonly Entry[]> {
-  const pace = new Pace(clock);
-  const found: Entry[] = [];
-  for (const entry of entries) {
-    if (pace.isDue) await pace.pause();
-    if (filter(entry)) found.push(entry);
-  }
-  return found;
-}

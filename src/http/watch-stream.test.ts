@@ -1,0 +1,110 @@
+/** The initial objects of a watch whose client stops reading: let go, and read again as they were when it began. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "#std/fake-clock.ts";
+import type { Backend } from "#storage/backend.ts";
+import { openMemoryBackend } from "#storage/memory.ts";
+import type { StreamSink } from "./api-request.ts";
+import { slowMs } from "./reply-writer.ts";
+import { type FrameEncoder, WatchStream } from "./watch-stream.ts";
+
+const prefix = "/registry/core/configmaps/n/";
+const encoder: FrameEncoder = {
+  name: "text",
+  event: (type, entry) => Buffer.from(`${type} ${entry.key.slice(prefix.length)} ${entry.value.toString()}\n`),
+  bookmark: (revision) => Buffer.from(`BOOKMARK ${revision}\n`),
+  error: ({ reason = "" }) => Buffer.from(`ERROR ${reason}\n`),
+};
+
+const put = (backend: Backend, name: string, text: string): Promise<unknown> =>
+  backend.put(prefix + name, backend.get(prefix + name)?.revision ?? 0, () => ({
+    value: Buffer.from(text),
+    view: undefined,
+  }));
+
+/** A client that reads nothing until it is told to. */
+class SlowSink implements StreamSink {
+  text = "";
+  blocked = false;
+  isReading = false;
+  onDrain: (() => void) | undefined;
+  onClose: (() => void) | undefined;
+
+  write(bytes: Buffer): boolean {
+    this.text += bytes.toString();
+    this.blocked = !this.isReading;
+    return !this.blocked;
+  }
+
+  end(): void {
+    this.text += "END\n";
+  }
+
+  async readAll(): Promise<void> {
+    this.isReading = true;
+    this.blocked = false;
+    this.onDrain?.();
+    for (let round = 0; round < 20; round++) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function open(filter?: (name: string) => boolean) {
+  const clock = new FakeClock();
+  const backend = openMemoryBackend({ clock });
+  for (let i = 0; i < 300; i++) await put(backend, `c${String(i).padStart(3, "0")}`, "x".repeat(200));
+  const { entries, revision } = backend.range(prefix);
+  const sink = new SlowSink();
+  let hasBegun = false;
+  const passes =
+    filter === undefined ? undefined : (entry: { readonly key: string }) => filter(entry.key.slice(prefix.length));
+  const stream = new WatchStream({
+    backend,
+    prefix,
+    exact: false,
+    initial: passes === undefined ? entries : entries.filter(passes),
+    after: revision,
+    filter: passes,
+    encoder,
+    bookmarks: false,
+    initialEventsEnd: revision,
+    timeoutMs: 1e6,
+    clock,
+  });
+  stream.onBegun = () => (hasBegun = true);
+  stream.open(sink);
+  return { backend, clock, sink, hasBegun: () => hasBegun, count: entries.length };
+}
+
+const lines = ({ text }: SlowSink, start: string): string[] =>
+  text.split("\n").filter((line) => line.startsWith(start));
+
+test("a client that does not read gives up its seats, and gets all objects as they were once it reads", async () => {
+  const { backend, clock, sink, hasBegun, count } = await open();
+  assert.ok(lines(sink, "ADDED").length < 100, "little waits for a client that reads nothing");
+  assert.equal(hasBegun(), false);
+  clock.advance(slowMs);
+  assert.equal(hasBegun(), true);
+  await put(backend, "c299", "changed");
+  await sink.readAll();
+  assert.equal(lines(sink, "ADDED").length, count);
+  assert.match(lines(sink, "ADDED c299")[0]!, /x{200}$/, "as it was when the watch began");
+  assert.deepEqual(lines(sink, "MODIFIED"), ["MODIFIED c299 changed"]);
+  assert.ok(sink.text.indexOf("BOOKMARK") > sink.text.lastIndexOf("ADDED"));
+});
+
+test("what a selector leaves out stays out after a pause", async () => {
+  const { clock, sink } = await open((name) => name.endsWith("7"));
+  clock.advance(slowMs);
+  await sink.readAll();
+  assert.equal(lines(sink, "ADDED").length, 30);
+});
+
+test("when the history has gone on without the client, it is told to start anew", async () => {
+  const { backend, clock, sink } = await open();
+  clock.advance(slowMs);
+  await put(backend, "c299", "changed");
+  await backend.compact(backend.revision);
+  await sink.readAll();
+  assert.equal(lines(sink, "ERROR")[0], "ERROR Expired");
+  assert.ok(sink.text.endsWith("END\n"));
+});
