@@ -98,24 +98,35 @@ export class Http2Wire implements Wire {
   }
 }
 
+/** Bytes of a stream that may wait for a client: much less than Node's own mark, as a connection has many streams. */
+const waitingBytesMax = 16 * 1024;
+
 class Http2Sink implements StreamSink {
   onDrain: (() => void) | undefined;
   onClose: (() => void) | undefined;
   readonly #stream: ServerHttp2Stream;
+  readonly #written: () => void;
+  /** Somebody was told that the client is slow. */
+  #isSlow = false;
 
   constructor(stream: ServerHttp2Stream) {
     this.#stream = stream;
-    stream.on("drain", () => this.onDrain?.());
+    this.#written = () => {
+      if (!this.#isSlow || this.blocked) return;
+      this.#isSlow = false;
+      this.onDrain?.();
+    };
   }
 
   write(bytes: Buffer): boolean {
     const stream = this.#stream;
-    if (bytes.length === 0 || stream.destroyed || stream.writableEnded) return !this.blocked;
-    return stream.write(bytes);
+    if (bytes.length > 0 && !stream.destroyed && !stream.writableEnded) stream.write(bytes, this.#written);
+    this.#isSlow = this.blocked;
+    return !this.#isSlow;
   }
 
   get blocked(): boolean {
-    return this.#stream.destroyed || this.#stream.writableNeedDrain;
+    return this.#stream.destroyed || this.#stream.writableLength > waitingBytesMax;
   }
 
   lost(): void {

@@ -369,7 +369,8 @@ export class Store {
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
     for (let attempt = 1; ; attempt++) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const candidate = await allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
+      const allocated = allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
+      const candidate = allocated instanceof Promise ? await allocated : allocated;
       this.#check(candidate, [
         ...validateObjectMeta(candidate.metadata, {
           namespaced: definition.namespaced,
