@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
 import { rawNumber } from "#std/raw-number.ts";
+import { Room } from "#std/room.ts";
 import { DecodeError } from "./decode-error.ts";
 import {
   applyDefaults,
@@ -343,4 +344,14 @@ test("lists nested beyond what can be walked are refused or said to be too deep"
   assert.equal(checkListTypes({ l: [deep, deep] }, compileStructural(props)).length, 1);
   assert.deepEqual(findings(object({ o: text }), { o: deep }, { o: [made()] }).length, 1);
   assert.deepEqual(findings(object({ o: { ...open, enum: [1] } }), { o: deep }).length, 1);
+});
+
+test("defaults take from the room they are given, whatever they are", () => {
+  const defaults = { a: "text", n: rawNumber("12345678901234567890"), l: [1, true, null, { x: "y" }] };
+  const properties = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { default: value }]));
+  const item = compileStructural({ type: "object", properties, "x-kubernetes-preserve-unknown-fields": true });
+  const bytes = JSON.stringify(defaults).length;
+  const filled = applyDefaults({}, item, true, new Room(2 * bytes, () => new Error("no room")));
+  assert.match(JSON.stringify(filled), /"n":12345678901234567890/);
+  assert.throws(() => applyDefaults({}, item, true, new Room(bytes / 2, () => new Error("no room"))), /no room/);
 });

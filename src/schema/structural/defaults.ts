@@ -29,8 +29,8 @@ function filledDefault(node: SchemaNode, room: Room): unknown {
 /** About the bytes of a value in JSON. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
-  if (typeof value !== "object" || value === null || isRawNumber(value))
-    return String(value as number | boolean).length; // scalars are left
+  if (typeof value !== "object" || value === null) return String(value as number | boolean).length; // scalars are left
+  if (isRawNumber(value)) return value.rawJSON.length;
   let bytes = 2;
   if (Array.isArray(value)) for (const item of value as readonly unknown[]) bytes += sizeOf(item) + 1;
   else for (const [name, member] of Object.entries(value)) bytes += name.length + 4 + sizeOf(member);
