@@ -6,8 +6,6 @@
  */
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
-import type { Scope } from "./scope.ts";
 
 /** From this size on, bodies and objects are handled beside the event loop. Measured: `docs/decisions/0006`. */
 export const largeBytes = 64 * 1024;
@@ -44,14 +42,3 @@ export const sizesElsewhere = (objectBytesMax: number): Sizes => ({
   check() {},
   room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),
 });
-
-/** Handles requests elsewhere. */
-export interface LargeRequests {
-  /**
-   * What the handler of the request would answer, given the scope of the main resource. Rejects as the handler would,
-   * and with `StatusError`s of its own: no room for the request, time or memory used up.
-   */
-  handle(scope: Scope): Promise<Reply>;
-  /** JSON, of a value that is large, as YAML. */
-  yaml(json: Buffer, request: ApiRequest): Promise<Buffer>;
-}

@@ -11,8 +11,8 @@ import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
-import type { ApiRequest } from "./api-request.ts";
-import type { LargeRequests, Sizes } from "./large-requests.ts";
+import type { ApiRequest, Reply } from "./api-request.ts";
+import type { Sizes } from "./large-requests.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
 
 /** Parts that live as long as the server. */
@@ -64,4 +64,15 @@ export interface Scope {
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
+}
+
+/** Handles requests elsewhere. */
+export interface LargeRequests {
+  /**
+   * What the handler of the request would answer, given the scope of the main resource. Rejects as the handler would,
+   * and with `StatusError`s of its own: no room for the request, time or memory used up.
+   */
+  handle(scope: Scope): Promise<Reply>;
+  /** JSON, of a value that is large, as YAML. */
+  yaml(json: Buffer, request: ApiRequest): Promise<Buffer>;
 }

@@ -1,0 +1,203 @@
+/**
+ * A large request as the event loop sees it: what its thread is sent, and the server's answers to what the thread asks,
+ * which are the store, admission, authorization, what is given out once, and the audit log.
+ */
+import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { Scope } from "#http/scope.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Allocated } from "#registry/resource-definition.ts";
+import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Backend, Entry, Revision } from "#storage/backend.ts";
+import type { Question, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
+import { bufferOf, withRevision } from "./remote-backend.ts";
+import type { Work } from "./work.ts";
+
+export interface ExchangeOptions {
+  readonly clock: Clock;
+  readonly backend: Backend;
+  /** The stored form of the definition of a custom resource. */
+  definitionOf(name: string): Entry | undefined;
+}
+
+/** One request, with the answers to what its thread asks. */
+export class LargeExchange implements Omit<Work, "user" | "settle"> {
+  readonly #scope: Scope;
+  readonly #body: Buffer;
+  readonly #options: ExchangeOptions;
+  readonly #definitionName: string;
+  #definition: Entry | undefined;
+  #held: Allocated | undefined;
+
+  constructor(scope: Scope, body: Buffer, options: ExchangeOptions) {
+    this.#scope = scope;
+    this.#body = body;
+    this.#options = options;
+    const { group, resource } = scope.definition;
+    this.#definitionName = `${resource}.${group}`;
+  }
+
+  job(): SentRequest {
+    const { request, store, namespace, name, definition } = this.#scope;
+    const { backend, clock } = this.#options;
+    const { method, url, path, info, user, auditId, receivedMs, deadlineMs } = request;
+    const headers: Record<string, string> = {};
+    for (const key of sentHeaders) {
+      const value = request.headers[key];
+      if (value !== undefined) headers[key] = value;
+    }
+    const entry = name === "" ? undefined : store.peek(namespace, name);
+    let custom: SentRequest["definition"];
+    if (definition.origin === "custom") {
+      this.#definition = this.#options.definitionOf(this.#definitionName);
+      custom = { name: this.#definitionName, revision: this.#definition?.revision ?? 0 };
+    }
+    return {
+      type: "request",
+      method,
+      url,
+      path,
+      headers,
+      info,
+      user: { name: user.name, groups: [...user.groups] },
+      auditId,
+      isAudited: request.audit !== undefined,
+      receivedMs,
+      deadlineMs,
+      nowMs: clock.now(),
+      body: this.#body,
+      entry: entry === undefined ? undefined : sentEntry(entry),
+      revision: backend.revision,
+      definition: custom,
+    };
+  }
+
+  warn(texts: readonly string[]): void {
+    for (const text of texts) this.#scope.context.warn(text);
+  }
+
+  async answer({ name, ask }: Question): Promise<Questions[keyof Questions]["answer"]> {
+    const { request, parts } = this.#scope;
+    switch (name) {
+      case "definition":
+        return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
+      case "write":
+        return this.#write(ask);
+      case "admit":
+        return this.#admit(this.#attributes(ask));
+      case "validate":
+        await parts.admission.validate(this.#attributes(ask));
+        return undefined;
+      case "allocate":
+        return this.#allocate(ask);
+      case "authorize":
+        return parts.authorizer.authorize({ ...ask, user: request.user });
+      case "sent":
+        if (ask === undefined) request.audit?.sentPatch(this.#body);
+        else request.audit?.sent(parsed(ask));
+        return undefined;
+    }
+  }
+
+  async #write({
+    key,
+    expected,
+    object,
+    ttlSeconds,
+    removes,
+  }: Questions["write"]["ask"]): Promise<Questions["write"]["answer"]> {
+    const { backend } = this.#options;
+    const { strategy } = this.#scope.definition;
+    const encode = (revision: Revision) => encodedElsewhere(withRevision(object, revision), object.labels);
+    const result = await (removes
+      ? backend.remove(key, expected, encode)
+      : backend.put(key, expected, encode, ttlSeconds === 0 ? undefined : ttlSeconds));
+    if (!result.ok) {
+      return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current) };
+    }
+    const { revision, created, expiresAt } = result.entry;
+    await strategy.settled?.(revision);
+    return { ok: true, revision, created, expiresAt };
+  }
+
+  async #allocate({ object, old, subresource, dryRun }: Questions["allocate"]["ask"]): Promise<Uint8Array> {
+    const { definition, context } = this.#scope;
+    const { allocate } = definition.strategy;
+    if (allocate === undefined) throw new Error(`${definition.resource} are given nothing`);
+    this.#held?.release();
+    this.#held = await allocate(parsed(object), old && parsed(old), { context, subresource, dryRun });
+    return Buffer.from(JSON.stringify(this.#held.object));
+  }
+
+  /** The job has ended. */
+  end(): void {
+    this.#held?.release();
+  }
+
+  async #admit(attributes: AdmissionAttributes): Promise<Uint8Array | undefined> {
+    const changed = await this.#scope.parts.admission.admit(attributes);
+    return changed === undefined ? undefined : Buffer.from(JSON.stringify(changed));
+  }
+
+  #attributes({ object, oldObject, ...attributes }: SentAttributes): AdmissionAttributes {
+    return new SentAdmission(this.#scope, attributes, object, oldObject);
+  }
+}
+
+/** Objects are read when a plugin looks at them, which few do. */
+class SentAdmission implements AdmissionAttributes {
+  readonly context: AdmissionAttributes["context"];
+  readonly operation: AdmissionAttributes["operation"];
+  readonly resource: AdmissionAttributes["resource"];
+  readonly kind: AdmissionAttributes["kind"];
+  readonly namespace: string;
+  readonly name: string;
+  readonly pathName: string;
+  readonly subresource: string;
+  readonly dryRun: boolean;
+  readonly options = undefined;
+  #json: { object: Uint8Array | undefined; oldObject: Uint8Array | undefined };
+  #object: ApiObject | undefined;
+  #oldObject: ApiObject | undefined;
+
+  constructor(
+    { context }: Scope,
+    sent: Omit<SentAttributes, "object" | "oldObject">,
+    object: Uint8Array | undefined,
+    oldObject: Uint8Array | undefined,
+  ) {
+    this.context = context;
+    this.operation = sent.operation;
+    this.resource = sent.resource;
+    this.kind = sent.kind;
+    this.namespace = sent.namespace;
+    this.name = sent.name;
+    this.pathName = sent.pathName;
+    this.subresource = sent.subresource;
+    this.dryRun = sent.dryRun;
+    this.#json = { object, oldObject };
+  }
+
+  get object(): ApiObject | undefined {
+    this.#object ??= this.#json.object && parsed(this.#json.object);
+    return this.#object;
+  }
+
+  get oldObject(): ApiObject | undefined {
+    this.#oldObject ??= this.#json.oldObject && parsed(this.#json.oldObject);
+    return this.#oldObject;
+  }
+}
+
+const parsed = (json: Uint8Array): ApiObject => parseObject(bufferOf(json).toString());
+
+/** Headers that handlers read. */
+const sentHeaders = ["accept", "content-type", "user-agent"];
+
+const sentEntry = ({ key, value, revision, created, expiresAt }: Entry): SentEntry => ({
+  key,
+  value,
+  revision,
+  created,
+  expiresAt,
+});

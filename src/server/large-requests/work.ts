@@ -1,0 +1,12 @@
+/** Work for a thread of large requests: what it is, who answers its questions, and who waits for it. */
+import type { Job, Question, Questions, SentReply } from "./messages.ts";
+
+export interface Work {
+  /** Who asks: users take turns. */
+  readonly user: string;
+  /** Made when the work begins, so that it sees what is stored then. */
+  job(): Job;
+  answer(question: Question): Promise<Questions[keyof Questions]["answer"]>;
+  warn?(texts: readonly string[]): void;
+  settle(end: { readonly reply: SentReply } | { readonly error: Error }): void;
+}
