@@ -38,6 +38,12 @@ export interface HostileSetting {
   readonly domain: string;
   /** Objects in the namespace, of a kilobyte each. */
   readonly objects: number;
+  /** Definitions of custom resources, of six kilobytes each, where a case makes many. */
+  readonly definitions: number;
+  /** Watches of one client that nobody reads. */
+  readonly watches: number;
+  /** How long clients hold what they neither finish nor read. */
+  readonly holdMs: number;
 }
 
 const group = "hostile.example.com";
@@ -248,10 +254,10 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       ),
   },
   "unread-watches": {
-    about: "600 watches that begin with all objects, none of them read",
+    about: "many watches that begin with all objects, none of them read",
     requests: (at) =>
-      Array.from({ length: 600 }, () =>
-        read(`${configMaps(at)}?watch=true`, undefined, { watchBytes: 0, holdMs: 4000, codes: [0, 200] }),
+      Array.from({ length: at.watches }, () =>
+        read(`${configMaps(at)}?watch=true`, undefined, { watchBytes: 0, holdMs: at.holdMs, codes: [0, 200] }),
       ),
   },
   "slow-bodies": {
@@ -263,16 +269,16 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         method: "POST",
         path: configMaps(at),
         body,
-        holdMs: 5000,
+        holdMs: at.holdMs,
         codes: [0, 400, 408, 429],
       }));
     },
   },
   "delete-definitions": {
-    about: "a deletion of 500 definitions of custom resources as a collection",
+    about: "a deletion of 500 large definitions of custom resources as a collection",
     async prepare(at) {
       const schema = { type: "object", properties: defaults(50, 100) };
-      for (let i = 0; i < 500; i++) {
+      for (let i = 0; i < at.definitions; i++) {
         const name = `kind${i}s`;
         await make(at, crds(at.domain), definition(at.domain, name, `Kind${i}`, schema));
       }

@@ -8,9 +8,9 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { hostileCases, type HostileRequest, type HostileSetting } from "./hostile-requests.ts";
 import { residentMb, startProber } from "./prober.ts";
 import { runAlone } from "./report.ts";
-import { type Server, startServer } from "./server-process.ts";
+import { startServer } from "./server-process.ts";
 import type { Measurement, Run, Suite } from "./suite.ts";
-import { Client, makeNamespace } from "./target.ts";
+import { Client, makeNamespace, type Target } from "./target.ts";
 
 const crowds = [1, 8];
 
@@ -28,14 +28,18 @@ export const hostileSuite: Suite = {
 
 const hostileToken = "mallory-token";
 const victimToken = "victim-token";
+
+/** Lines of a token file: who sends, and who reads meanwhile. */
+export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`];
+
 const objects = Number(process.env["OBJ"] ?? 20_000);
 
 async function measure(run: Run): Promise<void> {
   const wanted = Object.keys(hostileSuite.rows).filter((name) => run.wanted(name));
   if (wanted.length === 0) return;
-  const server = await startServer(undefined, [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`]);
+  const server = await startServer(undefined, hostileUsers);
   try {
-    const setting = await prepareHostile(server, objects);
+    const setting = await prepareHostile(server, { objects, definitions: 500, watches: 600, holdMs: 5000 });
     for (const [name, hostile] of Object.entries(hostileCases)) {
       if (!crowds.some((crowd) => run.wanted(`${name}-x${crowd}`))) continue;
       for (const crowd of crowds) {
@@ -50,8 +54,11 @@ async function measure(run: Run): Promise<void> {
   }
 }
 
-/** A namespace with that many config maps, and users who may do everything but are nobody special. */
-export async function prepareHostile(server: Server, count: number): Promise<HostileSetting> {
+/** A namespace with config maps, and users who may do everything but are nobody special. */
+export async function prepareHostile(
+  server: Target,
+  size: Pick<HostileSetting, "objects" | "definitions" | "watches" | "holdMs">,
+): Promise<HostileSetting> {
   const client = await Client.open(server);
   const group = `rbac.authorization.${server.domain}`;
   for (const user of ["mallory", "victim"]) {
@@ -70,23 +77,26 @@ export async function prepareHostile(server: Server, count: number): Promise<Hos
   let next = 0;
   await Promise.all(
     workers.map(async (worker) => {
-      for (let i = next++; i < count; i = next++) {
+      for (let i = next++; i < size.objects; i = next++) {
         const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c${i}"},"data":{"a":"${text}"}}`;
         await worker.send("POST", `/api/v1/namespaces/${namespace}/configmaps`, body);
       }
       worker.close();
     }),
   );
-  return { client, namespace, domain: server.domain, objects: count };
+  return { client, namespace, domain: server.domain, ...size };
 }
 
+/** With the codes of the answers. */
+export type Seen = Measurement & {
+  readonly p99Ms: number;
+  readonly longestMs: number;
+  readonly rssMb: number;
+  readonly codes: readonly number[];
+};
+
 /** Sends the requests of a case `crowd` times at once while another client reads. */
-export async function besideGets(
-  server: Server,
-  setting: HostileSetting,
-  name: string,
-  crowd: number,
-): Promise<Measurement & { readonly p99Ms: number; readonly codes: readonly number[] }> {
+export async function besideGets(server: Target, setting: HostileSetting, name: string, crowd: number): Promise<Seen> {
   const hostile = hostileCases[name]!;
   const token = hostile.byAdministrator === true ? server.token : hostileToken;
   const requests = Array.from({ length: crowd }, (_, index) => hostile.requests(setting, index));

@@ -50,7 +50,7 @@ export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed
 
 const pauseMs = 2;
 /** Short cases are looked at for so long, as what they leave behind may come later. */
-const leastMs = 1500;
+const leastMs = 750;
 
 async function run({ host, port, ca, token, path, pid }: Probe): Promise<void> {
   const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
