@@ -163,6 +163,12 @@ inBothDomains("an update keeps what it leaves out, and may not change the addres
     "Invalid",
     /spec\.clusterIPs\[0\]: Invalid value: \[\]string\{"10\.0\.0\.14"\}: may not change once set/,
   );
+  // As `helm upgrade --set service.type=…` with a misspelled type: nothing but the type is told.
+  (await api.patch(path, { spec: { type: "Nonsense" } })).refused(
+    422,
+    "Invalid",
+    /^Service "one" is invalid: spec\.type: Unsupported value: "Nonsense"/,
+  );
   (await api.patch(path, { spec: { type: "ClusterIP" } })).expect(200, { "spec.ports[0].nodePort": absent });
   await gets(
     api,

@@ -9,6 +9,7 @@ import { type Json, textField } from "../edit.ts";
 import {
   headless,
   isHeadless,
+  needsClusterIp,
   policyOf,
   preferDualStack,
   requireDualStack,
@@ -124,7 +125,8 @@ function validateKept(
   const before = textsOf(old, name);
   const after = textsOf(spec, name);
   if (before.length === 0) return [];
-  if (after.length === 0) return [invalidField(`spec.${name}[0]`, goTexts(after), unset)];
+  // A type that does not exist is told alone: the addresses went with the one that did.
+  if (after.length === 0) return needsClusterIp(spec) ? [invalidField(`spec.${name}[0]`, goTexts(after), unset)] : [];
   const errors = after
     .map((value, i) => ({ value, i }))
     .filter(({ value, i }) => i < before.length && value !== before[i])
