@@ -7,7 +7,7 @@ import { ageColumn, inside, integer, labelsText, nameColumn, text } from "../cel
 import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { statusNumber, templateColumns } from "./workload.ts";
+import { statusNumber, templateColumns, validateSelectorKept } from "./workload.ts";
 
 export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
   const counter = domain.rename("deprecated.daemonset.template.generation");
@@ -50,6 +50,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
         const isChanged = subresource === "" && !jsonEquals(templateOf(object), templateOf(old));
         return withCount(object, counter, isChanged ? before + 1n : before);
       },
+      validateUpdate: (object, old, { subresource }) => (subresource === "" ? validateSelectorKept(object, old) : []),
     },
   };
 }

@@ -1,4 +1,6 @@
 /** StatefulSet: pods with names and storage of their own. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, forbiddenField } from "#meta/field-error.ts";
 import { ageColumn, containerColumns, inside, nameColumn, text } from "../cells.ts";
 import {
   editField,
@@ -32,6 +34,8 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
+      validateUpdate: (object, old, { subresource }) =>
+        subresource === "" ? validateSpecKept(specOf(object), specOf(old)) : [],
     },
   };
 }
@@ -66,4 +70,23 @@ function defaultClaim(claim: Json): Json {
   const next = editField(named, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" }));
   const status = objectField(next, "status") ?? noFields;
   return isAbsent(status["phase"]) ? withField(next, "status", fillZero(status, { phase: "Pending" })) : next;
+}
+
+const changeable = [
+  "replicas",
+  "ordinals",
+  "template",
+  "updateStrategy",
+  "persistentVolumeClaimRetentionPolicy",
+  "minReadySeconds",
+];
+
+/** Most of the spec names or makes what exists by now. */
+function validateSpecKept(spec: Json, old: Json): FieldError[] {
+  const names = new Set([...Object.keys(spec), ...Object.keys(old)]);
+  for (const name of changeable) names.delete(name);
+  if ([...names].every((name) => jsonEquals(spec[name] ?? null, old[name] ?? null))) return [];
+  const shown = changeable.map((name) => `'${name}'`);
+  const list = `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
+  return [forbiddenField("spec", `updates to statefulset spec for fields other than ${list} are forbidden`)];
 }

@@ -60,3 +60,93 @@ test("a deletion time in a pod's status is passed over", () => {
   const sent = { ...old, metadata: { ...old.metadata, deletionTimestamp: "2001-01-01T00:00:00Z" } };
   assert.equal(pods.update(sent, old, "status").metadata.deletionTimestamp, undefined);
 });
+
+const made = {
+  containers: [container],
+  terminationGracePeriodSeconds: 30,
+  activeDeadlineSeconds: 100,
+  tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 5 }],
+};
+
+/** Findings of an update of a pod that was made with `before`. */
+function updated(before: object, after: object): string[] {
+  const pod = (spec: object): ApiObject => ({ kind: "Pod", apiVersion: "v1", metadata: old.metadata, spec });
+  return pods.refuseUpdate(pod(after), pods.update(pod(before), old));
+}
+
+const only =
+  "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+  "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+test("an update of a pod changes images, deadlines and tolerations, and little else", () => {
+  const check = (change: object, ...findings: string[]): void =>
+    assert.deepEqual(updated(made, { ...made, ...change }), findings, JSON.stringify(change));
+  check({});
+  check({ containers: [{ ...container, image: "other" }] });
+  check(
+    { containers: [{ ...container, image: "", imagePullPolicy: "Always" }] },
+    "spec.containers[0].image: Required value",
+  );
+  check({ activeDeadlineSeconds: 50 });
+  check({ tolerations: [{ key: "b" }, { ...made.tolerations[0], tolerationSeconds: 9 }] });
+
+  check({ nodeName: "n" }, `${only} (changed: "nodeName")`);
+  check({ containers: [{ ...container, name: "d" }] }, `${only} (changed: "containers")`);
+  check({ containers: [{ ...container, env: [{ name: "A" }] }] }, `${only} (changed: "containers")`);
+  check({ hostname: "h", nodeSelector: { a: "b" } }, `${only} (changed: "hostname", "nodeSelector")`);
+  check({ terminationGracePeriodSeconds: 1 }, `${only} (changed: "terminationGracePeriodSeconds")`);
+  const more = "Forbidden: pod updates may not add or remove containers";
+  check({ containers: [container, { ...container, name: "d" }] }, `spec.containers: ${more}`);
+  check({ containers: [] }, "spec.containers: Required value", `spec.containers: ${more}`);
+  check({ initContainers: [container] }, `spec.initContainers: ${more}`);
+
+  const deadline = "spec.activeDeadlineSeconds: Invalid value";
+  check({ activeDeadlineSeconds: 200 }, `${deadline}: 200: must be less than or equal to previous value`);
+  check({ activeDeadlineSeconds: 0 }, `${deadline}: 0: must be between 1 and 2147483647, inclusive`);
+  check(
+    { activeDeadlineSeconds: undefined },
+    `${deadline}: "null": must not update from a positive integer to nil value`,
+  );
+  check(
+    { tolerations: [{ key: "b" }] },
+    "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+  );
+  check(
+    { schedulingGates: [{ name: "g" }] },
+    "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'",
+  );
+  const negative = { containers: [container], terminationGracePeriodSeconds: -5 };
+  assert.deepEqual(updated(negative, { ...negative, terminationGracePeriodSeconds: 1 }), []);
+});
+
+test("while a pod has scheduling gates, its nodes may become fewer", () => {
+  const key = (name: string): object => ({ key: name, operator: "Exists" });
+  const terms = (...lists: string[][]): object => ({
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: lists.map((keys) => ({ matchExpressions: keys.map(key) })),
+      },
+    },
+  });
+  const gated = {
+    containers: [container],
+    schedulingGates: [{ name: "x" }, { name: "y" }],
+    nodeSelector: { a: "b" },
+    affinity: terms(["a"]),
+  };
+  const check = (change: object, ...findings: RegExp[]): void => {
+    const found = updated(gated, { ...gated, ...change });
+    assert.equal(found.length, findings.length, found.join());
+    for (const [i, finding] of findings.entries()) assert.match(found[i]!, finding);
+  };
+  check({ schedulingGates: [{ name: "y" }] });
+  check({ schedulingGates: undefined, nodeSelector: { a: "b", c: "d" } });
+  check({ affinity: terms(["a", "b"]) });
+  check({ nodeSelector: { a: "c" } }, /^spec\.nodeSelector: .*only additions to spec\.nodeSelector are allowed/);
+  check({ affinity: terms(["b"]) }, /nodeSelectorTerms\[0\]: .*only additions are allowed/);
+  check({ affinity: terms(["a"], ["b"]) }, /nodeSelectorTerms: .*no additions\/deletions to non-empty/);
+  check({ affinity: undefined }, /nodeSelectorTerms: .*no additions\/deletions to non-empty/);
+  check({ hostname: "h" }, /may not change fields other than/);
+  check({ affinity: { ...terms(["a"]), podAffinity: {} } }, /\(changed: "affinity"\)$/);
+});

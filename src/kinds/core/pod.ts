@@ -23,6 +23,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { inStep } from "../in-step.ts";
 import { compareTexts } from "./claim-spec.ts";
 import { defaultPod } from "./pod-spec.ts";
+import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
 
 export function pods(environment: KindEnvironment): KindBehaviour {
   const resizePolicy = environment.gate("InPlacePodVerticalScaling");
@@ -42,9 +43,12 @@ export function pods(environment: KindEnvironment): KindBehaviour {
       }),
       prepareForUpdate: (object, old, { subresource }) =>
         subresource === "ephemeralcontainers" ? withEphemeralContainers(old, object) : object,
-      validate: (object) => validateContainers(specOf(object), "spec"),
-      validateUpdate: (object, old, { subresource }) =>
-        subresource === "ephemeralcontainers" ? validateEphemeralContainers(specOf(object), specOf(old)) : [],
+      validate,
+      validateUpdate: (object, old, { subresource }) => {
+        if (subresource === "ephemeralcontainers") return validateEphemeralContainers(specOf(object), specOf(old));
+        if (subresource !== "") return [];
+        return [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))];
+      },
       graceSeconds,
       fields,
     },
@@ -144,6 +148,11 @@ function fields(object: ApiObject): Readonly<Record<string, string>> {
     "status.nominatedNodeName": textField(status, "nominatedNodeName"),
   };
 }
+
+const validate = (object: ApiObject): FieldError[] => [
+  ...validateContainers(specOf(object), "spec"),
+  ...validateActiveDeadline(specOf(object)),
+];
 
 /** Names and images of containers; findings below `field`. */
 export function validateContainers(spec: Json, field: string): FieldError[] {

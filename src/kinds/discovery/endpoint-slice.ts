@@ -3,6 +3,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import { editItems, fillAbsent, listField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { validateKept } from "../kept.ts";
 
 const shownMax = 3;
 
@@ -20,6 +21,7 @@ export function endpointSlices(): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => editItems(object, "ports", (port) => fillAbsent(port, { name: "", protocol: "TCP" })),
+      validateUpdate: (object, old) => validateKept(object, old, ["addressType"]),
     },
   };
 }

@@ -1,8 +1,9 @@
 /** IngressClass: who implements ingresses. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, fillAbsent, objectField, textField } from "../edit.ts";
+import { editField, fillAbsent, type Json, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { validateKept } from "../kept.ts";
 
 export function ingressClasses(): KindBehaviour {
   return {
@@ -19,9 +20,12 @@ export function ingressClasses(): KindBehaviour {
         editField(object, "spec", (spec) =>
           editField(spec, "parameters", (parameters) => fillAbsent(parameters, { scope: "Cluster" })),
         ),
+      validateUpdate: (object, old) => validateKept(specOf(object), specOf(old), ["controller"], "spec."),
     },
   };
 }
+
+const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
 
 function parametersText(object: ApiObject): string {
   const parameters = inside(object, "spec", "parameters");

@@ -1,6 +1,18 @@
 /** NetworkPolicy: which traffic pods take part in. */
+import { type FieldError, invalidField, notSupported } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, selectorText, text } from "../cells.ts";
-import { editField, editItems, fillAbsent, type Json, listField, withField } from "../edit.ts";
+import {
+  editField,
+  editItems,
+  fillAbsent,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+  withField,
+} from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function networkPolicies(): KindBehaviour {
@@ -12,7 +24,11 @@ export function networkPolicies(): KindBehaviour {
       ),
       ageColumn,
     ],
-    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+    strategy: {
+      defaults: (object) => editField(object, "spec", defaultSpec),
+      validate: validatePorts,
+      validateUpdate: (object) => validatePorts(object),
+    },
   };
 }
 
@@ -23,4 +39,37 @@ function defaultSpec(spec: Json): Json {
   if (Array.isArray(types) && types.length > 0) return next;
   const hasEgress = listField(next, "egress").length > 0;
   return withField(next, "policyTypes", hasEgress ? ["Ingress", "Egress"] : ["Ingress"]);
+}
+
+const protocols = ["TCP", "UDP", "SCTP"];
+const portMax = 65535;
+
+function validatePorts(object: ApiObject): FieldError[] {
+  const spec = objectField(object, "spec") ?? noFields;
+  return ["ingress", "egress"].flatMap((direction) =>
+    listField(spec, direction).flatMap((rule, i) =>
+      listField(rule, "ports").flatMap((port, k) => validatePort(port, `spec.${direction}[${i}].ports[${k}]`)),
+    ),
+  );
+}
+
+function validatePort({ port, endPort, ...rest }: Json, field: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const protocol = textField(rest, "protocol");
+  if (!protocols.includes(protocol)) errors.push(notSupported(`${field}.protocol`, protocol, protocols));
+  const wrong = (value: unknown, detail: string): void =>
+    void errors.push(invalidField(`${field}.endPort`, value, detail));
+  const range = `must be between 1 and ${portMax}, inclusive`;
+  if (typeof port === "number" && (port < 1 || port > portMax)) {
+    errors.push(invalidField(`${field}.port`, port, range));
+  }
+  if (typeof endPort !== "number") return errors;
+  if (typeof port === "string") wrong(endPort, "may not be specified when `port` is non-numeric");
+  else if (typeof port !== "number") wrong(endPort, "may not be specified when `port` is not specified");
+  else {
+    // Upstream: shows the port, not the end.
+    if (endPort < port) wrong(port, "must be greater than or equal to `port`");
+    if (endPort < 1 || endPort > portMax) wrong(endPort, range);
+  }
+  return errors;
 }

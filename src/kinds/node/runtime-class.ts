@@ -2,6 +2,7 @@
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { validateKept } from "../kept.ts";
 
 export function runtimeClasses(): KindBehaviour {
   return {
@@ -10,5 +11,6 @@ export function runtimeClasses(): KindBehaviour {
       text("Handler", "Configuration of the node's runtime.", (object) => textField(object, "handler")),
       ageColumn,
     ],
+    strategy: { validateUpdate: (object, old) => validateKept(object, old, ["handler"]) },
   };
 }

@@ -1,7 +1,9 @@
 /** PriorityClass: a name for a number that says which pods go first. */
+import { forbiddenField } from "#meta/field-error.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { fillAbsent, numberField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
+import { validateKept } from "../kept.ts";
 
 export function priorityClasses(): KindBehaviour {
   return {
@@ -18,6 +20,14 @@ export function priorityClasses(): KindBehaviour {
         textField(object, "preemptionPolicy"),
       ),
     ],
-    strategy: { defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }) },
+    strategy: {
+      defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }),
+      validateUpdate: (object, old) => [
+        ...(numberField(object, "value") === numberField(old, "value")
+          ? []
+          : [forbiddenField("value", "may not be changed in an update.")]),
+        ...validateKept(object, old, ["preemptionPolicy"]),
+      ],
+    },
   };
 }

@@ -3,6 +3,7 @@ import { defaultClassCheck } from "#meta/default-class.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import { fillAbsent, textField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { forbidUpdates, validateKept } from "../kept.ts";
 
 export function storageClasses(environment: KindEnvironment): KindBehaviour {
   return {
@@ -24,6 +25,10 @@ export function storageClasses(environment: KindEnvironment): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => fillAbsent(object, { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" }),
+      validateUpdate: (object, old) => [
+        ...forbidUpdates(object, old, ["parameters", "provisioner", "reclaimPolicy"]),
+        ...validateKept(object, old, ["volumeBindingMode"]),
+      ],
     },
   };
 }

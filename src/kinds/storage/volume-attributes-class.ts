@@ -1,5 +1,4 @@
 /** VolumeAttributesClass: named settings of volumes for a storage driver; made once and never changed. */
-import { jsonEquals } from "#apply/json-value.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { type FieldError, invalidField, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
@@ -7,6 +6,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import { textField, textsField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { validateKept } from "../kept.ts";
 import { validateParameters } from "./parameters.ts";
 
 export function volumeAttributesClasses(environment: KindEnvironment): KindBehaviour {
@@ -18,7 +18,10 @@ export function volumeAttributesClasses(environment: KindEnvironment): KindBehav
     ],
     strategy: {
       validate,
-      validateUpdate: (object, old) => [...validateKept(object, old), ...validate(object)],
+      validateUpdate: (object, old) => [
+        ...validateKept(object, old, ["driverName", "parameters"]),
+        ...validate(object),
+      ],
     },
   };
 }
@@ -33,10 +36,4 @@ function validate(object: ApiObject): FieldError[] {
 function validateDriver(name: string, field: string): FieldError[] {
   if (name === "") return [required(field)];
   return qualifiedName(name.toLowerCase()).map((message) => invalidField(field, name, message));
-}
-
-function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
-  return ["driverName", "parameters"]
-    .filter((field) => !jsonEquals(object[field] ?? null, old[field] ?? null))
-    .map((field) => invalidField(field, object[field] ?? null, "field is immutable"));
 }

@@ -1,0 +1,145 @@
+/** What updates of built-in kinds may not change, in the words of a 1.32 server. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { kindUnderTest } from "./kind-for-tests.ts";
+
+interface Case {
+  readonly group: string;
+  readonly kind: string;
+  readonly made: object;
+  /** Fields sent instead, and what is found. */
+  readonly updates: readonly (readonly [sent: object, ...findings: string[]])[];
+}
+
+const pod = { restartPolicy: "Always", containers: [{ name: "c", image: "i" }] };
+const template = { metadata: { labels: { a: "b" } }, spec: pod };
+const selector = { matchLabels: { a: "b" } };
+const otherSelector = { matchLabels: { a: "c" } };
+const statefulSet = { replicas: 1, serviceName: "s", selector, template };
+const statefulSetKept =
+  "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', " +
+  "'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+const cases: readonly Case[] = [
+  {
+    group: "apps",
+    kind: "DaemonSet",
+    made: { spec: { selector, template } },
+    updates: [
+      [{ spec: { selector, template: { ...template, spec: { ...pod, hostname: "h" } } } }],
+      [
+        { spec: { selector: otherSelector, template } },
+        'spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"c"}, ' +
+          "MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: field is immutable",
+      ],
+    ],
+  },
+  {
+    group: "apps",
+    kind: "StatefulSet",
+    made: { spec: statefulSet },
+    updates: [
+      [{ spec: { ...statefulSet, replicas: 3, minReadySeconds: 2, ordinals: { start: 1 } } }],
+      [{ spec: { ...statefulSet, serviceName: "t" } }, statefulSetKept],
+      [{ spec: { ...statefulSet, podManagementPolicy: "Parallel" } }, statefulSetKept],
+      [{ spec: { ...statefulSet, selector: otherSelector } }, statefulSetKept],
+    ],
+  },
+  {
+    group: "scheduling.k8s.io",
+    kind: "PriorityClass",
+    made: { value: 5 },
+    updates: [
+      [{ value: 5, globalDefault: true, description: "d" }],
+      [{ value: 6 }, "value: Forbidden: may not be changed in an update."],
+      [{ value: 5, preemptionPolicy: "Never" }, 'preemptionPolicy: Invalid value: "Never": field is immutable'],
+    ],
+  },
+  {
+    group: "storage.k8s.io",
+    kind: "StorageClass",
+    made: { provisioner: "a/b", parameters: { a: "b" } },
+    updates: [
+      [{ provisioner: "a/b", parameters: { a: "b" }, allowVolumeExpansion: true }],
+      [{ provisioner: "a/b" }, "parameters: Forbidden: updates to parameters are forbidden."],
+      [
+        { provisioner: "a/c", parameters: { a: "b" }, reclaimPolicy: "Retain" },
+        "provisioner: Forbidden: updates to provisioner are forbidden.",
+        "reclaimPolicy: Forbidden: updates to reclaimPolicy are forbidden.",
+      ],
+      [
+        { provisioner: "a/b", parameters: { a: "b" }, volumeBindingMode: "WaitForFirstConsumer" },
+        'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
+      ],
+    ],
+  },
+  {
+    group: "node.k8s.io",
+    kind: "RuntimeClass",
+    made: { handler: "h" },
+    updates: [[{ handler: "i" }, 'handler: Invalid value: "i": field is immutable']],
+  },
+  {
+    group: "networking.k8s.io",
+    kind: "IngressClass",
+    made: { spec: { controller: "a.b/c" } },
+    updates: [[{ spec: { controller: "a.b/d" } }, 'spec.controller: Invalid value: "a.b/d": field is immutable']],
+  },
+  {
+    group: "discovery.k8s.io",
+    kind: "EndpointSlice",
+    made: { addressType: "IPv4", endpoints: [] },
+    updates: [
+      [{ addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"] }] }],
+      [{ addressType: "IPv6", endpoints: [] }, 'addressType: Invalid value: "IPv6": field is immutable'],
+    ],
+  },
+];
+
+for (const { group, kind, made, updates } of cases) {
+  test(`an update of a ${kind} changes nothing that stays for good`, () => {
+    const under = kindUnderTest({ group, version: "v1", kind });
+    const object = (fields: object): ApiObject => ({
+      apiVersion: `${group}/v1`,
+      kind,
+      metadata: { name: "one", uid: "u", resourceVersion: "5" },
+      ...fields,
+    });
+    const old = under.create(object(made));
+    for (const [sent, ...findings] of updates) {
+      assert.deepEqual(under.refuseUpdate(object(sent), old), findings, JSON.stringify(sent));
+    }
+    if (kind === "DaemonSet" || kind === "StatefulSet") {
+      assert.deepEqual(under.refuseUpdate(old, old, "status"), []);
+    }
+  });
+}
+
+test("the ports of network policies are ranges of numbers", () => {
+  const policies = kindUnderTest({ group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy" });
+  const field = "spec.egress[0].ports[0]";
+  const check = (port: object, ...findings: string[]): void => {
+    const policy: ApiObject = {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name: "one" },
+      spec: { podSelector: {}, egress: [{ ports: [port] }] },
+    };
+    assert.deepEqual(policies.refuseCreate(policy), findings);
+    assert.deepEqual(policies.refuseUpdate(policy, policy), findings);
+  };
+  check({ port: 1, endPort: 2 });
+  check({ port: "http" });
+  check({ endPort: 5 }, `${field}.endPort: Invalid value: 5: may not be specified when \`port\` is not specified`);
+  check(
+    { port: "http", endPort: 5 },
+    `${field}.endPort: Invalid value: 5: may not be specified when \`port\` is non-numeric`,
+  );
+  check({ port: 30, endPort: 20 }, `${field}.endPort: Invalid value: 30: must be greater than or equal to \`port\``);
+  check({ port: 1, endPort: 70000 }, `${field}.endPort: Invalid value: 70000: must be between 1 and 65535, inclusive`);
+  check(
+    { port: 1, protocol: "X" },
+    `${field}.protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"`,
+  );
+});
