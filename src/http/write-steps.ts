@@ -248,5 +248,5 @@ export function admissionAttributes(
 }
 
 export function writeAttributes(scope: Scope, options: { readonly dryRun: boolean }): WriteAttributes {
-  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun };
+  return { context: scope.context, subresource: scope.subresource, dryRun: options.dryRun, dropsOwners: true };
 }

@@ -387,17 +387,17 @@ export class Store {
       if (!["", "0"].includes(object.metadata.resourceVersion ?? "")) {
         throw unclassified("resourceVersion should not be set on objects to be created");
       }
-      const stored = await this.#insert(candidate, attributes.dryRun);
+      const stored = await this.#insert(candidate, attributes);
       if (stored !== undefined) return stored;
       if (!generates || attempt === generatedNameTries) throw this.#exists(candidate);
     }
   }
 
   /** Writes a new key; `undefined` when it exists. */
-  async #insert(object: ApiObject, dryRun: boolean): Promise<Stored | undefined> {
+  async #insert(object: ApiObject, attributes: WriteAttributes): Promise<Stored | undefined> {
     const { definition } = this;
     const key = this.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
-    if (dryRun) {
+    if (attributes.dryRun) {
       await this.#backend.fresh();
       return this.#backend.get(key) === undefined ? { object, entry: undefined } : undefined;
     }
@@ -405,7 +405,7 @@ export class Store {
     const result = await this.#backend.put(
       key,
       0,
-      (revision) => this.#encode(object, revision, true),
+      (revision) => this.#encode(object, revision, attributes, true),
       ttl === 0 ? undefined : ttl,
     );
     if (!result.ok) return undefined;
@@ -414,10 +414,12 @@ export class Store {
   }
 
   /** What a client made of an object. Throws when it is too large to be stored; deletions are not asked. */
-  #encode(object: ApiObject, revision: Revision, creates = false): Encoded {
+  #encode(object: ApiObject, revision: Revision, attributes: WriteAttributes, creates = false): Encoded {
     const encoded = this.#objects.encode(this.definition, object, revision, creates);
-    if (encoded.value.length > this.#objectBytesMax) throw objectTooLarge(this.#objectBytesMax);
-    return encoded;
+    if (encoded.value.length <= this.#objectBytesMax) return encoded;
+    const { managedFields, ...metadata } = object.metadata;
+    if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
+    return this.#encode({ ...object, metadata }, revision, { ...attributes, dropsOwners: false }, creates);
   }
 
   /** Waits for what a kind does about a write before anybody hears that it is done. */
@@ -543,7 +545,7 @@ export class Store {
       const result = await this.#backend.put(
         key,
         entry.revision,
-        (revision) => this.#encode(next, revision),
+        (revision) => this.#encode(next, revision, attributes),
         ttl === 0 ? undefined : ttl,
         next.metadata.deletionTimestamp !== undefined,
       );

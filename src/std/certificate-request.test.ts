@@ -15,6 +15,7 @@ import { pemBlocks, printPem } from "./pem.ts";
 import { seededRandom } from "./random.ts";
 
 const ecdsa = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const oldEcdsa = { ...ecdsa, hash: "SHA-1" };
 const rsa = {
   name: "RSASSA-PKCS1-v1_5",
   hash: "SHA-256",
@@ -42,7 +43,7 @@ test("a request tells the name, the key and the other names it asks for", async 
     { type: "email", value: "a@b.example" },
     { type: "url", value: "spiffe://a/b" },
   ] as never);
-  for (const algorithm of [ecdsa, rsa]) {
+  for (const algorithm of [ecdsa, rsa, oldEcdsa, { ...rsa, hash: "SHA-1" }]) {
     const parsed = parseCertificateRequest(
       // A mark at the beginning is part of a name, as it will be in the certificate.
       await requestText([{ O: ["\ufeffg1"] }, { O: ["g2"] }, { CN: ["robot é"] }], [extension], algorithm),

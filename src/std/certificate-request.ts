@@ -73,11 +73,16 @@ function readKey(spki: Buffer): KeyObject {
   return key;
 }
 
-/** Digest of a signature algorithm and the type of key it goes with. */
+/**
+ * Digest of a signature algorithm and the type of key it goes with. SHA-1 is taken, as upstream takes it: the signature
+ * only shows that the sender has the key.
+ */
 const signatureAlgorithms: Readonly<Record<string, readonly [digest: string | null, key: string]>> = {
+  "1.2.840.113549.1.1.5": ["sha1", "rsa"],
   "1.2.840.113549.1.1.11": ["sha256", "rsa"],
   "1.2.840.113549.1.1.12": ["sha384", "rsa"],
   "1.2.840.113549.1.1.13": ["sha512", "rsa"],
+  "1.2.840.10045.4.1": ["sha1", "ec"],
   "1.2.840.10045.4.3.2": ["sha256", "ec"],
   "1.2.840.10045.4.3.3": ["sha384", "ec"],
   "1.2.840.10045.4.3.4": ["sha512", "ec"],

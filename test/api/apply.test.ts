@@ -96,7 +96,11 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
     // What the server owns counts as little as it is kept.
     for (const creationTimestamp of [null, "2001-01-01T00:00:00Z"]) {
       const { metadata } = body as { readonly metadata: object };
-      const dated = { ...body, metadata: { ...metadata, creationTimestamp, generation: 7, selfLink: "/x" } };
+      const nothing = { uid: null, resourceVersion: null };
+      const dated = {
+        ...body,
+        metadata: { ...metadata, ...nothing, creationTimestamp, generation: 7, selfLink: "/x" },
+      };
       const same = (await apply(api, at, "m1", dated)).expect(200);
       assert.deepEqual(same.at("metadata"), first.at("metadata"));
     }

@@ -196,3 +196,20 @@ inBothDomains("objects beyond 1.5 MiB are refused with 413, and what is there ca
   (await api.patch(`${widgets}/large`, { metadata: { finalizers: null } })).expect(200);
   (await api.get(`${widgets}/large`)).refused(404, "NotFound");
 });
+
+inBothDomains("an object that its owners of fields would make too large is stored without them", async (api) => {
+  const { configMaps } = await api.place();
+  const longKeys = Object.fromEntries(Array.from({ length: 9999 }, (_, i) => [`${"k".repeat(72)}${i}`, "A"]));
+  const large = { "metadata.managedFields": absent, [`data.${"k".repeat(72)}9`]: "A" };
+  (await api.post(configMaps, configMap("made", longKeys))).expect(201, large);
+  (await api.get(`${configMaps}/made`)).expect(200, large);
+  // An apply without owners would be none.
+  const applied = configMap("made", { a: "b" });
+  const refused = await api.patch(`${configMaps}/made?fieldManager=m&force=true`, applied, patchTypes.apply);
+  refused.refused(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);
+
+  (await api.post(configMaps, configMap("put", { a: "b" }))).expect(201, { "metadata.managedFields": present });
+  (await api.put(`${configMaps}/put`, configMap("put", longKeys))).expect(200, large);
+  (await api.post(configMaps, configMap("patched", { a: "b" }))).expect(201);
+  (await api.patch(`${configMaps}/patched`, { data: longKeys }, patchTypes.merge)).expect(200, large);
+});

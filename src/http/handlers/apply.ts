@@ -34,11 +34,16 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   parts.sizes.check(bytes.length);
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
-  const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
-    allowCreate: scope.subresource === "",
-    uidIsPrecondition: false,
-    next: (current) => merged(sent, current),
-  });
+  const stored = await replaceObject(
+    scope,
+    options,
+    { ...writeAttributes(scope, options), dropsOwners: false },
+    {
+      allowCreate: scope.subresource === "",
+      uidIsPrecondition: false,
+      next: (current) => merged(sent, current),
+    },
+  );
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }
 
@@ -140,6 +145,11 @@ function asStored(scope: Scope, object: ApiObject, { hasEmptyLists }: Written, c
   for (const name of ["creationTimestamp", "generation", "deletionTimestamp"] as const) {
     const own = current.metadata[name];
     if (own !== undefined) Object.assign(metadata, { [name]: own });
+  }
+  // A configuration may say null of these: that asks for nothing.
+  for (const name of ["uid", "resourceVersion"] as const) {
+    const own = current.metadata[name];
+    if ((metadata[name] ?? "") === "" && own !== undefined) Object.assign(metadata, { [name]: own });
   }
   return { ...settled, metadata };
 }

@@ -69,7 +69,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       handles: () => true,
       async admit(attributes) {
         const { object } = attributes;
-        if (object !== undefined && jsonOf(object).length > objectBytesMax) throw objectTooLarge(objectBytesMax);
+        if (object !== undefined && isLarger(object, objectBytesMax)) throw objectTooLarge(objectBytesMax);
         const changed = await ask("admit", sentAttributes(attributes));
         return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
       },
@@ -145,6 +145,13 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
 }
 
 const jsonOf = (object: ApiObject): Uint8Array => Buffer.from(JSON.stringify(object));
+
+/** Whether an object is too large even without the owners of its fields, which the store may leave out. */
+function isLarger(object: ApiObject, bytesMax: number): boolean {
+  if (jsonOf(object).length <= bytesMax) return false;
+  const { managedFields, ...metadata } = object.metadata;
+  return managedFields === undefined || jsonOf({ ...object, metadata }).length > bytesMax;
+}
 
 function sentAttributes(attributes: AdmissionAttributes): SentAttributes {
   const { operation, resource, kind, namespace, name, pathName, subresource, dryRun } = attributes;
