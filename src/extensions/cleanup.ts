@@ -13,7 +13,8 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
-import { turn } from "#std/turn.ts";
+import type { Soon } from "#std/soon.ts";
+import { Pace } from "#std/turn.ts";
 import type { Log } from "#std/log.ts";
 import type { CustomKind } from "./custom-kind.ts";
 
@@ -42,15 +43,18 @@ const retryMs = 5_000;
 export class Cleanup {
   readonly #options: CleanupOptions;
   readonly #running = new Set<string>();
+  #pace: Pace;
   #closed = false;
 
   constructor(options: CleanupOptions) {
     this.#options = options;
+    this.#pace = new Pace(options.clock);
   }
 
   /** Starts on a definition that is marked for deletion; does nothing when that is under way. */
   begin(name: string): void {
     if (this.#closed || this.#running.has(name)) return;
+    if (this.#running.size === 0) this.#pace = new Pace(this.#options.clock);
     this.#running.add(name);
     void this.#end(name);
   }
@@ -62,8 +66,7 @@ export class Cleanup {
   async #end(name: string): Promise<void> {
     const { log, clock } = this.#options;
     try {
-      // A collection of definitions may end at once: one after the other.
-      await turn();
+      await this.#paused();
       await this.#empty(name);
       this.#running.delete(name);
     } catch (error) {
@@ -74,6 +77,11 @@ export class Cleanup {
         this.begin(name);
       });
     }
+  }
+
+  /** A collection of definitions may end at once: others have turns meanwhile. */
+  #paused(): Soon<void> {
+    return this.#pace.isDue ? this.#pace.pause() : undefined;
   }
 
   async #empty(name: string): Promise<void> {
@@ -134,7 +142,7 @@ export class Cleanup {
   async #finish(name: string, reason: string, message: string): Promise<void> {
     const finalizer = this.#options.domain.rename(cleanupFinalizer);
     const content: ConditionContent = { type: "Terminating", status: "False", reason, message };
-    await turn();
+    await this.#paused();
     await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
       const { finalizers = [], ...metadata } = object.metadata;
       const left = finalizers.filter((other) => other !== finalizer);

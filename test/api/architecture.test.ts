@@ -37,7 +37,9 @@ async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]
   const decoded: string[] = [];
   const nameOf = (value: unknown): string | undefined => {
     const object = value as { kind?: string; metadata?: { name?: string } } | null | undefined;
-    return object?.kind === "APIService" ? undefined : object?.metadata?.name;
+    const name = object?.metadata?.name;
+    // What the server looks at by itself now and then is nothing a request caused.
+    return object?.kind === "APIService" || name === "kubernetes" ? undefined : name;
   };
   JSON.stringify = ((...args: Parameters<typeof stringify>) => {
     const name = nameOf(args[0]);
@@ -115,6 +117,7 @@ for (const domain of domains) {
     const api = await disk(domain);
     const { configMaps } = await api.place();
     for (let i = 0; i < 50; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "v" }))).expect(201);
+    await quiet(api);
     const reads = await encodings(async () => {
       for (let i = 0; i < 50; i++) assert.ok((await bytesOf(api, `${configMaps}/m${i}`)).includes(`"name":"m${i}"`));
       for (const query of ["", "?resourceVersion=0", "?limit=20", "?labelSelector=!nothing"]) {
