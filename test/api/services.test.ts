@@ -100,7 +100,7 @@ inBothDomains("headless services and external names get no address", async (api)
   await gets(
     api,
     services,
-    { type: "ExternalName", externalName: "example.com" },
+    { type: "ExternalName", externalName: "example.com", internalTrafficPolicy: "Cluster" },
     { "spec.clusterIP": absent, "spec.ipFamilies": absent, "spec.internalTrafficPolicy": absent },
   );
 });

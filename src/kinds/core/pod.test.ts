@@ -56,6 +56,11 @@ test("ephemeral containers stay as they are once they are there", () => {
   assert.deepEqual(refused([{ ...kept[0], image: "other" }, debug]), [`${why} changed\n`]);
 });
 
+test("a pod is made without ephemeral containers", () => {
+  assert.deepEqual(pods.refuseCreate(old), ["spec.ephemeralContainers: Forbidden: cannot be set on create"]);
+  assert.deepEqual(pods.refuseCreate({ ...old, spec: { containers: [container] } }), []);
+});
+
 test("a deletion time in a pod's status is passed over", () => {
   const sent = { ...old, metadata: { ...old.metadata, deletionTimestamp: "2001-01-01T00:00:00Z" } };
   assert.equal(pods.update(sent, old, "status").metadata.deletionTimestamp, undefined);

@@ -43,7 +43,12 @@ export function pods(environment: KindEnvironment): KindBehaviour {
       }),
       prepareForUpdate: (object, old, { subresource }) =>
         subresource === "ephemeralcontainers" ? withEphemeralContainers(old, object) : object,
-      validate,
+      validate: (object) => [
+        ...validate(object),
+        ...(listField(specOf(object), ephemeral).length === 0
+          ? []
+          : [forbiddenField(`spec.${ephemeral}`, "cannot be set on create")]),
+      ],
       validateUpdate: (object, old, { subresource }) => {
         if (subresource === "ephemeralcontainers") return validateEphemeralContainers(specOf(object), specOf(old));
         if (subresource !== "") return [];

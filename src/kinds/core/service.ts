@@ -73,6 +73,8 @@ function defaultSpec(spec: Json): Json {
   const hasExternals = type === "ClusterIP" && Array.isArray(externals) && externals.length > 0;
   if (isOutside || hasExternals) next = fillZero(next, { externalTrafficPolicy: "Cluster" });
   if (isOutside || type === "ClusterIP") next = fillAbsent(next, { internalTrafficPolicy: "Cluster" });
+  // Upstream: once given to all types by default, and still sent by clients that read it then.
+  if (type === "ExternalName") next = withField(next, "internalTrafficPolicy", undefined);
   return type === "LoadBalancer" ? fillAbsent(next, { allocateLoadBalancerNodePorts: true }) : next;
 }
 
