@@ -134,10 +134,10 @@ export class Http1Server {
 
 function ignore(): void {}
 
-/** What a WebSocket begins with; Node has looked at `Connection`. */
+/** What a WebSocket begins with; Node has looked at `Connection`. Java's client says that its body has no bytes. */
 function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
   const isWanted = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
-  return isWanted && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+  return isWanted && (headers["content-length"] ?? "0") === "0" && headers["transfer-encoding"] === undefined;
 }
 
 /** The requests of one connection: each is handled when the one before is answered, as a client that sent them expects. */

@@ -117,6 +117,17 @@ inBothDomains("pings are answered, what a client says is dropped, and a close is
   assert.match(await unmasked.closed(), /\x88\x02\x03\xea$/);
 });
 
+inBothDomains("a request for a WebSocket may say that it has no body, as Java's client does", async (api) => {
+  const maps = await place(api);
+  const lines = [...handshake, admin];
+  const { raw, head } = await ask(api, `${maps}?watch=true`, [lines[0]!, "Content-Length: 0", ...lines.slice(1)]);
+  assert.match(head, /^HTTP\/1\.1 101 /);
+  await raw.until("first");
+  raw.write(frame(9, "still there"));
+  await raw.until("\x8a\x0bstill there");
+  raw.socket.destroy();
+});
+
 inBothDomains("a WebSocket is authenticated, authorized and checked like any watch", async (api) => {
   const maps = await place(api);
   for (const [path, lines, expected] of [
