@@ -87,6 +87,8 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ...(behaviour.statusResetsMetadata === true ? [["f:metadata"]] : []),
     ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
   ]);
+  // Upstream: nobody owns anything by resizing.
+  const resetByResize = fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]);
   return {
     ...own,
     resetFields: (subresource) =>
@@ -96,7 +98,9 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
           ? resetByStatus
           : subresource === "" || subresource === "finalize"
             ? resetByMain
-            : undefined,
+            : subresource === "resize"
+              ? resetByResize
+              : undefined,
     ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
   };

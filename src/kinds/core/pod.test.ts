@@ -155,3 +155,33 @@ test("while a pod has scheduling gates, its nodes may become fewer", () => {
   check({ hostname: "h" }, /may not change fields other than/);
   check({ affinity: { ...terms(["a"]), podAffinity: {} } }, /\(changed: "affinity"\)$/);
 });
+
+test("a resize sets CPU and memory of containers that there are, and nothing else", () => {
+  const resources = { requests: { cpu: "1m", "ephemeral-storage": "1Mi" }, limits: { cpu: "2m" } };
+  const present = pods.update({ ...old, spec: { containers: [{ ...container, resources }] } }, old);
+  const resize = (one: object, more: object = {}): ApiObject =>
+    pods.update(
+      { ...present, spec: { containers: [{ ...container, ...one }, debug], nodeName: "n" }, ...more },
+      present,
+      "resize",
+    );
+  const wider = { ...resources, requests: { ...resources.requests, cpu: "2m" } };
+  const next = resize({ image: "other", resources: wider }, { metadata: { ...old.metadata, labels: { a: "c" } } });
+  assert.deepEqual(next.metadata, present.metadata);
+  assert.deepEqual(next["status"], { phase: "Pending", resize: "Proposed" });
+  const [first, ...others] = (present["spec"] as { readonly containers: readonly object[] }).containers;
+  const spec = { ...(present["spec"] as object), containers: [{ ...first, resources: wider }, ...others] };
+  assert.deepEqual(next["spec"], spec);
+  assert.deepEqual(resize({ resources }), present);
+
+  const refused = (wanted: object): string[] => pods.refuseUpdate(resize({ resources: wanted }), present, "resize");
+  const onlyThese = "spec: Forbidden: only cpu and memory resources are mutable";
+  assert.deepEqual(refused(wider), []);
+  assert.deepEqual(refused({ ...resources, limits: { cpu: "2m", "ephemeral-storage": "1Mi" } }), [onlyThese]);
+  assert.deepEqual(refused({}), [
+    'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+    "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+    "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed",
+    onlyThese,
+  ]);
+});

@@ -3,25 +3,15 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
 import { dns1123Label } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { parseQuantity } from "#meta/quantity.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, ageColumn, inside, nameColumn, orNone, text, wideText } from "../cells.ts";
-import {
-  editField,
-  int64Field,
-  type Json,
-  listField,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-  textsField,
-} from "../edit.ts";
+import { editField, int64Field, type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { inStep } from "../in-step.ts";
-import { compareTexts } from "./claim-spec.ts";
+import { qosClass } from "./pod-qos.ts";
+import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
 
@@ -42,7 +32,11 @@ export function pods(environment: KindEnvironment): KindBehaviour {
         status: firstStatus(specOf(object), timestamp(environment.now())),
       }),
       prepareForUpdate: (object, old, { subresource }) =>
-        subresource === "ephemeralcontainers" ? withEphemeralContainers(old, object) : object,
+        subresource === "ephemeralcontainers"
+          ? withEphemeralContainers(old, object)
+          : subresource === "resize"
+            ? resized(old, object)
+            : object,
       validate: (object) => [
         ...validate(object),
         ...(listField(specOf(object), ephemeral).length === 0
@@ -51,6 +45,7 @@ export function pods(environment: KindEnvironment): KindBehaviour {
       ],
       validateUpdate: (object, old, { subresource }) => {
         if (subresource === "ephemeralcontainers") return validateEphemeralContainers(specOf(object), specOf(old));
+        if (subresource === "resize") return validateResize(object, old);
         if (subresource !== "") return [];
         return [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))];
       },
@@ -107,28 +102,6 @@ function firstStatus(spec: Json, now: string): Json {
     message: "Scheduling is blocked due to non-empty scheduling gates",
   };
   return { phase: "Pending", ...(isGated ? { conditions: [condition] } : {}), qosClass: qosClass(spec) };
-}
-
-/** Source: upstream's `ComputePodQOS`. */
-export function qosClass(spec: Json): "BestEffort" | "Burstable" | "Guaranteed" {
-  let isAnything = false;
-  let isGuaranteed = true;
-  for (const container of [...listField(spec, "initContainers"), ...listField(spec, "containers")]) {
-    const resources = objectField(container, "resources") ?? noFields;
-    const requests = textsField(resources, "requests") ?? {};
-    const limits = textsField(resources, "limits") ?? {};
-    for (const name of ["cpu", "memory"]) {
-      const request = requests[name];
-      const limit = limits[name];
-      if (isPositive(request) || isPositive(limit)) isAnything = true;
-      if (!isPositive(limit) || (request !== undefined && compareTexts(request, limit!) !== 0)) isGuaranteed = false;
-    }
-  }
-  return !isAnything ? "BestEffort" : isGuaranteed ? "Guaranteed" : "Burstable";
-}
-
-function isPositive(quantity: string | undefined): boolean {
-  return quantity !== undefined && (parseQuantity(quantity)?.unscaled ?? 0n) > 0n;
 }
 
 /** A pod that no node has, or that is over, goes at once. */
