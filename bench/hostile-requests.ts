@@ -197,6 +197,18 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       { method: "POST", path: configMaps(at), type: "application/yaml", body: yamlBody(`y${index}`) },
     ],
   },
+  "middling-yaml": {
+    about: "25 bodies of YAML, each just too small for a thread, of 20,000 empty items",
+    requests: (at, index) =>
+      Array.from({ length: 25 }, (_, i) => ({
+        method: "POST",
+        path: configMaps(at),
+        type: "application/yaml",
+        body: Buffer.from(
+          `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m${index}-${i}}\nx: [${"{},".repeat(20_999)}{}]\n`,
+        ),
+      })),
+  },
   "large-numbers": {
     about: "3 MB of 1e400",
     prepare: (at) => define(at, "opens", "Open", { type: "object", "x-kubernetes-preserve-unknown-fields": true }),

@@ -9,6 +9,7 @@ import { badRequest, requestTooLarge, type StatusError } from "#meta/status-erro
 import type { UserInfo } from "#meta/user-info.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
 import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
+import { turnFor } from "./large-requests.ts";
 import { parseQuery, unknownInfo } from "./request-info.ts";
 
 /** What a request takes from its connection. */
@@ -203,6 +204,10 @@ export class IncomingRequest implements ApiRequest {
         source.stop();
         reject(reason);
       };
+      const done = (bytes: Buffer): void => {
+        this.#failBody = undefined;
+        resolve(bytes);
+      };
       this.#failBody = fail;
       // Before the bytes, as they may end the connection.
       this.#message.sendContinue();
@@ -219,8 +224,11 @@ export class IncomingRequest implements ApiRequest {
         },
         end: () => {
           this.#bodyRead = true;
-          this.#failBody = undefined;
-          resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length));
+          const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
+          const waiting = turnFor(length);
+          if (waiting === undefined) return done(bytes);
+          // Who has gone meanwhile has no turn: then the promise is rejected already, which `fail` did.
+          void waiting.then(() => done(bytes));
         },
         lost: () => {
           if (!this.#bodyRead) fail(badRequest("unexpected EOF"));

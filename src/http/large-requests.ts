@@ -6,9 +6,20 @@
  */
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
+import type { Soon } from "#std/soon.ts";
+import { turn } from "#std/turn.ts";
 
 /** From this size on, bodies and objects are handled beside the event loop. Measured: `docs/decisions/0006`. */
 export const largeBytes = 64 * 1024;
+
+/**
+ * From this size on a body or an object may cost milliseconds. Of many that are there at once, one is taken up in a round
+ * of the loop.
+ */
+const turnBytes = 8 * 1024;
+
+/** Waits for the turn of work on so many bytes; small work has it at once. */
+export const turnFor = (bytes: number): Soon<void> => (bytes > turnBytes ? turn() : undefined);
 
 /** The request is to be handled elsewhere. Never reaches a client. */
 export class TooLargeHere extends Error {

@@ -2,6 +2,7 @@
 import { badRequest } from "#meta/status-error.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
+import { turnFor } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
@@ -16,7 +17,7 @@ export function getObject(scope: Scope): Soon<Reply> {
       return { code: 200, bytes, contentType: "application/json", compressible: true };
     }
     scope.parts.sizes.check(entry.value.length);
-    return objectReply(scope, negotiated, 200, store.object(entry), entry);
+    return andThen(turnFor(entry.value.length), () => objectReply(scope, negotiated, 200, store.object(entry), entry));
   });
 }
 
