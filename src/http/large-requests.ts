@@ -21,6 +21,9 @@ const turnBytes = 8 * 1024;
 /** Waits for the turn of work on so many bytes; small work has it at once. */
 export const turnFor = (bytes: number): Soon<void> => (bytes > turnBytes ? turn() : undefined);
 
+/** YAML costs so many times as much as the same bytes of JSON. */
+export const yamlWeight = 4;
+
 /** The request is to be handled elsewhere. Never reaches a client. */
 export class TooLargeHere extends Error {
   constructor() {

@@ -325,7 +325,7 @@ withServer(
     };
     const day = async (): Promise<void> => {
       clock.advance(dayMs);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await new Promise((resolve) => setTimeout(resolve, 200));
     };
     for (let passed = 0; passed < 12; passed++) {
       await use(used, 201);

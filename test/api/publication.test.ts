@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { asTable } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
-import { type Api, suite } from "../harness.ts";
+import { type Api, eventually, suite } from "../harness.ts";
 import { absent } from "../view.ts";
 
 const inBothDomains = suite();
@@ -46,7 +46,7 @@ inBothDomains(
     });
     (await api.get("/openapi/v2")).expect(200, { [`definitions[${type}].properties.spec.type`]: "object" });
     (await api.delete(`${crds}/widgets.${group}`)).expect(200);
-    (await api.get(`/apis/${group}/v1`)).expect(404);
+    await eventually(async () => (await api.get(`/apis/${group}/v1`)).expect(404));
     (await api.get(`/openapi/v3/apis/${group}/v1`)).expect(404);
     (await api.get("/openapi/v2")).expect(200, { [`definitions[${type}]`]: absent });
   },

@@ -11,6 +11,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
+import { yamlWeight } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -26,12 +27,15 @@ import {
 } from "../write-steps.ts";
 import { replaceObject } from "./replace.ts";
 
+const openBrace = 0x7b;
+
 export async function applyObject(scope: Scope): Promise<Reply> {
   const { request, parts } = scope;
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  parts.sizes.check(bytes.length);
+  // Clients send JSON, which is YAML too.
+  parts.sizes.check(bytes[0] === openBrace ? bytes.length : bytes.length * yamlWeight);
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(
