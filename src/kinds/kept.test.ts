@@ -21,6 +21,14 @@ const statefulSetKept =
   "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', " +
   "'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
+const job = {
+  completions: 1,
+  parallelism: 1,
+  manualSelector: true,
+  selector,
+  template: { ...template, spec: { ...pod, restartPolicy: "Never" } },
+};
+
 const cases: readonly Case[] = [
   {
     group: "apps",
@@ -44,6 +52,21 @@ const cases: readonly Case[] = [
       [{ spec: { ...statefulSet, serviceName: "t" } }, statefulSetKept],
       [{ spec: { ...statefulSet, podManagementPolicy: "Parallel" } }, statefulSetKept],
       [{ spec: { ...statefulSet, selector: otherSelector } }, statefulSetKept],
+    ],
+  },
+  {
+    group: "batch",
+    kind: "Job",
+    made: { spec: job },
+    updates: [
+      [{ spec: { ...job, parallelism: 3, suspend: true, backoffLimit: 1 } }],
+      [{ spec: { ...job, completions: 2 } }, "spec.completions: Invalid value: 2: field is immutable"],
+      [{ spec: { ...job, managedBy: "a/b" } }, 'spec.managedBy: Invalid value: "a/b": field is immutable'],
+      [
+        { spec: { ...job, backoffLimitPerIndex: 1, selector: otherSelector } },
+        'spec.selector: Invalid value: {"matchLabels":{"a":"c"}}: field is immutable',
+        "spec.backoffLimitPerIndex: Invalid value: 1: field is immutable",
+      ],
     ],
   },
   {
@@ -142,4 +165,38 @@ test("the ports of network policies are ranges of numbers", () => {
     { port: 1, protocol: "X" },
     `${field}.protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"`,
   );
+});
+
+test("jobs that wait to begin may get other nodes, indexed ones other sizes", () => {
+  const jobs = kindUnderTest({ group: "batch", version: "v1", kind: "Job" });
+  const object = (spec: object, status: object = {}): ApiObject => ({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "one", uid: "u", resourceVersion: "5" },
+    spec: { ...job, ...spec },
+    status,
+  });
+  const withPod = (spec: object): object => ({
+    template: { ...job.template, spec: { ...job.template.spec, ...spec } },
+  });
+  const findings = (before: ApiObject, spec: object): string[] =>
+    jobs
+      .refuseUpdate(object({ ...(before["spec"] as object), ...spec }), before)
+      .map((text) => text.replace(/ \{.*\}/, ""));
+  const kept = ["spec.template: Invalid value:: field is immutable"];
+  const nodes = withPod({ nodeSelector: { a: "b" }, affinity: {}, tolerations: [{ operator: "Exists" }] });
+  const image = withPod({ containers: [{ name: "c", image: "other" }] });
+  const waiting = jobs.update(object({ suspend: true }), object({}));
+  assert.deepEqual(findings(waiting, nodes), []);
+  assert.deepEqual(findings(waiting, { template: { ...job.template, metadata: { labels: { a: "b", c: "d" } } } }), []);
+  assert.deepEqual(findings(waiting, image), kept);
+  assert.deepEqual(findings(jobs.update(object({}), object({})), nodes), kept);
+  const began = { ...waiting, status: { startTime: "2026-01-01T00:00:00Z" } };
+  assert.deepEqual(findings(began, nodes), kept);
+
+  const indexed = jobs.update(object({ completionMode: "Indexed", completions: 2, parallelism: 2 }), object({}));
+  assert.deepEqual(findings(indexed, { completions: 3, parallelism: 3 }), []);
+  assert.deepEqual(findings(indexed, { completions: 3 }), [
+    "spec.completions: Invalid value: 3: can only be modified in tandem with spec.parallelism",
+  ]);
 });

@@ -20,6 +20,7 @@ import {
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { withTemplateLabels } from "../core/replication-controller.ts";
+import { validateJobUpdate } from "./job-update.ts";
 
 const unlimited = 2147483647;
 
@@ -41,6 +42,7 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
           ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
           : next;
       },
+      validateUpdate: (object, old, { subresource }) => (subresource === "" ? validateJobUpdate(object, old) : []),
       fields: (object) => ({ "status.successful": String(numberField(objectField(object, "status"), "succeeded")) }),
     },
   };
