@@ -20,6 +20,8 @@ export interface ListForm {
   readonly emptyIsNull: boolean;
   /** What JSON shows of an item. */
   value(entry: Entry): unknown;
+  /** The same as text, where that is cheaper to make by itself. */
+  text?(entry: Entry): string;
 }
 
 /** How a list becomes text. */
@@ -40,6 +42,8 @@ export interface ListChunksOptions {
 }
 
 const chunkLength = 64 * 1024;
+/** Items between two looks at the clock. */
+const itemsPerLook = 4;
 
 /** Plain JSON. */
 export function jsonWriter(form: ListForm): Writer {
@@ -50,7 +54,7 @@ export function jsonWriter(form: ListForm): Writer {
     tail: "]}\n",
     empty: `${head},${key}:${form.emptyIsNull ? "null" : "[]"}}\n`,
     separator: ",",
-    item: (entry) => JSON.stringify(form.value(entry)),
+    item: form.text ?? ((entry) => JSON.stringify(form.value(entry))),
   };
 }
 
@@ -138,7 +142,7 @@ export class ListChunks implements Chunks {
         texts = [];
         length = 0;
       }
-      if (pace.isDue) await pace.pause();
+      if (at % itemsPerLook === 0 && pace.isDue) await pace.pause();
     }
     texts.push(tail);
     yield this.#chunk(texts);

@@ -23,6 +23,7 @@ import {
   includeObjectOf,
   partialObject,
   partialText,
+  rowText,
   type TableRequest,
   tableRow,
   tableText,
@@ -114,6 +115,7 @@ function listForm(scope: Scope, negotiated: Negotiated, metadata: ListMeta): Lis
         itemsKey: "rows",
         emptyIsNull: emptyRowsAreNull(definition),
         value: (entry) => tableRow(table, objectOf(entry)),
+        text: (entry) => rowText(table, objectOf(entry)),
       };
     }
     case "PartialObjectMetadataList": {
@@ -123,6 +125,7 @@ function listForm(scope: Scope, negotiated: Negotiated, metadata: ListMeta): Lis
         itemsKey: "items",
         emptyIsNull: true,
         value: (entry) => partialObject(objectOf(entry), apiVersion),
+        text: (entry) => partialText(objectOf(entry), apiVersion),
       };
     }
     default:

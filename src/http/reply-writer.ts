@@ -182,16 +182,17 @@ export class Exchange {
     });
   }
 
-  /** What is shorter than a compressed reply is sent as one; the length of the rest nobody knows. */
+  /** What is short is sent as one, like other replies; the length of the rest nobody knows. */
   async #chunks(reply: Reply, headers: string[], chunks: Chunks): Promise<void> {
     const wire = this.#wire;
     const iterator = chunks[Symbol.asyncIterator]();
     const first: Buffer[] = [];
     let hasHead = false;
     try {
+      const shortMax = this.#wantsGzip(reply, wholeMax) ? compressAbove : wholeMax;
       let length = 0;
       let next = await iterator.next();
-      for (; next.done !== true && length <= compressAbove; next = await iterator.next()) {
+      for (; next.done !== true && length <= shortMax; next = await iterator.next()) {
         first.push(next.value);
         length += next.value.length;
       }

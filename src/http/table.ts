@@ -59,8 +59,7 @@ export function tableText(
   const apiVersion = tableVersion(request);
   const columns = withColumns ? columnsText(request.definition) : "null";
   const none = emptyRowsAreNull(request.definition) ? "null" : "[]";
-  const rows =
-    objects.length === 0 ? none : `[${objects.map((object) => JSON.stringify(tableRow(request, object))).join(",")}]`;
+  const rows = objects.length === 0 ? none : `[${objects.map((object) => rowText(request, object)).join(",")}]`;
   return `{"kind":"Table","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)},"columnDefinitions":${columns},"rows":${rows}}`;
 }
 
@@ -100,6 +99,15 @@ export function tableRow(request: TableRequest, object: ApiObject): object {
   return { cells, object: request.include === "Metadata" ? partialObject(object, tableVersion(request)) : null };
 }
 
+/** The same as text. */
+export function rowText(request: TableRequest, object: ApiObject): string {
+  const cells = columnsOf(request.definition).map((column) => column.cell(object, request.nowMs) ?? null);
+  let shown = "null";
+  if (request.include === "Object") shown = JSON.stringify(object);
+  else if (request.include === "Metadata") shown = partialText(object, tableVersion(request));
+  return `{"cells":${JSON.stringify(cells)},"object":${shown}}`;
+}
+
 /** An object without its content. */
 export const partialObject = ({ metadata }: ApiObject, apiVersion: string): ApiObject => ({
   kind: "PartialObjectMetadata",
@@ -109,5 +117,5 @@ export const partialObject = ({ metadata }: ApiObject, apiVersion: string): ApiO
 
 /** An object without its content, as JSON text. */
 export function partialText(object: ApiObject, apiVersion: string): string {
-  return JSON.stringify(partialObject(object, apiVersion));
+  return `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":${JSON.stringify(object.metadata)}}`;
 }
