@@ -286,6 +286,17 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
       }));
     },
   },
+  "slow-small-bodies": {
+    about: "250 bodies of a kilobyte that never end",
+    requests: (at) =>
+      Array.from({ length: 250 }, () => ({
+        method: "POST",
+        path: configMaps(at),
+        body: Buffer.alloc(1024, " "),
+        holdMs: at.holdMs,
+        codes: [0, 400, 408, 429],
+      })),
+  },
   "delete-definitions": {
     about: "a deletion of 500 large definitions of custom resources as a collection",
     async prepare(at) {
