@@ -15,7 +15,7 @@ import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
 import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes, textOf } from "./connection.ts";
@@ -71,7 +71,7 @@ async function measureAlone(run: Run): Promise<void> {
     .privateKey.export({ type: "pkcs8", format: "pem" })
     .toString();
   const key = readSigningKey(pem);
-  const present = new Map<string, ApiObject>();
+  const present = new Map<string, Unstructured>();
   for (let at = 0; at < accounts; at++) {
     present.set(`${namespaceOf(at)}/a${at}`, {
       kind: "ServiceAccount",

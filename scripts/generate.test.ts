@@ -1,17 +1,17 @@
-/** The committed tables are what the generator makes of the fact tables. */
+/** The committed tables and types are what the generator makes of the fact tables. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { factsFolder, generateTables } from "./generate.ts";
+import { factsFolder, generateModules } from "./generate.ts";
 
-const tables = join(dirname(dirname(fileURLToPath(import.meta.url))), "src", "api", "tables");
+const api = join(dirname(dirname(fileURLToPath(import.meta.url))), "src", "api");
 
-test("the committed tables equal freshly generated ones", {
+test("the committed tables and types equal freshly generated ones", {
   skip: existsSync(factsFolder) ? false : "the fact tables are not on this machine",
 }, () => {
-  for (const [name, text] of generateTables(factsFolder)) {
-    assert.ok(readFileSync(join(tables, name), "utf8") === text, `${name} differs; run npm run generate`);
+  for (const [name, text] of generateModules(factsFolder)) {
+    assert.ok(readFileSync(join(api, name), "utf8") === text, `${name} differs; run npm run generate`);
   }
 });

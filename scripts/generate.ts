@@ -1,12 +1,13 @@
 /**
  * `npm run generate [-- --facts DIR] [--check]`: turns the fact tables about the Kubernetes API into the compact
- * modules under `src/api/tables/`. Descriptions are left out. With `--check` nothing is written; a difference fails.
+ * modules under `src/api/tables/` and the interfaces of every group version beside them. Descriptions are left out. With `--check` nothing is written; a difference fails.
  * The notation of the tables is explained in `src/api/definitions.ts`, which reads them.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readCommandLine } from "./command-line.ts";
+import { generateTypes } from "./generate-types.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -40,18 +41,21 @@ interface TypeFacts {
 /** Go type names by definition and field; see the note in the file. */
 type GoTypes = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Path below `src/api/tables/` and text of every generated module. */
-export function generateTables(facts: string): Map<string, string> {
+/** Path below `src/api/` and text of every generated module. */
+export function generateModules(facts: string): Map<string, string> {
   const read = (name: string): Json => JSON.parse(readFileSync(join(facts, name), "utf8")) as Json;
   const served = read("schemas.json")["types"] as Record<string, TypeFacts>;
   const extra = read("schemas-extra.json")["types"] as Record<string, TypeFacts>;
   const goTypes = JSON.parse(readFileSync(join(root, "scripts", "go-types.json"), "utf8")) as GoTypes;
-  const files = new Map<string, string>();
-  files.set("types.ts", typesModule(served, extra, goTypes));
-  files.set("kinds.ts", rowsModule("kinds", "Kinds and their resources", read("kinds.json")["kinds"] as Json[]));
-  files.set("gates.ts", rowsModule("gates", "Feature gates", (read("featuregates.json")["gates"] as Json[]).map(gate)));
+  const files = generateTypes({ ...served, ...extra });
+  files.set("tables/types.ts", typesModule(served, extra, goTypes));
+  files.set("tables/kinds.ts", rowsModule("kinds", "Kinds and their resources", read("kinds.json")["kinds"] as Json[]));
   files.set(
-    "selectors.ts",
+    "tables/gates.ts",
+    rowsModule("gates", "Feature gates", (read("featuregates.json")["gates"] as Json[]).map(gate)),
+  );
+  files.set(
+    "tables/selectors.ts",
     rowsModule(
       "selectors",
       "Fields that field selectors may name",
@@ -59,7 +63,7 @@ export function generateTables(facts: string): Map<string, string> {
     ),
   );
   files.set(
-    "policy.ts",
+    "tables/policy.ts",
     rowsModule(
       "policy",
       "Roles and bindings every cluster has",
@@ -238,7 +242,7 @@ function protoType(facts: FieldFacts, all: Record<string, TypeFacts>): string {
   return facts.type.startsWith("{}") ? `map<string,${base}>` : base;
 }
 
-const usage = `Writes src/api/tables from the fact tables of Kubernetes 1.32.
+const usage = `Writes src/api/tables and the types of src/api/GROUP/VERSION.ts from the fact tables of Kubernetes 1.32.
 
 Usage: npm run generate -- [options]
 
@@ -254,18 +258,17 @@ function main(): void {
     process.exitCode = 1;
     return;
   }
-  const folder = join(root, "src", "api", "tables");
-  mkdirSync(folder, { recursive: true });
-  for (const [name, text] of generateTables(facts)) {
-    const file = join(folder, name);
+  for (const [name, text] of generateModules(facts)) {
+    const file = join(root, "src", "api", name);
+    mkdirSync(dirname(file), { recursive: true });
     const same = existsSync(file) && readFileSync(file, "utf8") === text;
     if (same) continue;
     if (values.check === true) {
-      console.error(`generate: src/api/tables/${name} is not what the fact tables give; run npm run generate`);
+      console.error(`generate: src/api/${name} is not what the fact tables give; run npm run generate`);
       process.exitCode = 1;
     } else {
       writeFileSync(file, text);
-      console.log(`wrote src/api/tables/${name} (${text.length} bytes)`);
+      console.log(`wrote src/api/${name} (${text.length} bytes)`);
     }
   }
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Attributes } from "#authz/authorizer.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import { certificateApproval } from "./certificate-approval.ts";
@@ -14,7 +14,7 @@ import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 import type { SignerOptions } from "./signers.ts";
 
 const group = "certificates.k8s.io";
-const csr = (signerName: string, status: object = {}, more: object = {}): ApiObject => ({
+const csr = (signerName: string, status: object = {}, more: object = {}): Unstructured => ({
   metadata: { name: "r" },
   spec: { signerName, ...more },
   status,

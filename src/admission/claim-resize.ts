@@ -2,19 +2,19 @@
  * PersistentVolumeClaimResize: a claim may grow when it is bound and its storage class says so. Source: upstream's
  * plugin of this name.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface ClaimResizeOptions {
   /** From memory; `undefined` when there is none. */
-  getStorageClass(name: string): ApiObject | undefined;
+  getStorageClass(name: string): Unstructured | undefined;
   /** The annotation that named the class before there was a field. */
   readonly classAnnotation: string;
 }
 
 /** The part of a claim that the plugin looks at. */
-interface Claim extends ApiObject {
+interface Claim extends Unstructured {
   readonly spec?: {
     readonly storageClassName?: string | null;
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };

@@ -3,11 +3,11 @@
  * of this name.
  */
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";
 import { mayActFor, type SignerOptions } from "./signers.ts";
 
-interface ClusterTrustBundle extends ApiObject {
+interface ClusterTrustBundle extends Unstructured {
   readonly spec?: { readonly signerName?: string };
 }
 

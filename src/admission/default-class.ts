@@ -5,17 +5,17 @@
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { defaultClass, defaultClassCheck } from "#meta/default-class.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 
 export interface DefaultClassOptions {
   readonly domain: ApiDomain;
   /** All classes, from memory. */
-  listClasses(): Iterable<ApiObject>;
+  listClasses(): Iterable<Unstructured>;
 }
 
 /** The part of a claim that the plugins look at. */
-interface Claim extends ApiObject {
+interface Claim extends Unstructured {
   readonly spec?: {
     readonly storageClassName?: string | null;
     readonly volumeAttributesClassName?: string | null;

@@ -3,14 +3,14 @@
  * deleted, and the system's namespaces are not deleted. Source: upstream's plugin of this name.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { forbidden, notFound } from "#meta/status-error.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface NamespaceLifecycleOptions {
   readonly domain: ApiDomain;
   /** Answers from memory; `undefined` when there is none. */
-  getNamespace(name: string): ApiObject | undefined;
+  getNamespace(name: string): Unstructured | undefined;
 }
 
 const namespaces = { group: "", resource: "namespaces" };
@@ -50,7 +50,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
   return { name: "NamespaceLifecycle", operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
 }
 
-function isEnding(namespace: ApiObject): boolean {
+function isEnding(namespace: Unstructured): boolean {
   const { status } = namespace as { readonly status?: { readonly phase?: string } }; // a Namespace, by the lookup
   return status?.phase === "Terminating";
 }

@@ -6,12 +6,12 @@ import { aggregate } from "#authz/authorizer.ts";
 import type { Pod, PodVolume } from "#authz/pod-references.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 
 export interface NodeAudienceOptions {
   readonly domain: ApiDomain;
   /** From memory; `resource` in Kubernetes' name. */
-  find(resource: string, namespace: string, name: string): ApiObject | undefined;
+  find(resource: string, namespace: string, name: string): Unstructured | undefined;
 }
 
 /** What leads from a claim to the tokens of a driver; each kind has its part. */

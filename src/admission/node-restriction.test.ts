@@ -5,7 +5,7 @@ import { webcrypto } from "node:crypto";
 import { test } from "node:test";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
@@ -15,14 +15,14 @@ import type { AdmissionAttributes } from "./plugin.ts";
 const mirror = "kubernetes.io/config.mirror";
 const one: UserInfo = { name: "system:node:one", groups: ["system:nodes", "system:authenticated"] };
 
-const object = (kind: string, name: string, more: object = {}, metadata: object = {}): ApiObject => ({
+const object = (kind: string, name: string, more: object = {}, metadata: object = {}): Unstructured => ({
   apiVersion: "v1",
   kind,
   metadata: { name, namespace: "n", ...metadata },
   ...more,
 });
 
-const stored: readonly (readonly [string, ApiObject])[] = [
+const stored: readonly (readonly [string, Unstructured])[] = [
   ["nodes", object("Node", "one", {}, { uid: "node-uid" })],
   ["pods", object("Pod", "mine", { spec: { nodeName: "one", volumes: volumes() } }, { uid: "pod-uid" })],
   ["pods", object("Pod", "others", { spec: { nodeName: "two" } }, { uid: "other-uid" })],
@@ -164,13 +164,13 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
 
   const before = object("Pod", "mine", { spec: { nodeName: "one" }, status: {} }, { labels: { a: "b" } });
   const report = { ...pods, operation: "UPDATE", subresource: "status", name: "mine", oldObject: before } as const;
-  assert.equal(check({ ...report, object: { ...before, status: { phase: "Running" } } as ApiObject }), "");
+  assert.equal(check({ ...report, object: { ...before, status: { phase: "Running" } } as Unstructured }), "");
   assert.equal(
     check({ ...report, object: object("Pod", "mine", { spec: { nodeName: "one" } }, { labels: { a: "c" } }) }),
     'node "one" cannot update labels through pod status',
   );
   assert.equal(
-    check({ ...report, object: { ...before, status: { resourceClaimStatuses: [{ name: "x" }] } } as ApiObject }),
+    check({ ...report, object: { ...before, status: { resourceClaimStatuses: [{ name: "x" }] } } as Unstructured }),
     'node "one" cannot update resource claim statues',
   );
   const moved = object("Pod", "mine", { spec: { nodeName: "two" } });
@@ -189,7 +189,7 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
   );
 });
 
-const node = (labels: object = {}, more: object = {}, metadata: object = {}): ApiObject =>
+const node = (labels: object = {}, more: object = {}, metadata: object = {}): Unstructured =>
   object("Node", "one", more, { labels, ...metadata });
 
 test("a node writes itself, without labels that steer workloads to it [AUTHZ-32]", () => {
@@ -235,7 +235,7 @@ test("a node changes neither its taints, restricted labels nor owners [AUTHZ-32]
     { "node-role.kubernetes.io/worker": "", "example.com/a": "b" },
     { spec: { taints: [{ key: "t" }] } },
   );
-  const update = (after: ApiObject, subresource = ""): string =>
+  const update = (after: Unstructured, subresource = ""): string =>
     check({ ...resource("nodes"), operation: "UPDATE", name: "one", subresource, object: after, oldObject: before });
   const same = { spec: { taints: [{ key: "t" }] } };
   const labels = before.metadata.labels ?? {};
@@ -256,11 +256,11 @@ test("a node changes neither its taints, restricted labels nor owners [AUTHZ-32]
 });
 
 test("of a claim a node reports size and conditions [AUTHZ-32]", () => {
-  const claim = (status: object, metadata: object = {}): ApiObject =>
+  const claim = (status: object, metadata: object = {}): Unstructured =>
     object("PersistentVolumeClaim", "c", { spec: { volumeName: "v" }, status }, metadata);
   const before = claim({ phase: "Bound" }, { resourceVersion: "1", managedFields: [] });
   const claims = resource("persistentvolumeclaims");
-  const update = (after: ApiObject, more: Partial<AdmissionAttributes> = {}): string =>
+  const update = (after: Unstructured, more: Partial<AdmissionAttributes> = {}): string =>
     check({
       ...claims,
       operation: "UPDATE",

@@ -8,7 +8,7 @@ import { type Pod, podReferences } from "#authz/pod-references.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Labels } from "#meta/selector.ts";
-import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { audienceProblem } from "./node-audiences.ts";
@@ -18,18 +18,18 @@ import type { CertificateSigningRequest } from "./signers.ts";
 export interface NodeRestrictionOptions {
   readonly domain: ApiDomain;
   /** From memory; `resource` in Kubernetes' name. */
-  find(resource: string, namespace: string, name: string): ApiObject | undefined;
+  find(resource: string, namespace: string, name: string): Unstructured | undefined;
   /** Tokens only for audiences that the pod names: `ServiceAccountNodeAudienceRestriction`. */
   readonly limitsAudiences: boolean;
   /** `AllowInsecureKubeletCertificateSigningRequests`. */
   readonly anyCertificates: boolean;
 }
 
-interface Node extends ApiObject {
+interface Node extends Unstructured {
   readonly spec?: { readonly taints?: readonly unknown[] | null; readonly configSource?: unknown };
 }
 
-interface TokenRequest extends ApiObject {
+interface TokenRequest extends Unstructured {
   readonly spec?: {
     readonly audiences?: readonly string[] | null;
     readonly boundObjectRef?: {
@@ -283,7 +283,7 @@ function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
   };
 }
 
-interface Claim extends ApiObject {
+interface Claim extends Unstructured {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
@@ -37,20 +37,20 @@ function plugin(rules: readonly PolicyRule[], clusterRules: readonly PolicyRule[
 
 type Plugin = ReturnType<typeof plugin>;
 
-function role(rules: readonly PolicyRule[], more: object = {}): ApiObject {
-  return { kind: "Role", apiVersion: `${group}/v1`, metadata: { name: "r" }, rules, ...more } as ApiObject;
+function role(rules: readonly PolicyRule[], more: object = {}): Unstructured {
+  return { kind: "Role", apiVersion: `${group}/v1`, metadata: { name: "r" }, rules, ...more } as Unstructured;
 }
 
-function binding(kind: string, name: string): ApiObject {
+function binding(kind: string, name: string): Unstructured {
   return {
     kind: "RoleBinding",
     apiVersion: `${group}/v1`,
     metadata: { name: "b" },
     roleRef: { apiGroup: group, kind, name },
-  } as ApiObject;
+  } as Unstructured;
 }
 
-function write(resource: string, object: ApiObject, more: Partial<AdmissionAttributes> = {}): AdmissionAttributes {
+function write(resource: string, object: Unstructured, more: Partial<AdmissionAttributes> = {}): AdmissionAttributes {
   const about = {
     context,
     resource: { group, version: "v1", resource },
@@ -99,7 +99,7 @@ test("the verb escalate lifts the check, by name only where the path has one [AU
 test("an update is checked as a whole, unless it changes only finalizers and owners [AUTHZ-26]", async () => {
   const own = plugin([readMaps]);
   const old = role([readSecrets]);
-  const update = (object: ApiObject): AdmissionAttributes =>
+  const update = (object: Unstructured): AdmissionAttributes =>
     write("roles", object, { operation: "UPDATE", oldObject: old, pathName: "r", name: "r" });
   assert.match(
     await outcome(own, update(role([readSecrets], { metadata: { name: "r", labels: { a: "b" } } }))),

@@ -11,7 +11,7 @@ import { rulesFor } from "#authz/rbac.ts";
 import type { RbacIndex, RoleReference } from "#authz/rbac-index.ts";
 import { covers, quotedList } from "#authz/rules-cover.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { forbidden, notFound, unclassified } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import { andThen, type Soon } from "#std/soon.ts";
@@ -23,7 +23,7 @@ export interface RbacEscalationOptions {
 }
 
 /** The four kinds in one. */
-interface RbacObject extends ApiObject {
+interface RbacObject extends Unstructured {
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly unknown[] | null } | null;
   readonly roleRef?: RoleReference;
@@ -129,11 +129,11 @@ const aggregates = (role: RbacObject | undefined): boolean =>
   (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
 /** Whether a write changes only what collecting garbage needs: finalizers and owners. */
-function onlyCollects(object: ApiObject, old: ApiObject): boolean {
+function onlyCollects(object: Unstructured, old: Unstructured): boolean {
   return jsonEquals(withoutOwners(object), withoutOwners(old));
 }
 
-function withoutOwners({ metadata, ...content }: ApiObject): unknown {
+function withoutOwners({ metadata, ...content }: Unstructured): unknown {
   const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managers, ...kept } = metadata;
   return { ...content, metadata: kept };
 }

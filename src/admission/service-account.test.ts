@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
@@ -16,7 +16,7 @@ const podAttributes = {
 } as const;
 const secretEnv = { env: [{ name: "E", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] };
 
-function world(accounts: readonly ApiObject[], domain = kubernetesDomain) {
+function world(accounts: readonly Unstructured[], domain = kubernetesDomain) {
   const present = [...accounts];
   const clock = new FakeClock();
   const plugin = serviceAccount({
@@ -29,11 +29,11 @@ function world(accounts: readonly ApiObject[], domain = kubernetesDomain) {
   return { plugin, clock, present };
 }
 
-const account = (name: string, more: Record<string, unknown> = {}, annotations = {}): ApiObject => ({
+const account = (name: string, more: Record<string, unknown> = {}, annotations = {}): Unstructured => ({
   metadata: { name, annotations },
   ...more,
 });
-const pod = (spec: Record<string, unknown> = {}, annotations = {}): ApiObject => ({
+const pod = (spec: Record<string, unknown> = {}, annotations = {}): Unstructured => ({
   metadata: { name: "p", annotations },
   spec: { containers: [{ name: "c" }], ...spec },
 });

@@ -3,7 +3,7 @@
  * token, the server's certificates and its namespace as files. Source: upstream's plugin of this name.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Soon } from "#std/soon.ts";
@@ -14,7 +14,7 @@ export interface ServiceAccountOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** From memory; up to date with every acknowledged write. */
-  getAccount(namespace: string, name: string): ApiObject | undefined;
+  getAccount(namespace: string, name: string): Unstructured | undefined;
 }
 
 const defaultAccount = "default";
@@ -25,7 +25,7 @@ const rootCertificates = "kube-root-ca.crt";
 const waitStepMs = 20;
 const waitMaxMs = 1500;
 
-interface Account extends ApiObject {
+interface Account extends Unstructured {
   readonly automountServiceAccountToken?: boolean;
   readonly secrets?: readonly NamedReference[];
   readonly imagePullSecrets?: readonly NamedReference[];
@@ -35,7 +35,7 @@ interface NamedReference {
   readonly name?: string;
 }
 
-interface Pod extends ApiObject {
+interface Pod extends Unstructured {
   readonly spec?: PodSpec;
 }
 
@@ -72,7 +72,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
   const isPod = ({ resource, object }: AdmissionAttributes): boolean =>
     resource.group === "" && resource.resource === "pods" && object !== undefined;
-  const isMirror = ({ metadata }: ApiObject): boolean => metadata.annotations?.[mirror] !== undefined;
+  const isMirror = ({ metadata }: Unstructured): boolean => metadata.annotations?.[mirror] !== undefined;
   const isEnforced = (account: Account): boolean =>
     /^(?:1|t|T|TRUE|true|True)$/.test(account.metadata.annotations?.[enforce] ?? "");
 

@@ -1,13 +1,13 @@
 /** What the certificate plugins share: which requests are meant, and who may act for a signer. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { Soon } from "#std/soon.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
 /** The part of a request for a certificate that the plugins look at. */
-export interface CertificateSigningRequest extends ApiObject {
+export interface CertificateSigningRequest extends Unstructured {
   readonly spec?: { readonly request?: string; readonly signerName?: string };
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
 }

@@ -2,27 +2,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf, claimAttributes } from "./attributes-for-tests.ts";
 import { claimResize } from "./claim-resize.ts";
 import { defaultStorageClass, defaultVolumeAttributesClass } from "./default-class.ts";
 import { storageProtection } from "./storage-protection.ts";
 
-const claim = (spec: Record<string, unknown> = {}): ApiObject => ({ metadata: { name: "c" }, spec });
-const created = (object: ApiObject) => attributesOf(object, claimAttributes);
-const marked = (name: string, annotation: string, creationTimestamp = "2026-01-01T00:00:00Z"): ApiObject => ({
+const claim = (spec: Record<string, unknown> = {}): Unstructured => ({ metadata: { name: "c" }, spec });
+const created = (object: Unstructured) => attributesOf(object, claimAttributes);
+const marked = (name: string, annotation: string, creationTimestamp = "2026-01-01T00:00:00Z"): Unstructured => ({
   metadata: { name, creationTimestamp, annotations: { [annotation]: "true" } },
 });
 
 test("a claim is protected from the start [DELST-05]", () => {
   const plugin = storageProtection({ domain: kubernetesDomain });
-  const protectedClaim = plugin.admit!(created(claim())) as ApiObject;
+  const protectedClaim = plugin.admit!(created(claim())) as Unstructured;
   assert.deepEqual(protectedClaim.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
   assert.equal(plugin.admit!(created(protectedClaim)), undefined);
   assert.equal(plugin.admit!(attributesOf(claim())), undefined);
   const platform = storageProtection({ domain: apiDomain("platform.io") });
-  const renamed = platform.admit!(created(claim())) as ApiObject;
+  const renamed = platform.admit!(created(claim())) as Unstructured;
   assert.deepEqual(renamed.metadata.finalizers, ["platform.io/pvc-protection"]);
 });
 
@@ -35,7 +35,7 @@ test("a claim without a storage class gets the newest default", () => {
     marked("new", "storageclass.beta.kubernetes.io/is-default-class"),
   ];
   const plugin = defaultStorageClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim())) as ApiObject)["spec"], { storageClassName: "new" });
+  assert.deepEqual((plugin.admit!(created(claim())) as Unstructured)["spec"], { storageClassName: "new" });
   for (const kept of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
     assert.equal(plugin.admit!(created(kept)), undefined);
   }
@@ -46,7 +46,7 @@ test("a claim without a storage class gets the newest default", () => {
 test("a claim without a volume attributes class gets the default one [PVC-38]", () => {
   const classes = [marked("gold", "volumeattributesclass.kubernetes.io/is-default-class")];
   const plugin = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim())) as ApiObject)["spec"], { volumeAttributesClassName: "gold" });
+  assert.deepEqual((plugin.admit!(created(claim())) as Unstructured)["spec"], { volumeAttributesClassName: "gold" });
   const named = claim({ volumeAttributesClassName: "x" });
   assert.equal(plugin.admit!(created(named)), undefined);
   const none = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => [] });
@@ -54,7 +54,7 @@ test("a claim without a volume attributes class gets the default one [PVC-38]", 
 });
 
 test("a claim grows only when it is bound and its class allows it [PVC-16]", () => {
-  const sized = (storage: string, phase: string, storageClassName = "grows"): ApiObject => ({
+  const sized = (storage: string, phase: string, storageClassName = "grows"): Unstructured => ({
     metadata: { name: "c" },
     spec: { storageClassName, resources: { requests: { storage } } },
     status: { phase },
@@ -64,7 +64,7 @@ test("a claim grows only when it is bound and its class allows it [PVC-16]", () 
     getStorageClass: (name) =>
       name === "grows" ? { metadata: { name }, allowVolumeExpansion: true } : { metadata: { name } },
   });
-  const check = (object: ApiObject, oldObject: ApiObject): string => {
+  const check = (object: Unstructured, oldObject: Unstructured): string => {
     try {
       void plugin.validate!(attributesOf(object, { ...claimAttributes, operation: "UPDATE", name: "c", oldObject }));
       return "";

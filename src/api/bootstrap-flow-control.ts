@@ -3,11 +3,11 @@
  * change; suggested ones are a beginning that people may change. Source: upstream's `apis/flowcontrol/bootstrap`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 
 export interface BootstrapFlowControl {
-  readonly levels: readonly ApiObject[];
-  readonly schemas: readonly ApiObject[];
+  readonly levels: readonly Unstructured[];
+  readonly schemas: readonly Unstructured[];
 }
 
 /** Names of the schemas and levels that are always in force, whether they are stored or not. */

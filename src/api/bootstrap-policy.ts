@@ -3,7 +3,7 @@
  * policy of this release.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { policy } from "./tables/policy.ts";
 
 /** A rule as Role and ClusterRole hold it. Absent and empty lists are the same. */
@@ -29,7 +29,7 @@ interface Row {
 }
 
 /** All of them in the domain's names; roles first. `gate` says whether a feature gate is on. */
-export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly ApiObject[] {
+export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly Unstructured[] {
   const rows = JSON.parse(domain.rename(policy)) as readonly Row[]; // by the generator
   const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));
   const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;

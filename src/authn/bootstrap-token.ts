@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { noCredentials } from "./authenticator.ts";
@@ -44,7 +44,7 @@ export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions):
 }
 
 /** A value of a Secret; empty when it is missing. */
-function dataText({ data }: ApiObject, key: string): string {
+function dataText({ data }: Unstructured, key: string): string {
   if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return "";
   const value = (data as Record<string, unknown>)[key]; // an object, as was just seen
   return typeof value === "string" ? Buffer.from(value, "base64").toString() : "";

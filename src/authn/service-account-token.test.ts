@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, hash, type KeyObject } from "node:crypto";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Authentication } from "./authenticator.ts";
@@ -28,7 +28,7 @@ const signed = (claims: object, key = privateKey, id = idOf(key)): Promise<strin
 /** A small cluster: objects by `resource/namespace/name`, and an authenticator that sees them. */
 function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
   const clock = new FakeClock();
-  const objects = new Map<string, ApiObject>();
+  const objects = new Map<string, Unstructured>();
   const used: string[] = [];
   const put = (path: string, uid: string, metadata: Partial<ObjectMeta> = {}, rest: object = {}): void => {
     const [, namespace, name] = path.split("/");

@@ -9,7 +9,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
@@ -31,7 +31,7 @@ import {
 import { serviceAccountAlgorithms, type VerificationKeys } from "./service-account-keys.ts";
 
 /** The present state of an object by Kubernetes' name of its resource; `namespace` is empty at the cluster scope. */
-export type FindObject = (resource: string, namespace: string, name: string) => ApiObject | undefined;
+export type FindObject = (resource: string, namespace: string, name: string) => Unstructured | undefined;
 
 /** Issuer of legacy tokens, in every domain. */
 export const legacyIssuer = "kubernetes/serviceaccount";
@@ -125,7 +125,7 @@ export interface ServiceAccountTokenOptions {
   readonly lookup: boolean;
   readonly find: FindObject;
   /** A legacy token was used for the first time on a day (`2026-11-21`, UTC). */
-  readonly usedSecret: (secret: ApiObject, day: string) => void;
+  readonly usedSecret: (secret: Unstructured, day: string) => void;
   /** Counts uses of old ways, and of tokens that live longer than was asked for. */
   readonly count?: (use: TokenUse) => void;
 }
@@ -416,7 +416,7 @@ function asRecord(value: unknown): Record<string, unknown> | undefined {
 }
 
 function accountProblem(
-  present: ApiObject | undefined,
+  present: Unstructured | undefined,
   { namespace, account }: Pick<Verified, "namespace" | "account">,
   now: number,
 ): string | undefined {
@@ -426,7 +426,12 @@ function accountProblem(
   return uid === account.uid ? undefined : `service account UID (${uid}) does not match claim (${account.uid})`;
 }
 
-function boundProblem(kind: string, present: ApiObject | undefined, ref: ObjectRef, now: number): string | undefined {
+function boundProblem(
+  kind: string,
+  present: Unstructured | undefined,
+  ref: ObjectRef,
+  now: number,
+): string | undefined {
   if (present === undefined || isGone(present, now)) return invalidated;
   const { uid } = present.metadata;
   return uid === ref.uid
@@ -435,17 +440,17 @@ function boundProblem(kind: string, present: ApiObject | undefined, ref: ObjectR
 }
 
 /** Marked as deleted for longer than clocks may differ: what ends slowly keeps its identity until then. */
-function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): boolean {
+function isGone({ metadata: { deletionTimestamp } }: Unstructured, now: number): boolean {
   return deletionTimestamp !== undefined && (timeToMs(deletionTimestamp) ?? 0) < now - leewayMs;
 }
 
-function holdsToken({ data }: ApiObject, token: string): boolean {
+function holdsToken({ data }: Unstructured, token: string): boolean {
   const copy = Buffer.from(textClaim(asRecord(data) ?? {}, "token") ?? "", "base64");
   const given = Buffer.from(token);
   return copy.length === given.length && timingSafeEqual(copy, given);
 }
 
 /** Whether the account lists the Secret as its own, as those that were made for it do. */
-function isListed({ secrets }: ApiObject, name: string): boolean {
+function isListed({ secrets }: Unstructured, name: string): boolean {
   return Array.isArray(secrets) && secrets.some((secret) => asRecord(secret)?.["name"] === name);
 }

@@ -6,7 +6,7 @@ import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalidField } from "#meta/field-error.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalid, notFound } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
@@ -54,7 +54,7 @@ const askedByDefaultSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 
 /** A request that does not say how long, asks for an hour. */
-export function tokenRequestDefaults(object: ApiObject): ApiObject {
+export function tokenRequestDefaults(object: Unstructured): Unstructured {
   const spec = object["spec"] as Spec | undefined; // decoded by its schema
   const expirationSeconds = spec?.expirationSeconds ?? lifetimeSecondsDefault;
   return expirationSeconds === spec?.expirationSeconds ? object : { ...object, spec: { ...spec, expirationSeconds } };
@@ -81,7 +81,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     const problems = validate(asked?.expirationSeconds ?? 0);
     if (problems.length > 0) throw invalid(kind, "", problems);
     let lifetime = nearestNumber(asked?.expirationSeconds ?? 0);
-    const request = (): ApiObject => ({
+    const request = (): Unstructured => ({
       ...object,
       metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
       spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref ?? null },
@@ -187,4 +187,4 @@ interface PodSpec {
   readonly nodeName?: string;
 }
 
-const refOf = ({ metadata: { name = "", uid = "" } }: ApiObject): ObjectRef => ({ name, uid });
+const refOf = ({ metadata: { name = "", uid = "" } }: Unstructured): ObjectRef => ({ name, uid });

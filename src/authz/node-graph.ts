@@ -10,7 +10,7 @@
  *
  * The node may read `s` (it is in `uses`), `v` (its claim is), and `w` (a volume that mounts it is).
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { type Pod, podReferences, type Volume, volumeSecrets } from "./pod-references.ts";
 
 /** What pods name, by kind. */
@@ -20,7 +20,7 @@ type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" 
 export type Related = Used | "persistentvolumes" | "resourceslices" | "volumeattachments";
 
 /** Of objects that say which node they are for. */
-interface OfNode extends ApiObject {
+interface OfNode extends Unstructured {
   readonly spec?: { readonly nodeName?: string };
 }
 

@@ -1,5 +1,5 @@
 /** Which other objects a pod names, and a volume. Source: upstream's `pkg/api/v1/pod` and `persistentvolume` visitors. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 
 interface Named {
   readonly name?: string;
@@ -41,7 +41,7 @@ interface Container {
   readonly envFrom?: List<{ readonly secretRef?: Named; readonly configMapRef?: Named }>;
 }
 
-export interface Pod extends ApiObject {
+export interface Pod extends Unstructured {
   readonly spec?: {
     readonly nodeName?: string;
     readonly serviceAccountName?: string;
@@ -111,7 +111,7 @@ const secretRefs = (volume: Sourced): readonly Named[] =>
     (source) => source?.secretRef ?? [],
   );
 
-export interface Volume extends ApiObject {
+export interface Volume extends Unstructured {
   readonly spec?: Sourced & {
     readonly claimRef?: Named;
     readonly csi?: {

@@ -1,7 +1,7 @@
 /** Access reviews: what is asked, of whom, and which questions are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
@@ -37,7 +37,7 @@ async function ask(
     context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
     namespace,
     name: "",
-    object: { metadata: {}, ...object } as ApiObject,
+    object: { metadata: {}, ...object } as Unstructured,
     dryRun: false,
     admitted: () => undefined,
   });
@@ -217,16 +217,16 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
       return rules;
     },
   }));
-  const review = async (spec: unknown): Promise<ApiObject> => {
+  const review = async (spec: unknown): Promise<Unstructured> => {
     const answer = await action({
       context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
       namespace: "",
       name: "",
-      object: { metadata: {}, spec } as ApiObject,
+      object: { metadata: {}, spec } as Unstructured,
       dryRun: false,
       admitted: () => undefined,
     });
-    return answer as ApiObject; // a review answers with the review
+    return answer as Unstructured; // a review answers with the review
   };
   const { metadata, spec, status } = await review({ namespace: "n" });
   assert.deepEqual(asked, [[asking, "n"]]);

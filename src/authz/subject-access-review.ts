@@ -5,7 +5,7 @@
 import { type FieldError, goQuote, GoSyntax, invalidField, required } from "#meta/field-error.ts";
 import type { Action } from "#meta/action.ts";
 import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type Soon } from "#std/soon.ts";
@@ -47,7 +47,7 @@ interface Spec {
 export function accessReviews(authorizer: () => Authorizer, group: () => string): Readonly<Record<string, Action>> {
   const review =
     (
-      check: (object: ApiObject, spec: Spec, namespace: string) => readonly FieldError[],
+      check: (object: Unstructured, spec: Spec, namespace: string) => readonly FieldError[],
       subject: (spec: Spec, asking: UserInfo) => UserInfo,
     ): Action =>
     ({ context, object, namespace, admitted }) => {
@@ -103,7 +103,7 @@ export function rulesReview(authorizer: () => Required<Authorizer>): Action {
       // Upstream answers with a new object, without what was asked.
       const { kind, apiVersion } = object;
       const answer: unknown = { kind, apiVersion, metadata: { creationTimestamp: null }, spec: {}, status };
-      return answer as ApiObject; // one that was never stored: its time is null
+      return answer as Unstructured; // one that was never stored: its time is null
     });
   };
 }

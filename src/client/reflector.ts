@@ -3,7 +3,7 @@
  * connection ends. A small informer: it hands over changes and keeps nothing itself.
  */
 import type { Clock } from "#std/clock.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RestClient } from "./rest-client.ts";
 
 export interface ReflectorOptions {
@@ -15,9 +15,9 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Everything there is, after a list. */
-  replaced(objects: readonly ApiObject[]): void;
+  replaced(objects: readonly Unstructured[]): void;
   /** One later change. */
-  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: ApiObject): void;
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: Unstructured): void;
   /** Why a round ended early; the next one starts after a pause. */
   failed?(error: unknown): void;
 }

@@ -1,17 +1,17 @@
 /** Typed calls on a `Transport`: objects in, objects out, failures as `StatusError`. */
 import { internalError, type Status, StatusError } from "#meta/status-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** One page of a collection. */
 export interface ObjectList {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly ApiObject[];
+  readonly items: readonly Unstructured[];
 }
 
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  readonly object: ApiObject;
+  readonly object: Unstructured;
 }
 
 export class RestClient {
@@ -26,7 +26,7 @@ export class RestClient {
     return read<T>(await this.#transport.request(request));
   }
 
-  get(path: string): Promise<ApiObject> {
+  get(path: string): Promise<Unstructured> {
     return this.call({ method: "GET", path });
   }
 
@@ -34,21 +34,21 @@ export class RestClient {
     return this.call({ method: "GET", path });
   }
 
-  create(path: string, object: ApiObject): Promise<ApiObject> {
+  create(path: string, object: Unstructured): Promise<Unstructured> {
     return this.call({ method: "POST", path, ...json(object) });
   }
 
-  update(path: string, object: ApiObject): Promise<ApiObject> {
+  update(path: string, object: Unstructured): Promise<Unstructured> {
     return this.call({ method: "PUT", path, ...json(object) });
   }
 
   /** Merge patch. */
-  patch(path: string, patch: unknown): Promise<ApiObject> {
+  patch(path: string, patch: unknown): Promise<Unstructured> {
     const body = Buffer.from(JSON.stringify(patch));
     return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
   }
 
-  delete(path: string, options?: unknown): Promise<ApiObject> {
+  delete(path: string, options?: unknown): Promise<Unstructured> {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 

@@ -4,7 +4,7 @@
  */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers } from "#schema/plain-numbers.ts";
@@ -86,13 +86,13 @@ export interface MergedValue {
 }
 
 /** The object an apply made, defaults of its schema filled in. Throws `badRequest` when it does not fit its type. */
-export function decodeMerged(merged: MergedValue): { readonly object: ApiObject; readonly hasEmptyLists: boolean } {
+export function decodeMerged(merged: MergedValue): { readonly object: Unstructured; readonly hasEmptyLists: boolean } {
   const { value, gvk, schema, custom } = merged;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   try {
     if (custom !== undefined) return { object: mergedCustom(merged, custom, findings), hasEmptyLists: false };
     if (schema === undefined) throw new Error("a merged value needs a schema");
-    const object = decodeTyped(schema, value, findings) as ApiObject; // schemas of kinds are structs with metadata
+    const object = decodeTyped(schema, value, findings) as Unstructured; // schemas of kinds are structs with metadata
     return {
       object: withType(object, apiVersionOf(gvk), gvk.kind),
       hasEmptyLists: findings.hasEmptyLists === true,
@@ -105,8 +105,8 @@ export function decodeMerged(merged: MergedValue): { readonly object: ApiObject;
 }
 
 /** Nulls stay: unlike a body that is read, a merged object is validated with what it holds. */
-function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findings: Findings): ApiObject {
-  const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as ApiObject["metadata"]; // by its schema
+function mergedCustom({ value, gvk, room }: MergedValue, type: CustomType, findings: Findings): Unstructured {
+  const metadata = decodeTyped(type.metadata, value["metadata"] ?? {}, findings) as Unstructured["metadata"]; // by its schema
   const { structural } = type;
   const coerced = structural.hasEmbedded
     ? coerceEmbedded(value, structural.schema, type.metadata, undefined, "")

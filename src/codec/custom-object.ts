@@ -5,7 +5,7 @@
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { invalidField } from "#meta/field-error.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalid } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, withRawNumbers } from "#schema/plain-numbers.ts";
@@ -149,7 +149,7 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
 }
 
 interface Shaped {
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   /** `unknown field "spec.x"`, in upstream's order. */
   readonly unknown: readonly string[];
 }
@@ -236,8 +236,8 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
  * A stored object of this type, which an earlier schema may have written: what the schema does not name pruned, defaults
  * filled in as far as `defaults` has room (left out: none). The same object when it fits already.
  */
-export function reshape(object: ApiObject, structural: StructuralSchema, defaults?: Room): ApiObject {
+export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: Room): Unstructured {
   const pruned = prune(object, structural, { isResourceRoot: true, track: false }).value;
   const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural, true, defaults);
-  return filled as ApiObject; // metadata is not touched
+  return filled as Unstructured; // metadata is not touched
 }

@@ -4,7 +4,7 @@
  */
 import { goQuote } from "#meta/field-error.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -42,7 +42,7 @@ export interface ObjectBody extends Expected {
 
 export interface DecodedObject {
   /** Canonical, schema defaults filled in, `kind` and `apiVersion` set. */
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   readonly apiVersion: string;
   readonly kind: string;
   /** Texts for the client; of `Warn` only. */
@@ -77,8 +77,8 @@ export function decodeObject(body: ObjectBody): DecodedObject {
  * The object as it is stored: empty lists that every object shows become null, since upstream's storage cannot tell the
  * two apart. Ownership is recorded before, when an empty list is still something that was sent.
  */
-export function settleLists(schema: Schema, object: ApiObject): ApiObject {
-  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // the same type
+export function settleLists(schema: Schema, object: Unstructured): Unstructured {
+  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
 }
 
 export interface ReadValue {
@@ -132,7 +132,7 @@ function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validati
   if (validation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
   const apiVersion = apiVersionOf(gvk);
   return {
-    object: withType(value as ApiObject, apiVersion, gvk.kind), // schemas of kinds are structs with metadata
+    object: withType(value as Unstructured, apiVersion, gvk.kind), // schemas of kinds are structs with metadata
     apiVersion,
     kind: gvk.kind,
     warnings: validation === "Warn" ? problems : [],
@@ -150,10 +150,10 @@ export function yamlProblems(duplicates: readonly string[], validation: FieldVal
 }
 
 /** The object with its type said, which comes first in every object. */
-export function withType(object: ApiObject, apiVersion: string, kind: string): ApiObject {
+export function withType(object: Unstructured, apiVersion: string, kind: string): Unstructured {
   if (object.kind === kind && object.apiVersion === apiVersion) return object;
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
-  return { kind, apiVersion, ...rest } as ApiObject; // the same fields, two of them set
+  return { kind, apiVersion, ...rest } as Unstructured; // the same fields, two of them set
 }
 
 interface SaidType {

@@ -4,7 +4,7 @@
  */
 import { invalidField } from "#meta/field-error.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, invalid, type StatusError } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, withBigInts } from "#schema/plain-numbers.ts";
@@ -101,10 +101,10 @@ export type PatchedObject = Pick<DecodedObject, "object" | "warnings" | "hasEmpt
 export function decodePatched(patched: PatchedValue): PatchedObject {
   const { value, schema, gvk, fieldValidation } = patched;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  let object: ApiObject;
+  let object: Unstructured;
   try {
     checkKind(patched, meantKind(value, gvk), () => sortedJson(value));
-    const decoded = decodeTyped(schema, value ?? {}, findings) as ApiObject; // schemas of kinds are structs with metadata
+    const decoded = decodeTyped(schema, value ?? {}, findings) as Unstructured; // schemas of kinds are structs with metadata
     object = withType(decoded, apiVersionOf(gvk), gvk.kind);
   } catch (error) {
     if (error instanceof DecodeError) throw unfit(value, error);

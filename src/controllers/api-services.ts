@@ -6,7 +6,7 @@
 import { found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { type ApiServicePriority, builtInGroups, builtInPriority, customPriority } from "./api-service-priorities.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -57,7 +57,7 @@ class Keeper {
   readonly #queue: WorkQueue;
   #wanted = new Map<string, Wanted>();
   /** Objects as they are now, by name. */
-  #present = new Map<string, ApiObject>();
+  #present = new Map<string, Unstructured>();
   /** Names of those there were at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;
   /** Those that are settled once and for all. */
@@ -155,7 +155,7 @@ class Keeper {
 
   async #create(name: string, { spec, management }: Wanted): Promise<void> {
     const group = this.#environment.domain.rename("apiregistration.k8s.io");
-    const object: ApiObject = {
+    const object: Unstructured = {
       kind: "APIService",
       apiVersion: `${group}/v1`,
       metadata: { name, labels: { [this.#label]: management } },
@@ -170,7 +170,7 @@ class Keeper {
     this.#done.add(name);
   }
 
-  async #update(name: string, object: ApiObject, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
+  async #update(name: string, object: Unstructured, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
     const isOnce = management === "onstart" || wanted.management === "onstart";
     if (isOnce && this.#done.has(name)) return;
     if (!isSame(object["spec"] as Partial<Spec> | undefined, wanted.spec)) {
@@ -180,7 +180,7 @@ class Keeper {
     this.#done.add(name);
   }
 
-  async #remove(name: string, object: ApiObject, management: "onstart" | "true"): Promise<void> {
+  async #remove(name: string, object: Unstructured, management: "onstart" | "true"): Promise<void> {
     if (management === "onstart" && this.#done.has(name)) return;
     const { uid } = object.metadata;
     const path = `${this.#path}/${encodeURIComponent(name)}`;

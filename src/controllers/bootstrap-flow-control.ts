@@ -7,7 +7,7 @@ import { autoUpdateAnnotation, bootstrapFlowControl, mandatoryNames } from "#api
 import { parseBool } from "#api/go-bool.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { isSame } from "./bootstrap-policy.ts";
 
@@ -38,8 +38,8 @@ export async function reconcileFlowControl(client: RestClient, domain: ApiDomain
 }
 
 interface Wanted {
-  readonly object: ApiObject;
-  readonly present: ReadonlyMap<string, ApiObject>;
+  readonly object: Unstructured;
+  readonly present: ReadonlyMap<string, Unstructured>;
   readonly annotation: string;
 }
 
@@ -64,13 +64,13 @@ async function settle(client: RestClient, path: string, { object, present, annot
 }
 
 /** Whether the server has the say; `undefined` when the annotation says neither. */
-function readMark({ metadata }: ApiObject, annotation: string): boolean | undefined {
+function readMark({ metadata }: Unstructured, annotation: string): boolean | undefined {
   const mark = parseBool(metadata.annotations?.[annotation] ?? "");
   return typeof mark === "boolean" ? mark : undefined;
 }
 
 /** Shares of the exempt level are the administrator's. */
-function withShares(spec: unknown, before: ApiObject): unknown {
+function withShares(spec: unknown, before: Unstructured): unknown {
   const { exempt } = (before["spec"] ?? {}) as { readonly exempt?: object | null }; // by its schema
   return before.metadata.name === "exempt" && exempt !== undefined && exempt !== null
     ? { ...(spec as object), exempt }
@@ -78,7 +78,7 @@ function withShares(spec: unknown, before: ApiObject): unknown {
 }
 
 /** An object of a release before this one. */
-async function forget(client: RestClient, path: string, { metadata }: ApiObject): Promise<void> {
+async function forget(client: RestClient, path: string, { metadata }: Unstructured): Promise<void> {
   const { name = "", uid, resourceVersion } = metadata;
   await tolerant(
     found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid, resourceVersion } })),

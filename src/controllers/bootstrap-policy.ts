@@ -6,12 +6,12 @@
 import type { RestClient } from "#client/rest-client.ts";
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 
 export interface BootstrapPolicyOptions {
   readonly client: RestClient;
   readonly domain: ApiDomain;
-  readonly policy: readonly ApiObject[];
+  readonly policy: readonly Unstructured[];
   /** Single rights of `wanted` that `held` does not cover. */
   missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
 }
@@ -33,7 +33,7 @@ interface AggregationRule {
 }
 
 /** The four kinds in one; which fields there are follows from the kind. */
-interface PolicyObject extends ApiObject {
+interface PolicyObject extends Unstructured {
   readonly kind: string;
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: AggregationRule;
@@ -87,7 +87,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
 }
 
 /** Names have no slashes. */
-function keyOf(kind: string, { metadata }: ApiObject): string {
+function keyOf(kind: string, { metadata }: Unstructured): string {
   return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
 }
 

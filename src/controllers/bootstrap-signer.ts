@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { reflect } from "#client/reflector.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
 import type { Controller } from "./controller.ts";
@@ -15,7 +15,7 @@ const mapName = "cluster-info";
 const contentKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
-interface ConfigMap extends ApiObject {
+interface ConfigMap extends Unstructured {
   readonly data?: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ interface ConfigMap extends ApiObject {
 export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
   async ({ client, reader, clock, signal, log, domain }) => {
-    const secrets = new Map<string, ApiObject>();
+    const secrets = new Map<string, Unstructured>();
     const maps = `/api/v1/namespaces/${domain.rename("kube-public")}/configmaps`;
     const path = `${maps}/${mapName}`;
     let areSecretsKnown = false;

@@ -5,11 +5,11 @@
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-export interface CertificateSigningRequest extends ApiObject {
+export interface CertificateSigningRequest extends Unstructured {
   readonly spec?: {
     readonly request?: string;
     readonly signerName?: string;
@@ -65,7 +65,7 @@ export async function settleWaiting(environment: ControllerEnvironment, waiting:
     failed: (request, err) => log.warn({ request, err }, `could not ${verb} a request for a certificate; trying again`),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: ApiObject): void => {
+  const look = (object: Unstructured): void => {
     if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
   };
   await reflect({

@@ -5,12 +5,12 @@
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 const workers = 4;
 
-interface Claim extends ApiObject {
+interface Claim extends Unstructured {
   readonly spec?: { readonly volumeAttributesClassName?: string };
   readonly status?: {
     readonly currentVolumeAttributesClassName?: string;
@@ -31,7 +31,7 @@ export const claimAttributesClassController =
       failed: (claim, error) => log.warn({ claim, err: error }, "could not judge the class of a claim; trying again"),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: ApiObject): void => {
+    const look = (object: Unstructured): void => {
       if (waitsFor(object as Claim) === undefined) return; // the path names the kind
       queue.add(`${object.metadata.namespace}/${object.metadata.name}`);
     };

@@ -1,8 +1,8 @@
 /** Lets deleted claims go once no scheduled pod of their namespace has them as a volume. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { protectionController } from "./protection.ts";
 
-interface Pod extends ApiObject {
+interface Pod extends Unstructured {
   readonly spec?: {
     readonly nodeName?: string;
     readonly volumes?: readonly {

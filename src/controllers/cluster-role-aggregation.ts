@@ -6,13 +6,13 @@ import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 const workers = 5;
 
-interface ClusterRole extends ApiObject {
+interface ClusterRole extends Unstructured {
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] };
 }

@@ -3,7 +3,7 @@
  * asks may. Source: upstream's CSR approving controller.
  */
 import { found } from "#client/rest-client.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import {
   type CertificateSigningRequest,
   hasCertificate,
@@ -15,7 +15,7 @@ import {
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
-interface Review extends ApiObject {
+interface Review extends Unstructured {
   readonly status?: { readonly allowed?: boolean };
 }
 

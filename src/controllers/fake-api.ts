@@ -5,20 +5,20 @@
 import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { FakeClock } from "#std/fake-clock.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 interface Watcher {
   readonly matches: (path: string) => boolean;
-  tell(type: string, object: ApiObject): void;
+  tell(type: string, object: Unstructured): void;
 }
 
 export class FakeApi {
   /** What was asked for, watches included: `GET /api/v1/secrets`, without query. */
   readonly requests: string[] = [];
   readonly logged: string[] = [];
-  readonly #objects = new Map<string, ApiObject>();
+  readonly #objects = new Map<string, Unstructured>();
   readonly #watchers = new Set<Watcher>();
   readonly #stop = new AbortController();
   readonly #clock: FakeClock;
@@ -49,10 +49,10 @@ export class FakeApi {
   }
 
   /** Makes or replaces an object, as somebody else would. `path` ends with its name. */
-  put(path: string, object: object = {}): ApiObject {
+  put(path: string, object: object = {}): Unstructured {
     const existed = this.#objects.has(path);
     const [namespace, name] = [/\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/.exec(path)?.[1], path.split("/").at(-1)!];
-    const { metadata } = object as Partial<ApiObject>;
+    const { metadata } = object as Partial<Unstructured>;
     const place = namespace === undefined ? { name } : { namespace, name };
     const made = {
       ...object,
@@ -70,7 +70,7 @@ export class FakeApi {
     this.#tell(path, "DELETED", object);
   }
 
-  get(path: string): ApiObject | undefined {
+  get(path: string): Unstructured | undefined {
     return this.#objects.get(path);
   }
 
@@ -89,7 +89,7 @@ export class FakeApi {
     this.#stop.abort();
   }
 
-  #tell(path: string, type: string, object: ApiObject): void {
+  #tell(path: string, type: string, object: Unstructured): void {
     for (const watcher of this.#watchers) if (watcher.matches(path)) watcher.tell(type, object);
   }
 
@@ -99,7 +99,7 @@ export class FakeApi {
     this.requests.push(asked);
     const code = this.fails(asked);
     if (code !== 0) return failure(code);
-    const sent = body === undefined ? {} : (JSON.parse(body.toString()) as Partial<ApiObject>); // by controllers
+    const sent = body === undefined ? {} : (JSON.parse(body.toString()) as Partial<Unstructured>); // by controllers
     const place = path.replace(/\/(?:approval|finalize|status)$/, "");
     const object = this.#objects.get(place);
     if (method === "POST") {
@@ -114,7 +114,9 @@ export class FakeApi {
     if (object === undefined) return failure(404);
     if (method === "GET") return success(object);
     const { uid, resourceVersion } =
-      method === "DELETE" ? ((sent as { preconditions?: ApiObject["metadata"] }).preconditions ?? {}) : sent.metadata!;
+      method === "DELETE"
+        ? ((sent as { preconditions?: Unstructured["metadata"] }).preconditions ?? {})
+        : sent.metadata!;
     if ((uid ?? object.metadata.uid) !== object.metadata.uid) return failure(409);
     if ((resourceVersion ?? object.metadata.resourceVersion) !== object.metadata.resourceVersion) return failure(409);
     if (method === "DELETE") this.remove(place);
@@ -145,7 +147,7 @@ const isCollection = (path: string): boolean => {
 };
 
 /** Which objects a collection has; one of all namespaces has those of each. Selectors: `type` and `metadata.name`. */
-function selection(path: string, query: string): (place: string, object: ApiObject | undefined) => boolean {
+function selection(path: string, query: string): (place: string, object: Unstructured | undefined) => boolean {
   const [field = "", value] = (new URLSearchParams(query).get("fieldSelector") ?? "").split("=");
   const [, root = "", resource = ""] = /^(.*)\/([^/]+)$/.exec(path) ?? [];
   const pattern = new RegExp(
@@ -160,14 +162,14 @@ function selection(path: string, query: string): (place: string, object: ApiObje
   };
 }
 
-function merged(object: ApiObject, patch: object): ApiObject {
+function merged(object: Unstructured, patch: object): Unstructured {
   const result: Record<string, unknown> = { ...object };
   for (const [key, value] of Object.entries(patch)) {
     const old = result[key];
     const isDeep = typeof value === "object" && typeof old === "object" && !Array.isArray(value);
-    result[key] = isDeep ? merged(old as ApiObject, value as object) : value; // objects, as was just seen
+    result[key] = isDeep ? merged(old as Unstructured, value as object) : value; // objects, as was just seen
   }
-  return result as ApiObject; // of one object, as before
+  return result as Unstructured; // of one object, as before
 }
 
 const success = (body: object, code = 200): ClientResponse => ({ code, body: Buffer.from(JSON.stringify(body)) });

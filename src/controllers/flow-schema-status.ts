@@ -6,7 +6,7 @@ import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
@@ -19,12 +19,12 @@ interface Condition {
   readonly message?: string;
 }
 
-const levelOf = (schema: ApiObject): string =>
+const levelOf = (schema: Unstructured): string =>
   (schema["spec"] as { readonly priorityLevelConfiguration?: { readonly name?: string } } | undefined)
     ?.priorityLevelConfiguration?.name ?? "";
 
 /** Whether the schema says so already; since when does not matter. */
-const says = (schema: ApiObject, { type, status, reason, message }: Condition): boolean =>
+const says = (schema: Unstructured, { type, status, reason, message }: Condition): boolean =>
   (schema["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions?.some(
     (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,
   ) === true;
@@ -39,7 +39,7 @@ export const flowSchemaStatusController = async ({
 }: Omit<ControllerEnvironment, "reader">): Promise<void> => {
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
-  const schemas = new Map<string, ApiObject>();
+  const schemas = new Map<string, Unstructured>();
   const levels = new Set<string>();
   const heard = { levels: false };
 
@@ -83,8 +83,8 @@ export const flowSchemaStatusController = async ({
   };
   const follow = (
     resource: string,
-    replaced: (names: ReadonlyMap<string, ApiObject>) => void,
-    changed: (name: string, object: ApiObject | undefined) => void,
+    replaced: (names: ReadonlyMap<string, Unstructured>) => void,
+    changed: (name: string, object: Unstructured | undefined) => void,
   ) =>
     reflect({
       client,

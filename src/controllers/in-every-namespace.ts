@@ -4,7 +4,7 @@
  */
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
@@ -15,14 +15,14 @@ export interface NamespacedObject {
   readonly resource: string;
   readonly name: string;
   /** As it is made. */
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
-  mend?(object: ApiObject): ApiObject;
+  mend?(object: Unstructured): Unstructured;
 }
 
 const workers = 8;
 
-interface NamespaceObject extends ApiObject {
+interface NamespaceObject extends Unstructured {
   readonly status?: { readonly phase?: string };
 }
 
@@ -34,7 +34,7 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
   /** Namespaces where it is, and is right. */
   const settled = new Set<string>();
   /** What is there instead, by namespace. */
-  const wrong = new Map<string, ApiObject>();
+  const wrong = new Map<string, Unstructured>();
   const queue = new WorkQueue({
     clock,
     workersMax: workers,
@@ -54,7 +54,7 @@ export async function keepInEveryNamespace(environment: ControllerEnvironment, k
       queue.add(namespace);
     }
   };
-  const seenObject = (object: ApiObject): void => {
+  const seenObject = (object: Unstructured): void => {
     const { namespace = "" } = object.metadata;
     wrong.delete(namespace);
     if (mend === undefined || mend(object) === object) {
@@ -118,7 +118,7 @@ async function settle(
   { client }: ControllerEnvironment,
   { resource, name, object, mend }: NamespacedObject,
   namespace: string,
-  wrong: ApiObject | undefined,
+  wrong: Unstructured | undefined,
 ): Promise<void> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
   try {

@@ -4,7 +4,7 @@
  */
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 export interface KubernetesServiceOptions {
@@ -37,9 +37,9 @@ export const kubernetesServiceController =
 
 interface Wanted {
   readonly collection: string;
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   /** The object there is as it should be; itself when it is. */
-  mend(object: ApiObject): ApiObject;
+  mend(object: Unstructured): Unstructured;
 }
 
 async function keep({ client }: ControllerEnvironment, { collection, object, mend }: Wanted): Promise<void> {
@@ -104,7 +104,7 @@ function wantedObjects(
 }
 
 /** The ports of a service that is there, with nothing but the one of the server, and whatever node port it has. */
-function servicePorts(present: ApiObject, port: number): readonly object[] {
+function servicePorts(present: Unstructured, port: number): readonly object[] {
   const spec = present["spec"] as { readonly ports?: readonly Readonly<Record<string, unknown>>[] }; // by its schema
   const wanted = { name: "https", protocol: "TCP", port: 443, targetPort: port };
   const [first] = spec.ports ?? [];
@@ -121,13 +121,13 @@ function holds(present: unknown, wanted: unknown): boolean {
   return Object.entries(wanted).every(([key, value]) => holds(members[key], value));
 }
 
-const withField = (object: ApiObject, field: string, value: unknown): ApiObject =>
+const withField = (object: Unstructured, field: string, value: unknown): Unstructured =>
   holds(object[field], value) ? object : { ...object, [field]: value };
 
-const withFields = (object: ApiObject, field: string, values: object): ApiObject =>
+const withFields = (object: Unstructured, field: string, values: object): Unstructured =>
   holds(object[field], values) ? object : { ...object, [field]: { ...(object[field] as object), ...values } }; // an object by its schema
 
-const withLabels = (object: ApiObject, labels: Readonly<Record<string, string>>): ApiObject =>
+const withLabels = (object: Unstructured, labels: Readonly<Record<string, string>>): Unstructured =>
   holds(object.metadata.labels, labels)
     ? object
     : { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } } };

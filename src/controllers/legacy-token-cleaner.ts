@@ -5,7 +5,7 @@
  */
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -13,7 +13,7 @@ import { inPages } from "./pages.ts";
 
 const dayMs = 86_400_000;
 
-interface Account extends ApiObject {
+interface Account extends Unstructured {
   readonly secrets?: readonly { readonly name?: string }[];
 }
 
@@ -21,7 +21,7 @@ export interface LegacyTokenCleanerOptions {
   /** How long a token may go unused. */
   readonly periodMs: number;
   /** Names of the Secrets a pod uses. */
-  secretsOf(pod: ApiObject): Iterable<string>;
+  secretsOf(pod: Unstructured): Iterable<string>;
 }
 
 export const legacyTokenCleanerController =
@@ -64,7 +64,7 @@ async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenC
 /** Marks a token, or deletes one that was marked before `oldestDay`. */
 async function end(
   { client, clock, log }: ControllerEnvironment,
-  { metadata }: ApiObject,
+  { metadata }: Unstructured,
   label: string,
   oldestDay: string,
 ): Promise<void> {
@@ -92,7 +92,7 @@ async function trackedSince({ client, domain }: ControllerEnvironment): Promise<
 
 /** Whether a Secret is old, and was used long ago or never. A day nobody can read says nothing. */
 function isUnused(
-  { metadata }: ApiObject,
+  { metadata }: Unstructured,
   label: string,
   oldest: { readonly ms: number; readonly day: string },
 ): boolean {
@@ -104,7 +104,7 @@ function isUnused(
 }
 
 /** Whether the account lists the Secret as its own, as those that were made for it do. */
-async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: ApiObject): Promise<boolean> {
+async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: Unstructured): Promise<boolean> {
   const { namespace = "", name, annotations = {} } = metadata;
   const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
   if (accountName === "" || accountName.includes("/")) return false;

@@ -6,7 +6,7 @@
 import { reflect } from "#client/reflector.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
 
@@ -18,7 +18,7 @@ const workers = 8;
 /** What depends on the content goes with the namespace too: nobody shall wait for it, or be left without an owner. */
 const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
 
-interface NamespaceObject extends ApiObject {
+interface NamespaceObject extends Unstructured {
   readonly spec?: { readonly finalizers?: readonly string[] };
   readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
 }
@@ -50,7 +50,7 @@ export const namespaceController: Controller = async (environment) => {
     failed: (name, error) => log.warn({ namespace: name, err: error }, "could not finish a namespace; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: ApiObject): void => {
+  const look = (object: Unstructured): void => {
     if (object.metadata.deletionTimestamp !== undefined) queue.add(object.metadata.name ?? "");
   };
   await reflect({

@@ -1,11 +1,11 @@
 /** Long collections in pages, so that only one page is in memory. */
 import type { RestClient } from "#client/rest-client.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 
 const pageLength = 500;
 
 /** Every object of a collection, as it was when the first page was read. `path` has no query. */
-export async function* inPages(client: RestClient, path: string, fieldSelector?: string): AsyncGenerator<ApiObject> {
+export async function* inPages(client: RestClient, path: string, fieldSelector?: string): AsyncGenerator<Unstructured> {
   const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
   let next = "";
   do {

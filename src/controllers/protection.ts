@@ -6,7 +6,7 @@
 import { reflect } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
@@ -19,7 +19,7 @@ export interface Protection {
   readonly path: string;
   /** Path of one. */
   pathOf(namespace: string, name: string): string;
-  isUsed(object: ApiObject, client: RestClient): Promise<boolean> | boolean;
+  isUsed(object: Unstructured, client: RestClient): Promise<boolean> | boolean;
 }
 
 /** How long an object in use waits for the next look. */
@@ -43,7 +43,7 @@ export const protectionController =
       failed: (key, error) => log.warn({ [what]: key, err: error }, `could not release a ${what}; trying again`),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: ApiObject): void => {
+    const look = (object: Unstructured): void => {
       const { namespace = "", name } = object.metadata;
       if (waits(object, finalizer)) queue.add(`${namespace}/${name}`);
     };
@@ -60,7 +60,7 @@ export const protectionController =
     });
   };
 
-const waits = ({ metadata }: ApiObject, finalizer: string): boolean =>
+const waits = ({ metadata }: Unstructured, finalizer: string): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
 
 /** Whether the object needs no more looks. */

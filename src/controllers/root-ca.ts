@@ -2,14 +2,14 @@
  * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
  * server. Source: upstream's root CA certificate publisher.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
 import { keepInEveryNamespace } from "./in-every-namespace.ts";
 
 const rootCertificatesName = "kube-root-ca.crt";
 const key = "ca.crt";
 
-interface ConfigMap extends ApiObject {
+interface ConfigMap extends Unstructured {
   readonly data?: Readonly<Record<string, string>>;
 }
 

@@ -6,7 +6,7 @@ import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
@@ -26,12 +26,12 @@ export interface ServiceAccountTokensOptions {
 
 const workers = 4;
 
-interface Secret extends ApiObject {
+interface Secret extends Unstructured {
   readonly type?: string;
   readonly data?: Readonly<Record<string, string>>;
 }
 
-interface Account extends ApiObject {
+interface Account extends Unstructured {
   readonly secrets?: readonly { readonly name?: string }[];
 }
 
@@ -68,7 +68,7 @@ export const serviceAccountTokensController =
       failed: (secret, err) => log.warn({ secret, err }, "could not fill the Secret of a token; trying again"),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const seen = (secret: ApiObject): void => {
+    const seen = (secret: Unstructured): void => {
       const { namespace = "", name = "", annotations } = secret.metadata;
       const account = annotations?.[names.account] ?? "";
       if (account === "") return;

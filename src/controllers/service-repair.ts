@@ -2,13 +2,13 @@
  * Gives services that were stored without an address what they lack: one update that changes nothing does. Runs once,
  * since nothing is stored without since then. Source: upstream's repair of service addresses.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Controller } from "./controller.ts";
 import { untilDone } from "./until-done.ts";
 
 /** `isIncomplete` tells which services these are. */
 export const serviceRepairController =
-  (isIncomplete: (service: ApiObject) => boolean): Controller =>
+  (isIncomplete: (service: Unstructured) => boolean): Controller =>
   (environment) =>
     untilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;

@@ -2,7 +2,7 @@
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
 import type { Controller } from "./controller.ts";
 
@@ -26,7 +26,7 @@ export const tokenCleanerController: Controller = async ({ client, reader, clock
     failed: (secret, err) => log.warn({ secret, err }, "could not delete a bootstrap token; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (secret: ApiObject): void => {
+  const look = (secret: Unstructured): void => {
     if (tokenEnd(secret) !== undefined) queue.add(secret.metadata.name ?? "");
   };
   await reflect({

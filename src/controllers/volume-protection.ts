@@ -1,8 +1,8 @@
 /** Lets deleted persistent volumes go once no claim is bound to them. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { protectionController } from "./protection.ts";
 
-interface Volume extends ApiObject {
+interface Volume extends Unstructured {
   readonly status?: { readonly phase?: string };
 }
 

@@ -10,7 +10,7 @@ import {
 } from "#api/apiextensions/conditions.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Soon } from "#std/soon.ts";
@@ -30,7 +30,7 @@ export interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   setStatus(
     name: string,
     change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
-    finish?: (object: ApiObject) => ApiObject,
+    finish?: (object: Unstructured) => Unstructured,
   ): Promise<boolean>;
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { CustomKind } from "./custom-kind.ts";
@@ -32,6 +32,8 @@ const version = (
   ...more,
 });
 
+const noStatus = { conditions: null, acceptedNames: { plural: "", kind: "" }, storedVersions: null };
+
 const definition = (
   versions: readonly CustomResourceDefinitionVersion[],
   more: Partial<CustomResourceDefinition> = {},
@@ -43,6 +45,7 @@ const definition = (
     scope: "Namespaced",
     versions,
   },
+  status: noStatus,
   ...more,
 });
 
@@ -57,7 +60,7 @@ const two = definition([
   version("v2", spec({ a: text, b: { ...text, default: "B" } })),
 ]);
 
-const stored = (apiVersion: string, fields: object): ApiObject => ({
+const stored = (apiVersion: string, fields: object): Unstructured => ({
   kind: "Widget",
   apiVersion,
   metadata: { name: "x" },
@@ -98,8 +101,8 @@ test("only served versions are offered; the stored one is known all the same", (
 test("a change of metadata and status keeps schemas and watches, one of the schema ends them", () => {
   const kind = made(two);
   const before = served(kind, "v1");
-  const terminating = { type: "Terminating", status: "True" } as const;
-  const marked = { ...two, status: { acceptedNames: two.spec.names, conditions: [terminating] } };
+  const terminating = { type: "Terminating", status: "True", lastTransitionTime: null } as const;
+  const marked = { ...two, status: { ...noStatus, acceptedNames: two.spec.names, conditions: [terminating] } };
   const next = made(marked, { kind, definition: two });
   assert.equal(before.retirement!.isOver, false);
   assert.equal(served(next, "v1").conversion, before.conversion);

@@ -14,7 +14,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { reshape } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
 import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
@@ -216,12 +216,12 @@ function deprecationOf(
 }
 
 /** A stored object that the defaults of its present schema make too large to be shown. */
-function outgrown({ metadata: { name = "" } }: ApiObject, bytesMax: number): Error {
+function outgrown({ metadata: { name = "" } }: Unstructured, bytesMax: number): Error {
   return unclassified(`defaults of the present schema make ${goQuote(name)} larger than ${bytesMax} bytes`);
 }
 
 /** A stored object of a version that its definition no longer has. Upstream's words. */
-function unknownVersion(object: ApiObject): Error {
+function unknownVersion(object: Unstructured): Error {
   const gv = parseApiVersion(object.apiVersion ?? "");
   const shown = gv === undefined ? (object.apiVersion ?? "") : apiVersionOf(gv);
   return unclassified(`request to convert CR from an invalid group/version: ${shown}`);

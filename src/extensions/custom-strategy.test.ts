@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { customStrategy, type CustomStrategyOptions } from "./custom-strategy.ts";
@@ -32,7 +32,7 @@ const context = {} as RequestContext; // no hook of this kind looks at it
 const main = { context, subresource: "", dryRun: false };
 const status = { context, subresource: "status", dryRun: false };
 
-const object = (fields: object, generation = 3): ApiObject => ({
+const object = (fields: object, generation = 3): Unstructured => ({
   kind: "Widget",
   apiVersion: "example.com/v1",
   metadata: { name: "x", generation },

@@ -6,7 +6,7 @@ import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import { type ApiObject, nextGeneration } from "#meta/object-meta.ts";
+import { type Unstructured, nextGeneration } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
@@ -78,7 +78,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
   };
 }
 
-function withStatus(object: ApiObject, status: unknown): ApiObject {
+function withStatus(object: Unstructured, status: unknown): Unstructured {
   if (object["status"] === status) return object;
   if (status !== undefined) return { ...object, status };
   const { status: _status, ...rest } = object;
@@ -86,7 +86,7 @@ function withStatus(object: ApiObject, status: unknown): ApiObject {
 }
 
 /** The old object with the new status, and the record of who owns what. */
-function onlyStatus(object: ApiObject, old: ApiObject): ApiObject {
+function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {
   const { managedFields } = object.metadata;
   const { managedFields: _old, ...metadata } = old.metadata;
   const next = { ...old, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
@@ -94,7 +94,7 @@ function onlyStatus(object: ApiObject, old: ApiObject): ApiObject {
 }
 
 /** Whether two objects are the same apart from metadata. Without the subresource, status is a field like any other. */
-function sameContent(next: ApiObject, old: ApiObject): boolean {
+function sameContent(next: Unstructured, old: Unstructured): boolean {
   for (const key of Object.keys(next)) if (key !== "metadata" && !jsonEquals(next[key], old[key])) return false;
   for (const key of Object.keys(old)) if (key !== "metadata" && next[key] === undefined) return false;
   return true;
@@ -104,7 +104,7 @@ const int32Max = 2 ** 31 - 1;
 
 /** Findings about the fields that the scale subresource shows. A write of the status leaves the wanted number alone. */
 function checkScale(
-  object: ApiObject,
+  object: Unstructured,
   scale: CustomResourceSubresourceScale | undefined,
   withSpec: boolean,
 ): FieldError[] {
@@ -119,7 +119,7 @@ function checkScale(
   return errors;
 }
 
-function checkReplicas(object: ApiObject, path: string): FieldError[] {
+function checkReplicas(object: Unstructured, path: string): FieldError[] {
   const { value, problem } = nestedInteger(object, path);
   if (problem !== undefined) return [invalidField(path, 0, problem)];
   if (value === undefined) return [];
@@ -129,7 +129,7 @@ function checkReplicas(object: ApiObject, path: string): FieldError[] {
 }
 
 /** Fields as selectors compare them: texts; empty where there is none. */
-function selectedFields(object: ApiObject, names: readonly string[]): Readonly<Record<string, string>> {
+function selectedFields(object: Unstructured, names: readonly string[]): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   for (const name of names) {
     const { value } = nestedField(object, name);

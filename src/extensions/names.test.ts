@@ -8,11 +8,11 @@ const wanted = { plural: "widgets", singular: "widget", shortNames: ["wi"], kind
 
 const definition = (
   names: CustomResourceDefinitionNames,
-  status?: CustomResourceDefinition["status"],
+  status: Partial<CustomResourceDefinition["status"]> = {},
 ): CustomResourceDefinition => ({
   metadata: { name: `${names.plural}.example.com` },
   spec: { group: "example.com", names, scope: "Cluster", versions: [] },
-  ...(status === undefined ? {} : { status }),
+  status: { conditions: null, acceptedNames: { plural: "", kind: "" }, storedVersions: null, ...status },
 });
 
 /** Type, status, reason and message of the conditions. */
@@ -49,7 +49,13 @@ test("a taken name is refused by its last conflict, the other names are given", 
 });
 
 test("names a definition has stay its own, and it stays established while new ones are refused", () => {
-  const established = { type: "Established", status: "True", reason: "InitialNamesAccepted", message: "m" } as const;
+  const established = {
+    type: "Established",
+    status: "True",
+    lastTransitionTime: null,
+    reason: "InitialNamesAccepted",
+    message: "m",
+  } as const;
   const status = { acceptedNames: wanted, conditions: [established] };
   const of = definition({ ...wanted, shortNames: ["wi", "gg"] }, status);
   const other = { plural: "gadgets", kind: "Gadget", shortNames: ["gg"] };

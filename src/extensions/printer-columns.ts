@@ -5,7 +5,7 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { humanDuration } from "#meta/human-duration.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { parseTime } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { goTextOrJson } from "#schema/go-text.ts";
@@ -63,7 +63,7 @@ function columnOf(column: PrinterColumn): Column | undefined {
     description:
       description === "" ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : description,
     priority,
-    cell(object: ApiObject, nowMs: number): unknown {
+    cell(object: Unstructured, nowMs: number): unknown {
       const found = path.find(object);
       if (found === undefined || found.length === 0) return null;
       const [value] = found;

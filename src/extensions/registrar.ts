@@ -18,7 +18,7 @@ import type {
 import { updateManagedFields } from "#apply/managed-fields.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
@@ -358,7 +358,7 @@ export class Registrar {
     name: string,
     revision: number | undefined,
     change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
-    finish?: (object: ApiObject) => ApiObject,
+    finish?: (object: Unstructured) => Unstructured,
   ): Promise<boolean> {
     const { definition, domain, clock } = this.#options;
     const apiVersion = apiVersionOf(definition);
@@ -372,7 +372,10 @@ export class Registrar {
           before = Number(old.metadata.resourceVersion);
           if (revision !== undefined && before !== revision) return old;
           const { status } = old as unknown as CustomResourceDefinition; // by its schema
-          const changed: ApiObject = { ...old, status: change(status ?? { acceptedNames: { plural: "", kind: "" } }) };
+          const changed: Unstructured = {
+            ...old,
+            status: change(status ?? { acceptedNames: { plural: "", kind: "" } }),
+          };
           const next = finish === undefined ? changed : finish(changed);
           const managedFields = updateManagedFields({
             old,

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -25,7 +25,7 @@ const queueLengthMax = 5;
 /** Each lasts ten seconds and ends all that run. */
 const patientRounds = 60;
 
-const level = (name: string, random: Random): ApiObject => {
+const level = (name: string, random: Random): Unstructured => {
   const below = (bound: number): number => Math.floor(random.next() * bound);
   const queues = 1 + below(8);
   const queuing = { queues, handSize: 1 + below(Math.min(queues, 3)), queueLengthLimit: queueLengthMax };
@@ -45,7 +45,7 @@ const level = (name: string, random: Random): ApiObject => {
   };
 };
 
-const schema = (name: string, to: string): ApiObject => ({
+const schema = (name: string, to: string): Unstructured => ({
   apiVersion: "v1",
   kind: "FlowSchema",
   metadata: { name },

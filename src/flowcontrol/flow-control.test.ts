@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { dump } from "./dump.ts";
@@ -40,7 +40,7 @@ interface Setting {
   readonly metrics: Metrics;
 }
 
-function setting(seats: number, ...more: ApiObject[]): Setting {
+function setting(seats: number, ...more: Unstructured[]): Setting {
   const clock = new FakeClock();
   const watches = new WatchCounts();
   const metrics = new Metrics();
@@ -60,7 +60,7 @@ function setting(seats: number, ...more: ApiObject[]): Setting {
 }
 
 /** A level that never lends and never borrows. */
-const level = (name: string, shares: number, queuing?: object, more: object = {}): ApiObject => ({
+const level = (name: string, shares: number, queuing?: object, more: object = {}): Unstructured => ({
   apiVersion: "v1",
   kind: "PriorityLevelConfiguration",
   metadata: { name, uid: `${name}-uid` },
@@ -76,7 +76,7 @@ const level = (name: string, shares: number, queuing?: object, more: object = {}
   },
 });
 
-const schema = (name: string, group: string, by: string | undefined, precedence = 50): ApiObject => ({
+const schema = (name: string, group: string, by: string | undefined, precedence = 50): Unstructured => ({
   apiVersion: "v1",
   kind: "FlowSchema",
   metadata: { name, uid: `${name}-uid` },

@@ -3,7 +3,7 @@
  * the server's seats. Source: upstream's `util/flowcontrol` (KEP-1040).
  */
 import { type BootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { Classifier } from "./classifier.ts";
 import type { FlowMetrics, KindTimes, LevelGauges } from "./flow-metrics.ts";
@@ -69,7 +69,7 @@ export class FlowControl {
     const { levels, schemas } = bootstrap;
     [this.#reads, this.#writes] = metrics.kinds(clock.monotonic());
     metrics.beforePrint(() => this.#showNow());
-    const mandatory = ({ metadata }: ApiObject): boolean => mandatoryNames.includes(metadata.name ?? "");
+    const mandatory = ({ metadata }: Unstructured): boolean => mandatoryNames.includes(metadata.name ?? "");
     this.#mandatory = {
       levels: levels.filter(mandatory).flatMap((object) => compileLevel(object) ?? []),
       schemas: schemas.filter(mandatory).map(compileFlowSchema),
@@ -91,12 +91,12 @@ export class FlowControl {
   }
 
   /** What is stored under a name; `undefined` for nothing. In force with the next request. */
-  setLevel(name: string, object: ApiObject | undefined): void {
+  setLevel(name: string, object: Unstructured | undefined): void {
     set(this.#storedLevels, name, object === undefined ? undefined : compileLevel(object));
     this.#isStale = true;
   }
 
-  setSchema(name: string, object: ApiObject | undefined): void {
+  setSchema(name: string, object: Unstructured | undefined): void {
     set(this.#storedSchemas, name, object === undefined ? undefined : compileFlowSchema(object));
     this.#isStale = true;
   }

@@ -3,7 +3,7 @@
  * Hot path: whom a schema is for is decided once a user (see `classifier.ts`); what is left per request are a few
  * comparisons of texts without allocating.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { FlowTarget } from "./flow-request.ts";
 
@@ -75,7 +75,7 @@ interface StoredSpec {
 const choice = (list: readonly string[] | null | undefined): Choice =>
   list?.length === 1 && list[0] === "*" ? undefined : (list ?? []);
 
-export function compileFlowSchema(object: ApiObject): FlowSchema {
+export function compileFlowSchema(object: Unstructured): FlowSchema {
   const spec = (object["spec"] ?? {}) as StoredSpec; // by its schema
   const method = spec.distinguisherMethod?.type;
   return {

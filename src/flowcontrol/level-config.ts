@@ -1,5 +1,5 @@
 /** Priority level configurations made ready. Source: upstream's `queueSetCompleterForPL`. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { LevelConfig } from "./priority-level.ts";
 
 interface Sharing {
@@ -26,7 +26,7 @@ interface StoredSpec {
 }
 
 /** `undefined` for one that contradicts itself: it is as if it did not exist. */
-export function compileLevel(object: ApiObject): LevelConfig | undefined {
+export function compileLevel(object: Unstructured): LevelConfig | undefined {
   const { type, exempt, limited } = (object["spec"] ?? {}) as StoredSpec; // by its schema
   const { name = "", uid = "" } = object.metadata;
   const isExempt = type === "Exempt";

@@ -1,7 +1,7 @@
 /** Watch events as bytes: one encoder per form a client may negotiate. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { type Status, wrongView } from "#meta/status-error.ts";
 import { layoutOf } from "#registry/stored-object.ts";
 import type { Entry, Revision } from "#storage/backend.ts";
@@ -60,7 +60,7 @@ function errorFrame(status: Status): Buffer {
 }
 
 /** Object of an entry as an event at `revision` shows it. */
-function at(scope: Scope, entry: Entry, revision: Revision): ApiObject {
+function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
   const object = scope.parts.objects.object(scope.definition, entry);
   if (entry.revision === revision) return object;
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
@@ -76,7 +76,7 @@ interface ListType {
  * `ended`: the bookmark ends the initial events, which were a list of this type. `isUntyped`: as upstream writes objects
  * it has no type for, without fields that have no value.
  */
-function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined, isUntyped = false): ApiObject {
+function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined, isUntyped = false): Unstructured {
   const { definition, parts } = scope;
   return {
     kind: definition.kind,
@@ -104,8 +104,8 @@ interface ObjectText {
   readonly name: string;
   /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
   readonly list?: ListType;
-  of(object: ApiObject): string;
-  bookmark(object: ApiObject): string;
+  of(object: Unstructured): string;
+  bookmark(object: Unstructured): string;
 }
 
 /** How objects print when they are not sent as they are stored. */
@@ -114,7 +114,7 @@ function objectText(scope: Scope, negotiated: Negotiated): ObjectText | undefine
     const request = tableRequest(scope, negotiated);
     const { clock } = scope.parts;
     let isFirst = true;
-    const of = (object: ApiObject): string => {
+    const of = (object: Unstructured): string => {
       const withColumns = isFirst;
       isFirst = false;
       const meta = { resourceVersion: object.metadata.resourceVersion ?? "" };
@@ -127,7 +127,7 @@ function objectText(scope: Scope, negotiated: Negotiated): ObjectText | undefine
   }
   if (negotiated.transform === "PartialObjectMetadata") {
     const apiVersion = metaApiVersion(scope, negotiated);
-    const of = (object: ApiObject): string => partialText(object, apiVersion);
+    const of = (object: Unstructured): string => partialText(object, apiVersion);
     return { name: apiVersion, list: { kind: "PartialObjectMetadataList", apiVersion }, of, bookmark: of };
   }
   return undefined;

@@ -5,7 +5,7 @@
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Listed } from "#registry/store.ts";
@@ -35,7 +35,7 @@ export function objectReply(
   scope: Scope,
   negotiated: Negotiated,
   code: number,
-  object: ApiObject,
+  object: Unstructured,
   entry: Entry | undefined,
 ): Reply {
   const { definition, parts } = scope;
@@ -105,7 +105,7 @@ async function chunkedReply({ request }: Scope, negotiated: Negotiated, list: Li
 /** What a list shows that is not the stored bytes. */
 function listForm(scope: Scope, negotiated: Negotiated, metadata: ListMeta): ListForm {
   const { definition, parts } = scope;
-  const objectOf = (entry: Entry): ApiObject => parts.objects.object(definition, entry);
+  const objectOf = (entry: Entry): Unstructured => parts.objects.object(definition, entry);
   switch (negotiated.transform) {
     case "Table": {
       const table = tableRequest(scope, negotiated);

@@ -1,7 +1,7 @@
 /** The Table view of objects: columns of the kind, one row an object. Source: upstream's table convertor. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { invalidField, printFieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ListMeta } from "./list-body.ts";
@@ -53,7 +53,7 @@ export const tableVersion = ({ domain, version }: TableRequest): string => `${do
 export function tableText(
   request: TableRequest,
   meta: ListMeta,
-  objects: readonly ApiObject[],
+  objects: readonly Unstructured[],
   withColumns = true,
 ): string {
   const apiVersion = tableVersion(request);
@@ -93,14 +93,14 @@ function columnsOf(definition: ResourceDefinition): readonly Column[] {
 }
 
 /** The row of an object. */
-export function tableRow(request: TableRequest, object: ApiObject): object {
+export function tableRow(request: TableRequest, object: Unstructured): object {
   const cells = columnsOf(request.definition).map((column) => column.cell(object, request.nowMs) ?? null);
   if (request.include === "Object") return { cells, object };
   return { cells, object: request.include === "Metadata" ? partialObject(object, tableVersion(request)) : null };
 }
 
 /** The same as text. */
-export function rowText(request: TableRequest, object: ApiObject): string {
+export function rowText(request: TableRequest, object: Unstructured): string {
   const cells = columnsOf(request.definition).map((column) => column.cell(object, request.nowMs) ?? null);
   let shown = "null";
   if (request.include === "Object") shown = JSON.stringify(object);
@@ -109,13 +109,13 @@ export function rowText(request: TableRequest, object: ApiObject): string {
 }
 
 /** An object without its content. */
-export const partialObject = ({ metadata }: ApiObject, apiVersion: string): ApiObject => ({
+export const partialObject = ({ metadata }: Unstructured, apiVersion: string): Unstructured => ({
   kind: "PartialObjectMetadata",
   apiVersion,
   metadata,
 });
 
 /** An object without its content, as JSON text. */
-export function partialText(object: ApiObject, apiVersion: string): string {
+export function partialText(object: Unstructured, apiVersion: string): string {
   return `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":${JSON.stringify(object.metadata)}}`;
 }

@@ -6,7 +6,7 @@ import { managerName, type ObjectVersions, updateManagedFields } from "#apply/ma
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
-import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
@@ -18,7 +18,7 @@ import type { Scope } from "./scope.ts";
 
 /** What a client wrote, on its way to the store. */
 export interface Written {
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   /** Whether `settleLists` has something to do once ownership is recorded. */
   readonly hasEmptyLists: boolean;
   /** Whether ownership is recorded already. */
@@ -60,14 +60,14 @@ export function decodeBody(
 }
 
 /** Defaults the schema cannot say. */
-export function defaulted(scope: Scope, object: ApiObject): ApiObject {
+export function defaulted(scope: Scope, object: Unstructured): Unstructured {
   return scope.definition.strategy.defaults?.(object) ?? object;
 }
 
 /**
  * The object with the namespace of the URL. Throws when the body says another one; a cluster-scoped object loses it.
  */
-export function inNamespace(scope: Scope, object: ApiObject): ApiObject {
+export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
   const given = object.metadata.namespace;
   if (!scope.definition.namespaced) {
     if (given === undefined) return object;
@@ -82,7 +82,7 @@ export function inNamespace(scope: Scope, object: ApiObject): ApiObject {
 }
 
 /** What a client that creates may not say about itself is dropped, before anybody owns it. */
-export function withoutSystemFields(object: ApiObject): ApiObject {
+export function withoutSystemFields(object: Unstructured): Unstructured {
   const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
   const { deletionTimestamp: _deletion, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
@@ -90,7 +90,7 @@ export function withoutSystemFields(object: ApiObject): ApiObject {
 }
 
 /** The name in a body must be that of the URL. */
-export function checkName(scope: Scope, object: ApiObject): void {
+export function checkName(scope: Scope, object: Unstructured): void {
   const { name = "" } = object.metadata;
   if (name === "") {
     throw badRequest(`the name of the object (${scope.name} based on URL) was undeterminable: name must be provided`);
@@ -104,7 +104,7 @@ export function checkName(scope: Scope, object: ApiObject): void {
  * Drops repeated owner references with a warning. Upstream looks at what a patch made later than at bodies; the warning
  * says so. Source: upstream's handlers.
  */
-export function dedupedOwners(scope: Scope, object: ApiObject, isPatched = false): ApiObject {
+export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = false): Unstructured {
   const owners = object.metadata.ownerReferences;
   if (owners === undefined || owners.length < 2) return object;
   const kept = new Map<string, OwnerReference>();
@@ -131,15 +131,15 @@ const shownUidsMax = 20;
 /** The object with ownership of what this write changed recorded. */
 export function withOwnership(
   scope: Scope,
-  old: ApiObject | undefined,
+  old: Unstructured | undefined,
   written: Written,
   options: WriteOptions,
-): ApiObject {
+): Unstructured {
   const owned = written.isOwned === true ? written.object : owner(scope, old, written.object, options);
   return written.hasEmptyLists ? settleLists(scope.definition.schema, owned) : owned;
 }
 
-function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, options: WriteOptions): ApiObject {
+function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, options: WriteOptions): Unstructured {
   const { definition, context, parts, subresource } = scope;
   const versions = objectVersions(scope);
   if (old !== undefined && definition.origin === "custom" && !fitsOwners(versions, definition, old, next)) {
@@ -169,7 +169,7 @@ function owner(scope: Scope, old: ApiObject | undefined, next: ApiObject, option
  * Whether a custom resource can be seen in every version its owners wrote in. Upstream forgets all owners when one of
  * these versions does not have a field that is there now, since it changes the name of the version only.
  */
-function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: ApiObject, next: ApiObject): boolean {
+function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
   const apiVersion = apiVersionOf(own);
   const others = new Set<string>();
   for (const entry of old.metadata.managedFields ?? []) {
@@ -200,7 +200,12 @@ export function objectVersions({ definition, parts, subresource }: Scope): Objec
       // Versions of custom kinds differ in their name only.
       if (source === undefined || target === undefined || target.origin === "custom") return object;
       if (source.conversion === undefined && target.conversion === undefined) return object;
-      const typed = decodeTyped(source.schema, object, { keys: 0, unknown: false }, { defaults: false }) as ApiObject; // by its schema
+      const typed = decodeTyped(
+        source.schema,
+        object,
+        { keys: 0, unknown: false },
+        { defaults: false },
+      ) as Unstructured; // by its schema
       const hub = source.conversion?.toHub(typed) ?? typed;
       const converted = target.conversion?.fromHub(hub) ?? hub;
       return { ...converted, kind: target.kind, apiVersion: to };
@@ -209,7 +214,7 @@ export function objectVersions({ definition, parts, subresource }: Scope): Objec
 }
 
 /** Whether two objects are the same but for the times of their owners. */
-export function sameButTimes(a: ApiObject, b: ApiObject): boolean {
+export function sameButTimes(a: Unstructured, b: Unstructured): boolean {
   if (a === b) return true;
   const { managedFields: left = [], ...leftMeta } = a.metadata;
   const { managedFields: right = [], ...rightMeta } = b.metadata;

@@ -1,11 +1,11 @@
 /** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
 import { formatLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import { ageOf } from "#meta/human-duration.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { type Json, listField, objectField, textField } from "./edit.ts";
 
-type Cell = (object: ApiObject, nowMs: number) => unknown;
+type Cell = (object: Unstructured, nowMs: number) => unknown;
 
 const column =
   (type: Column["type"], priority: number) =>
@@ -31,8 +31,9 @@ export const nameColumn: Column = {
 };
 
 /** The name of a class, marked when it is the default. */
-export function classNameColumn(isDefault: (object: ApiObject) => boolean): Column {
-  const cell = (object: ApiObject): string => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
+export function classNameColumn(isDefault: (object: Unstructured) => boolean): Column {
+  const cell = (object: Unstructured): string =>
+    `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
   return { ...nameColumn, cell };
 }
 
@@ -68,8 +69,8 @@ export const selectorText = (selector: unknown): string =>
   formatLabelSelector(selector as LabelSelectorObject | null | undefined); // the schema says that it is one
 
 /** Columns of names and images of the containers a template holds. */
-export function containerColumns(podSpecOf: (object: ApiObject) => Json | undefined): readonly Column[] {
-  const all = (key: string) => (object: ApiObject) =>
+export function containerColumns(podSpecOf: (object: Unstructured) => Json | undefined): readonly Column[] {
+  const all = (key: string) => (object: Unstructured) =>
     listField(podSpecOf(object) ?? {}, "containers")
       .map((container) => textField(container, key))
       .join(",");

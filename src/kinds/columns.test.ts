@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { builtInDefinitions } from "./built-in.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
@@ -54,7 +54,7 @@ test("every kind has the columns of release 1.32 [TABLE-04] [TABLE-05] [TABLE-08
 
 const now = Date.parse("2026-01-01T01:00:00Z");
 const row = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>
-  kindUnderTest({ group, version, kind }).row(object as ApiObject, now); // examples are written by hand
+  kindUnderTest({ group, version, kind }).row(object as Unstructured, now); // examples are written by hand
 const metadata = { name: "x", creationTimestamp: "2026-01-01T00:00:00Z" };
 
 test("pods show how far they are", () => {

@@ -1,7 +1,7 @@
 /** Defaults of the kinds, as the reference server showed them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { pullPolicy } from "./core/pod-spec.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
@@ -9,7 +9,7 @@ const defaulted = (group: string, version: string, kind: string, object: object)
   kindUnderTest({ group, version, kind }).definition.strategy.defaults!({
     metadata: { name: "x" },
     ...object,
-  } as ApiObject); // examples are written by hand
+  } as Unstructured); // examples are written by hand
 const container = { name: "a", image: "x:1" };
 const filledContainer = {
   ...container,

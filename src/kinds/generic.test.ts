@@ -1,7 +1,7 @@
 /** Status and generation, which all kinds treat alike. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
 const budgets = kindUnderTest({ group: "policy", version: "v1", kind: "PodDisruptionBudget" });
@@ -14,8 +14,8 @@ test("a create drops the status and shows its zero value", () => {
 });
 
 test("the main resource keeps the old status, the status subresource the old rest [META-21]", () => {
-  const old: ApiObject = { metadata, spec: { minAvailable: 1 }, status: { currentHealthy: 1 } };
-  const next: ApiObject = {
+  const old: Unstructured = { metadata, spec: { minAvailable: 1 }, status: { currentHealthy: 1 } };
+  const next: Unstructured = {
     metadata: { ...metadata, labels: { a: "b" } },
     spec: { minAvailable: 2 },
     status: { currentHealthy: 2 },
@@ -30,8 +30,9 @@ test("the main resource keeps the old status, the status subresource the old res
 });
 
 test("the generation counts changes outside metadata and status [META-21]", () => {
-  const old: ApiObject = { metadata, spec: { minAvailable: 1 }, status: { currentHealthy: 1 } };
-  const generation = (next: ApiObject, subresource = "") => budgets.update(next, old, subresource).metadata.generation;
+  const old: Unstructured = { metadata, spec: { minAvailable: 1 }, status: { currentHealthy: 1 } };
+  const generation = (next: Unstructured, subresource = "") =>
+    budgets.update(next, old, subresource).metadata.generation;
   assert.equal(generation(old), 3);
   assert.equal(generation({ ...old, spec: { minAvailable: 2 } }), 4);
   assert.equal(generation({ ...old, spec: {} }), 4);

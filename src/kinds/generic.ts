@@ -5,7 +5,7 @@
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
+import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Column, Conversion, Strategy, WriteAttributes } from "#registry/resource-definition.ts";
 
@@ -63,11 +63,11 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   const own = behaviour.strategy ?? {};
   const keepsStatus = options.hasStatus;
   const clearsStatus = keepsStatus && behaviour.statusOnCreate !== true;
-  const prepareForCreate = (object: ApiObject, attributes: WriteAttributes): ApiObject => {
+  const prepareForCreate = (object: Unstructured, attributes: WriteAttributes): Unstructured => {
     const next = clearsStatus ? withStatus(object, options.zeroStatus()) : object;
     return own.prepareForCreate === undefined ? next : own.prepareForCreate(next, attributes);
   };
-  const prepareForUpdate = (object: ApiObject, old: ApiObject, attributes: WriteAttributes): ApiObject => {
+  const prepareForUpdate = (object: Unstructured, old: Unstructured, attributes: WriteAttributes): Unstructured => {
     if (partSubresources.has(attributes.subresource)) {
       let next = attributes.subresource === "status" ? onlyStatus(object, old, behaviour.statusKeeps ?? []) : object;
       if (options.generation) next = withGeneration(next, old.metadata.generation);
@@ -106,7 +106,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   };
 }
 
-function withStatus(object: ApiObject, status: unknown): ApiObject {
+function withStatus(object: Unstructured, status: unknown): Unstructured {
   if (object["status"] === status) return object;
   if (status !== undefined) return { ...object, status };
   const { status: _status, ...rest } = object;
@@ -114,7 +114,7 @@ function withStatus(object: ApiObject, status: unknown): ApiObject {
 }
 
 /** The old object with the new status and the new metadata, but for what the kind keeps. */
-function onlyStatus(object: ApiObject, old: ApiObject, keeps: readonly (keyof ObjectMeta)[]): ApiObject {
+function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (keyof ObjectMeta)[]): Unstructured {
   let { metadata } = object;
   for (const key of keeps) {
     const { [key]: _new, ...rest } = metadata;
@@ -124,7 +124,7 @@ function onlyStatus(object: ApiObject, old: ApiObject, keeps: readonly (keyof Ob
   return withStatus({ ...old, metadata }, object["status"]);
 }
 
-function withGeneration(object: ApiObject, generation: Int64 | undefined): ApiObject {
+function withGeneration(object: Unstructured, generation: Int64 | undefined): Unstructured {
   if (object.metadata.generation === generation) return object;
   const { generation: _generation, ...rest } = object.metadata;
   return { ...object, metadata: generation === undefined ? rest : { ...rest, generation } };
@@ -133,7 +133,7 @@ function withGeneration(object: ApiObject, generation: Int64 | undefined): ApiOb
 const outside: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /** Whether two objects are the same apart from their type, metadata and status. */
-function sameContent(next: ApiObject, old: ApiObject): boolean {
+function sameContent(next: Unstructured, old: Unstructured): boolean {
   for (const key of Object.keys(next)) if (!outside.has(key) && !jsonEquals(next[key], old[key])) return false;
   for (const key of Object.keys(old)) if (!outside.has(key) && next[key] === undefined) return false;
   return true;

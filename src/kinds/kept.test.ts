@@ -1,7 +1,7 @@
 /** What updates of built-in kinds may not change, in the words of a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
 interface Case {
@@ -123,7 +123,7 @@ const cases: readonly Case[] = [
 for (const { group, kind, made, updates } of cases) {
   test(`an update of a ${kind} changes nothing that stays for good`, () => {
     const under = kindUnderTest({ group, version: "v1", kind });
-    const object = (fields: object): ApiObject => ({
+    const object = (fields: object): Unstructured => ({
       apiVersion: `${group}/v1`,
       kind,
       metadata: { name: "one", uid: "u", resourceVersion: "5" },
@@ -143,7 +143,7 @@ test("the ports of network policies are ranges of numbers", () => {
   const policies = kindUnderTest({ group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy" });
   const field = "spec.egress[0].ports[0]";
   const check = (port: object, ...findings: string[]): void => {
-    const policy: ApiObject = {
+    const policy: Unstructured = {
       apiVersion: "networking.k8s.io/v1",
       kind: "NetworkPolicy",
       metadata: { name: "one" },
@@ -169,7 +169,7 @@ test("the ports of network policies are ranges of numbers", () => {
 
 test("jobs that wait to begin may get other nodes, indexed ones other sizes", () => {
   const jobs = kindUnderTest({ group: "batch", version: "v1", kind: "Job" });
-  const object = (spec: object, status: object = {}): ApiObject => ({
+  const object = (spec: object, status: object = {}): Unstructured => ({
     apiVersion: "batch/v1",
     kind: "Job",
     metadata: { name: "one", uid: "u", resourceVersion: "5" },
@@ -179,7 +179,7 @@ test("jobs that wait to begin may get other nodes, indexed ones other sizes", ()
   const withPod = (spec: object): object => ({
     template: { ...job.template, spec: { ...job.template.spec, ...spec } },
   });
-  const findings = (before: ApiObject, spec: object): string[] =>
+  const findings = (before: Unstructured, spec: object): string[] =>
     jobs
       .refuseUpdate(object({ ...(before["spec"] as object), ...spec }), before)
       .map((text) => text.replace(/ \{.*\}/, ""));

@@ -2,22 +2,22 @@
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
   readonly definition: ResourceDefinition;
   /** The object as a create would store it, without names, times and uid of the server. */
-  create(object: ApiObject): ApiObject;
+  create(object: Unstructured): Unstructured;
   /** The object as an update would store it. */
-  update(object: ApiObject, old: ApiObject, subresource?: string): ApiObject;
+  update(object: Unstructured, old: Unstructured, subresource?: string): Unstructured;
   /** Printed findings of a create. */
-  refuseCreate(object: ApiObject): string[];
+  refuseCreate(object: Unstructured): string[];
   /** Printed findings of an update. */
-  refuseUpdate(object: ApiObject, old: ApiObject, subresource?: string): string[];
+  refuseUpdate(object: Unstructured, old: Unstructured, subresource?: string): string[];
   /** Cells of the object's row, by the names of the columns. */
-  row(object: ApiObject, nowMs?: number): Record<string, unknown>;
+  row(object: Unstructured, nowMs?: number): Record<string, unknown>;
 }
 
 const tables = new Map<string, ApiTables>();
@@ -38,13 +38,13 @@ export function kindUnderTest(
   );
   if (definition === undefined) throw new Error(`no kind ${of.kind}`);
   const { strategy } = definition;
-  const defaulted = (object: ApiObject): ApiObject => strategy.defaults?.(freeze(object)) ?? object;
-  const prepareCreate = (object: ApiObject): ApiObject => {
+  const defaulted = (object: Unstructured): Unstructured => strategy.defaults?.(freeze(object)) ?? object;
+  const prepareCreate = (object: Unstructured): Unstructured => {
     const first = defaulted(object);
     const prepared = strategy.prepareForCreate?.(freeze(first), writing("")) ?? first;
     return freeze(strategy.canonicalize?.(freeze(prepared)) ?? prepared);
   };
-  const prepareUpdate = (object: ApiObject, old: ApiObject, subresource: string): ApiObject => {
+  const prepareUpdate = (object: Unstructured, old: Unstructured, subresource: string): Unstructured => {
     const first = defaulted(object);
     return freeze(strategy.prepareForUpdate?.(freeze(first), freeze(old), writing(subresource)) ?? first);
   };

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -96,8 +96,8 @@ function freeze<T>(value: T): T {
   return value;
 }
 
-function objectOf(random: Random, definition: ResourceDefinition): ApiObject {
-  const made = valueOf(random, definition.schema, 7) as ApiObject; // an object's schema
+function objectOf(random: Random, definition: ResourceDefinition): Unstructured {
+  const made = valueOf(random, definition.schema, 7) as Unstructured; // an object's schema
   return freeze({ ...made, metadata: { ...made.metadata, name: "a", uid: "u" } });
 }
 
@@ -131,7 +131,7 @@ for (const gates of [false, true]) {
 
 function exercise(random: Random, definition: ResourceDefinition): void {
   const { strategy, conversion } = definition;
-  const defaults = (object: ApiObject): ApiObject => freeze(strategy.defaults?.(object) ?? object);
+  const defaults = (object: Unstructured): Unstructured => freeze(strategy.defaults?.(object) ?? object);
   const first = defaults(objectOf(random, definition));
   assert.deepEqual(defaults(first), first, `${definition.kind}: defaults are stable`);
   const prepared = freeze(strategy.prepareForCreate?.(first, writing("")) ?? first);

@@ -4,7 +4,7 @@
  */
 import type { Action } from "#meta/action.ts";
 import { notSupported, printFieldError, required } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, success, unclassified } from "#meta/status-error.ts";
 import type { Store } from "#registry/store.ts";
 import { type Json, listField, noFields, objectField, textField } from "./edit.ts";
@@ -53,13 +53,13 @@ function checkTarget(target: Json): void {
   if (errors.length > 0) throw unclassified(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);
 }
 
-function checkPrecondition(pod: ApiObject, what: string, wanted: string, actual = ""): void {
+function checkPrecondition(pod: Unstructured, what: string, wanted: string, actual = ""): void {
   if (wanted === "" || wanted === actual) return;
   const reason = `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${actual}`;
   throw conflict({ group: "", resource: "pods" }, pod.metadata.name ?? "", reason);
 }
 
-function bound(pod: ApiObject, binding: ApiObject, node: string, now: string): ApiObject {
+function bound(pod: Unstructured, binding: Unstructured, node: string, now: string): Unstructured {
   const { name = "", deletionTimestamp, annotations } = pod.metadata;
   const spec = objectField(pod, "spec") ?? noFields;
   const refuse = (reason: string): never => {

@@ -1,5 +1,5 @@
 /** Conditions of pods that the server itself sets. Source: `UpdatePodCondition` in upstream's `pkg/api/pod`. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { listField, noFields, objectField } from "./edit.ts";
 
 export interface PodCondition {
@@ -10,7 +10,7 @@ export interface PodCondition {
 }
 
 /** The pod with the condition instead of another of its type; the time of the change stays while the status does. */
-export function withCondition(pod: ApiObject, condition: PodCondition, now: string): ApiObject {
+export function withCondition(pod: Unstructured, condition: PodCondition, now: string): Unstructured {
   const status = objectField(pod, "status") ?? noFields;
   const conditions = listField(status, "conditions");
   const at = conditions.findIndex(({ type }) => type === condition.type);

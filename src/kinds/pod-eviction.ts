@@ -5,7 +5,7 @@
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import {
   badRequest,
@@ -53,7 +53,7 @@ export function podEviction(options: PodEvictionOptions): Action {
 }
 
 /** The options in the body, which may ask for a trial as the query may. */
-function deletionOf(eviction: ApiObject, dryRun: boolean, domain: ApiDomain): DeleteOptions {
+function deletionOf(eviction: Unstructured, dryRun: boolean, domain: ApiDomain): DeleteOptions {
   const body = (objectField(eviction, "deleteOptions") ?? noFields) as DeleteOptionsBody; // by its schema
   const given = body.dryRun ?? [];
   if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
@@ -62,15 +62,15 @@ function deletionOf(eviction: ApiObject, dryRun: boolean, domain: ApiDomain): De
   return checkedDeleteOptions(dryRun ? { ...body, dryRun: ["All"] } : body, domain);
 }
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
 
 /** A pod that has ended, has not begun or is going already: its end disrupts nobody. */
-const isIdle = (pod: ApiObject): boolean =>
+const isIdle = (pod: Unstructured): boolean =>
   pod.metadata.deletionTimestamp !== undefined ||
   ["Succeeded", "Failed", "Pending"].includes(textField(statusOf(pod), "phase"));
 
-const isReady = (pod: ApiObject): boolean =>
+const isReady = (pod: Unstructured): boolean =>
   listField(statusOf(pod), "conditions").some(({ type, status }) => type === "Ready" && status === "True");
 
 const isConflict = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "Conflict";
@@ -113,7 +113,7 @@ class Eviction {
     }
   }
 
-  async #runWithin(budgets: readonly ApiObject[], pod: ApiObject): Promise<void> {
+  async #runWithin(budgets: readonly Unstructured[], pod: Unstructured): Promise<void> {
     const [budget] = budgets;
     if (budget === undefined) return this.#remove(undefined);
     if (budgets.length > 1) {
@@ -141,12 +141,12 @@ class Eviction {
     );
   }
 
-  async #pod(): Promise<ApiObject> {
+  async #pod(): Promise<Unstructured> {
     const pods = this.#options.pods();
     return pods.object(await pods.get(this.#namespace, this.#name, ""));
   }
 
-  async #budgetsOf({ metadata: { labels = {} } }: ApiObject): Promise<readonly ApiObject[]> {
+  async #budgetsOf({ metadata: { labels = {} } }: Unstructured): Promise<readonly Unstructured[]> {
     const budgets = this.#options.budgets();
     if (budgets === undefined || Object.keys(labels).length === 0) return [];
     const all = { limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "", filter: undefined };
@@ -160,7 +160,7 @@ class Eviction {
   }
 
   /** Takes one disruption from the budget; throws when it has none left. */
-  async #spend({ metadata: { name = "" } }: ApiObject): Promise<void> {
+  async #spend({ metadata: { name = "" } }: Unstructured): Promise<void> {
     const { dryRun } = this.#deletion;
     const attributes = { context: this.#context, subresource: "status", dryRun };
     await this.#options.budgets()?.update(this.#namespace, name, attributes, {
@@ -198,7 +198,7 @@ class Eviction {
   }
 }
 
-function checkPreconditions({ metadata }: ApiObject, uid: string | undefined, version: string | undefined): void {
+function checkPreconditions({ metadata }: Unstructured, uid: string | undefined, version: string | undefined): void {
   const refuse = (reason: string): never => {
     throw conflict({ group: "", resource: "Pod" }, metadata.name ?? "", reason);
   };
@@ -215,14 +215,14 @@ function checkPreconditions({ metadata }: ApiObject, uid: string | undefined, ve
 }
 
 /** Whether pods that are not ready may go without counting. */
-function mayGoUnready(budget: ApiObject): boolean {
+function mayGoUnready(budget: Unstructured): boolean {
   if (textField(specOf(budget), "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
   const desired = numberField(statusOf(budget), "desiredHealthy");
   return desired > 0 && numberField(statusOf(budget), "currentHealthy") >= desired;
 }
 
 /** The budget with one disruption less, and the pod as the one that takes it. */
-function spent(budget: ApiObject, pod: string, now: string): ApiObject {
+function spent(budget: Unstructured, pod: string, now: string): Unstructured {
   const { name = "", generation = 0 } = budget.metadata;
   const status = statusOf(budget);
   const observedGeneration = numberField(status, "observedGeneration");

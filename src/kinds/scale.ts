@@ -1,7 +1,7 @@
 /** What the `scale` subresource of workloads shows. They all keep it in the same places. */
 import type { KindFacts } from "#api/definitions.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
 import type { ScaleDefinition } from "#registry/resource-definition.ts";
 import { noFields, objectField, textsField } from "./edit.ts";
@@ -16,14 +16,14 @@ export function scaleOf(facts: KindFacts): ScaleDefinition | undefined {
   };
 }
 
-function selectorText(object: ApiObject): string {
+function selectorText(object: Unstructured): string {
   const selector = objectField(objectField(object, "spec") ?? noFields, "selector");
   if (selector === undefined) return "";
   return compileLabelSelector(selector as LabelSelectorObject)?.text ?? ""; // the schema says that it is one
 }
 
 /** The oldest workload selects by labels alone. */
-function labelsAsSelector(object: ApiObject): string {
+function labelsAsSelector(object: Unstructured): string {
   const labels = textsField(objectField(object, "spec") ?? noFields, "selector") ?? {};
   return compileLabels(Object.entries(labels).map(([key, value]) => ({ key, operator: "=", values: [value] }))).text;
 }

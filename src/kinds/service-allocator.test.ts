@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseIpRange } from "#meta/ip-range.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import { seededRandom } from "#std/random.ts";
 import { ServiceAllocator } from "./service-allocator.ts";
@@ -23,12 +23,12 @@ interface Spec {
   readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
 }
 
-const service = (name: string, spec: Spec): ApiObject & { readonly spec: Spec } => ({
+const service = (name: string, spec: Spec): Unstructured & { readonly spec: Spec } => ({
   metadata: { namespace: "n", name },
   spec: { type: "ClusterIP", ...spec },
 });
 
-const ipOf = (object: ApiObject): string => (object["spec"] as Spec).clusterIP!;
+const ipOf = (object: Unstructured): string => (object["spec"] as Spec).clusterIP!;
 
 test("what a write under way holds nobody else gets, until it has failed", () => {
   const allocator = open();
@@ -65,7 +65,7 @@ test("a stored service without address or port gets them with its next update", 
 test("whatever is made, changed and deleted, no number is held twice and none is lost", () => {
   const random = seededRandom(11);
   const allocator = open();
-  const stored = new Map<string, ApiObject>();
+  const stored = new Map<string, Unstructured>();
   for (let step = 0; step < 5000; step++) {
     const name = `s${Math.floor(random.next() * 20)}`;
     const old = stored.get(name);

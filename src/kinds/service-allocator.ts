@@ -6,7 +6,7 @@
  */
 import { type FieldError, goTexts, invalidField } from "#meta/field-error.ts";
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { internalError, invalid, type StatusError, unclassified } from "#meta/status-error.ts";
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
@@ -87,7 +87,7 @@ export class ServiceAllocator {
   }
 
   /** A stored service as it is now; `undefined` when it is gone. */
-  set(namespace: string, name: string, service: ApiObject | undefined): void {
+  set(namespace: string, name: string, service: Unstructured | undefined): void {
     const place = `${namespace}/${name}`;
     const before = this.#stored.get(place) ?? [];
     const held = service === undefined ? [] : this.#heldBy(specOf(service));
@@ -101,7 +101,7 @@ export class ServiceAllocator {
    * The hook of services' strategy. Throws `invalid` for what is taken or outside the ranges, and `internalError` when
    * nothing is left.
    */
-  allocate(object: ApiObject, old: ApiObject | undefined, attributes: WriteAttributes): Allocated {
+  allocate(object: Unstructured, old: Unstructured | undefined, attributes: WriteAttributes): Allocated {
     if (attributes.subresource !== "") return { object, release: () => undefined };
     const taking = new Taking(object.metadata.name ?? "", this.#random);
     try {
@@ -117,7 +117,7 @@ export class ServiceAllocator {
   }
 
   /** Whether a service lacks what it should have been given. */
-  isIncomplete(service: ApiObject): boolean {
+  isIncomplete(service: Unstructured): boolean {
     const spec = specOf(service);
     return needsClusterIp(spec) && (textField(spec, "clusterIP") === "" || textsOf(spec, "ipFamilies").length === 0);
   }

@@ -1,12 +1,12 @@
 /** Warnings about what is stored and not enforced: for whom, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest, writing } from "./kind-for-tests.ts";
 
 const said = (group: string, kind: string, fields: object = {}): readonly string[] => {
   const { strategy } = kindUnderTest({ group, version: "v1", kind }).definition;
-  const object = { kind, apiVersion: `${group}/v1`, metadata: { name: "a" }, ...fields } as ApiObject;
+  const object = { kind, apiVersion: `${group}/v1`, metadata: { name: "a" }, ...fields } as Unstructured;
   const onCreate = strategy.warningsOnCreate?.(object, writing()) ?? [];
   assert.deepEqual(strategy.warningsOnUpdate?.(object, { ...object, spec: {} }, writing()) ?? [], onCreate, kind);
   assert.deepEqual(strategy.warningsOnUpdate?.(object, object, writing("status")) ?? [], [], kind);

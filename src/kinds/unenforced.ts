@@ -1,5 +1,5 @@
 /** Kinds that are stored and nothing follows from yet: their writers are warned, in a sentence that kubectl prints. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Strategy, WriteAttributes } from "#registry/resource-definition.ts";
 import { inside } from "./cells.ts";
 import { textField } from "./edit.ts";
@@ -8,7 +8,7 @@ const webhooks = "this server stores admission webhooks, but does not call them 
 const policies = "this server stores admission policies, but does not enforce them yet";
 
 /** Sentences by `group/Kind`, Kubernetes' names; with a condition where not every object of the kind is meant. */
-const unenforced: Readonly<Record<string, readonly [sentence: string, when?: (object: ApiObject) => boolean]>> = {
+const unenforced: Readonly<Record<string, readonly [sentence: string, when?: (object: Unstructured) => boolean]>> = {
   "/LimitRange": ["this server stores limit ranges, but does not enforce them yet"],
   "/ResourceQuota": ["this server stores resource quotas, but does not enforce them yet"],
   "admissionregistration.k8s.io/MutatingAdmissionPolicy": [policies],
@@ -31,7 +31,7 @@ const unenforced: Readonly<Record<string, readonly [sentence: string, when?: (ob
 export function withUnenforcedWarning(group: string, kind: string, strategy: Strategy): Strategy {
   const [sentence, when = () => true] = unenforced[`${group}/${kind}`] ?? [];
   if (sentence === undefined) return strategy;
-  const warnings = (object: ApiObject, { subresource, dryRun }: WriteAttributes): string[] =>
+  const warnings = (object: Unstructured, { subresource, dryRun }: WriteAttributes): string[] =>
     subresource === "" && !dryRun && when(object) ? [sentence] : [];
   return {
     ...strategy,

@@ -4,7 +4,7 @@
  */
 import type { Soon } from "#std/soon.ts";
 import type { GroupVersionKind } from "./group-version.ts";
-import type { ApiObject } from "./object-meta.ts";
+import type { Unstructured } from "./object-meta.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { Status } from "./status-error.ts";
 
@@ -15,17 +15,17 @@ export interface ActionRequest {
   /** Of the path: of the object whose part this is. Empty for a resource of its own. */
   readonly name: string;
   /** The body, decoded by its schema, as mutating admission leaves it. */
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   readonly dryRun: boolean;
   /** Validating admission; to be called once the action has found the object to be valid. */
-  admitted(object: ApiObject): Soon<void>;
+  admitted(object: Unstructured): Soon<void>;
 }
 
 export interface Action {
   /** Answers with the object to send (code 201), or throws a `StatusError`. */
-  (request: ActionRequest): Soon<ApiObject | Status>;
+  (request: ActionRequest): Soon<Unstructured | Status>;
   /** Other kinds and versions of the same form that bodies may have. */
   readonly accepted?: readonly GroupVersionKind[];
   /** Defaults of the body that its schema cannot say. */
-  readonly defaults?: (object: ApiObject) => ApiObject;
+  readonly defaults?: (object: Unstructured) => Unstructured;
 }

@@ -43,10 +43,14 @@ export interface ObjectMeta {
 export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 =>
   Number.isSafeInteger(generation) ? (generation as number) + 1 : int64Of(bigIntOf(generation) + 1n);
 
-/** Any API object. Shared and read-only once it came from storage; change by copying. */
+/** What every API object has. Shared and read-only once it came from storage; change by copying. */
 export interface ApiObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: ObjectMeta;
+}
+
+/** An object of any kind, whose fields generic code reads by name. */
+export interface Unstructured extends ApiObject {
   readonly [field: string]: unknown;
 }

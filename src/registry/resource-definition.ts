@@ -5,7 +5,7 @@
 import type { Action } from "#meta/action.ts";
 import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -25,7 +25,7 @@ export interface SubresourceDefinition {
 }
 
 /** One column of a Table. */
-export interface Column {
+export interface Column<T extends ApiObject = Unstructured> {
   readonly name: string;
   readonly type: "string" | "integer" | "number" | "boolean" | "date";
   readonly format: string;
@@ -33,7 +33,7 @@ export interface Column {
   /** 0 is always shown; 1 only with wide output. */
   readonly priority: number;
   /** Cell of one object. `nowMs` is the time of the request, for ages. */
-  readonly cell: (object: ApiObject, nowMs: number) => unknown;
+  cell(object: T, nowMs: number): unknown;
 }
 
 /** What a write does, told to hooks. */
@@ -47,8 +47,8 @@ export interface WriteAttributes {
 }
 
 /** An object with what it was given. */
-export interface Allocated {
-  readonly object: ApiObject;
+export interface Allocated<T extends ApiObject = Unstructured> {
+  readonly object: T;
   /**
    * Ends the hold of the write on it: the object has been written and holds it by itself, or will not be. May be called
    * again.
@@ -60,46 +60,46 @@ export interface Allocated {
  * Hooks of a kind; each left out does nothing. Objects handed in are shared: a hook that changes one returns a changed
  * copy. All objects are in the definition's own version.
  */
-export interface Strategy {
+export interface Strategy<T extends ApiObject = Unstructured> {
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
-  defaults?(object: ApiObject): ApiObject;
+  defaults?(object: T): T;
   /** What follows from the name. Runs on creates once the name is known (generated ones too), before validation. */
-  canonicalize?(object: ApiObject): ApiObject;
+  canonicalize?(object: T): T;
   /**
    * Before anything else of a create (`old` is undefined) or an update: gives the object what it gets from what there
    * is to give out once only (addresses, ports). Throws when there is nothing left, or what is asked for is taken.
    */
-  allocate?(object: ApiObject, old: ApiObject | undefined, attributes: WriteAttributes): Soon<Allocated>;
+  allocate?(object: T, old: T | undefined, attributes: WriteAttributes): Soon<Allocated<T>>;
   /** Before validation of a create: reset status, drop disabled fields. */
-  prepareForCreate?(object: ApiObject, attributes: WriteAttributes): ApiObject;
+  prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */
-  prepareForUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): ApiObject;
+  prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
   /** Findings beyond metadata (which the store checks itself). */
-  validate?(object: ApiObject, attributes: WriteAttributes): readonly FieldError[];
-  validateUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly FieldError[];
+  validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
+  validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
   /** Fields that a write through this subresource (empty: the main resource) never changes, so never owns. */
   resetFields?(subresource: string): FieldSet | undefined;
-  warningsOnCreate?(object: ApiObject, attributes: WriteAttributes): readonly string[];
-  warningsOnUpdate?(object: ApiObject, old: ApiObject, attributes: WriteAttributes): readonly string[];
+  warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
+  warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
   /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
-  pendingFinalizers?(object: ApiObject): readonly string[];
+  pendingFinalizers?(object: T): readonly string[];
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
-  terminate?(object: ApiObject, old: ApiObject): ApiObject;
+  terminate?(object: T, old: T): T;
   /** Of kinds that delete gracefully: seconds to wait, given what the request asked for. */
-  graceSeconds?(object: ApiObject, requested: Int64 | undefined): Int64;
+  graceSeconds?(object: T, requested: Int64 | undefined): Int64;
   /** Values of the selectable fields other than `metadata.name` and `metadata.namespace`. */
-  fields?(object: ApiObject): Readonly<Record<string, string>>;
+  fields?(object: T): Readonly<Record<string, string>>;
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
-  ttlSeconds?(object: ApiObject): number;
+  ttlSeconds?(object: T): number;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
   settled?(revision: Revision): Soon<void>;
 }
 
 /** Between a version that is served and the one that is stored (the hub). */
-export interface Conversion {
+export interface Conversion<T extends ApiObject = Unstructured> {
   /** From this definition's version to the stored one; group, version and kind are set by the caller. */
-  toHub(object: ApiObject): ApiObject;
-  fromHub(object: ApiObject): ApiObject;
+  toHub(object: T): T;
+  fromHub(object: T): T;
   /**
    * Custom resources: stands for the rules both follow. `fromHub` then takes objects of every version that may be in
    * the store and returns the object it was given when nothing but its type is to change; what it said of an object
@@ -122,7 +122,7 @@ export interface ScaleDefinition {
   /** Where the selector stands, as text. Absent: nowhere, or `selector` makes it. */
   readonly labelSelectorPath?: string;
   /** The selector of kinds that do not keep it as text. */
-  selector?(object: ApiObject): string;
+  selector?(object: Unstructured): string;
 }
 
 export interface ResourceDefinition {
@@ -156,7 +156,7 @@ export interface ResourceDefinition {
   /** Whether objects are stored at all (reviews and bindings are not). */
   readonly stored: boolean;
   /** Of kinds without stored objects that can be read: what there is now. Kind and version are added. */
-  readonly computed?: () => readonly ApiObject[];
+  readonly computed?: () => readonly Unstructured[];
   /** What POST does, by subresource (empty: the resource itself), where nothing is stored. */
   readonly actions?: ReadonlyMap<string, Action>;
   /** Name of a check in `meta/names.ts`. */

@@ -1,7 +1,7 @@
 /** What a store promises beyond what HTTP suites see: objects that cannot be decoded, lost races, two-phase deletion. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { invalid, StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
@@ -68,7 +68,7 @@ function setup(strategy: Strategy = {}) {
   return { backend, store, clock };
 }
 
-const thing = (name: string, more: object = {}): ApiObject => ({
+const thing = (name: string, more: object = {}): Unstructured => ({
   kind: "Thing",
   apiVersion: "example.com/v1",
   metadata: { name, namespace: "ns", ...more },
@@ -165,7 +165,7 @@ test("a deletion is told with the last state at the version of the deletion", as
   const { entry } = await store.create(thing("a", { labels: { l: "1" } }), attributes);
   const deleted = await store.delete("ns", "a", { dryRun: false });
   assert.equal(deleted.removed, true);
-  const last = JSON.parse(deleted.entry!.value.toString()) as ApiObject;
+  const last = JSON.parse(deleted.entry!.value.toString()) as Unstructured;
   assert.equal(last.metadata.resourceVersion, String(backend.revision));
   assert.notEqual(last.metadata.resourceVersion, String(entry!.revision));
   assert.deepEqual(last.metadata.labels, { l: "1" });
@@ -193,7 +193,7 @@ test("an update that ends an object answers with what it wrote; the deletion is 
 
 test("who wants to create what somebody else has just created changes it instead", async () => {
   const { store } = setup();
-  const seen: (ApiObject | undefined)[] = [];
+  const seen: (Unstructured | undefined)[] = [];
   const stored = await store.update("ns", "one", attributes, {
     allowCreate: true,
     uidIsPrecondition: false,

@@ -12,7 +12,7 @@ import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { Pace, turn } from "#std/turn.ts";
 import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
-import { type ApiObject, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
+import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
   badRequest,
@@ -36,7 +36,7 @@ import type { StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
 export interface Stored {
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   /** Absent after a dry run. */
   readonly entry: Entry | undefined;
 }
@@ -53,12 +53,12 @@ export interface DeleteRequest {
   readonly preconditions?: Preconditions | undefined;
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */
-  readonly admit?: ((old: ApiObject) => Promise<void> | void) | undefined;
+  readonly admit?: ((old: Unstructured) => Promise<void> | void) | undefined;
 }
 
 export interface Deleted {
   /** The object as the answer shows it: after the deletion mark, or as it was when removed. */
-  readonly object: ApiObject;
+  readonly object: Unstructured;
   readonly entry: Entry | undefined;
   /** False when the object is still there, waiting for finalizers or its grace period. */
   readonly removed: boolean;
@@ -89,9 +89,9 @@ export interface Listed {
 }
 
 export interface UpdateOptions {
-  transform(current: ApiObject | undefined): Promise<ApiObject> | ApiObject;
+  transform(current: Unstructured | undefined): Promise<Unstructured> | Unstructured;
   /** Called again with what somebody else wrote when they were faster. */
-  readonly validate?: (object: ApiObject, old: ApiObject | undefined) => Promise<void> | void;
+  readonly validate?: (object: Unstructured, old: Unstructured | undefined) => Promise<void> | void;
   /** Creating is permitted and meant. */
   readonly allowCreate: boolean;
   /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
@@ -99,7 +99,7 @@ export interface UpdateOptions {
 }
 
 /** The object with what its kind gives it; called once for every attempt of a write. */
-type Allocate = (object: ApiObject, old: ApiObject | undefined) => Soon<ApiObject>;
+type Allocate = (object: Unstructured, old: Unstructured | undefined) => Soon<Unstructured>;
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
@@ -157,7 +157,7 @@ export class Store {
   }
 
   /** Everything there is at present, decoded; for collections known to be small. */
-  *peekAll(): Iterable<ApiObject> {
+  *peekAll(): Iterable<Unstructured> {
     for (const entry of this.#backend.range(this.prefix).entries) yield this.object(entry);
   }
 
@@ -327,7 +327,7 @@ export class Store {
   }
 
   /** Decoded object of an entry. */
-  object(entry: Entry): ApiObject {
+  object(entry: Entry): Unstructured {
     return this.#objects.object(this.definition, entry);
   }
 
@@ -349,18 +349,18 @@ export class Store {
    * Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and what hooks throw.
    */
   create(
-    object: ApiObject,
+    object: Unstructured,
     attributes: WriteAttributes,
-    validate?: (object: ApiObject) => Promise<void> | void,
+    validate?: (object: Unstructured) => Promise<void> | void,
   ): Promise<Stored> {
     return this.#allocating(attributes, (allocate) => this.#create(object, attributes, allocate, validate));
   }
 
   async #create(
-    object: ApiObject,
+    object: Unstructured,
     attributes: WriteAttributes,
     allocate: Allocate,
-    validate: ((object: ApiObject) => Promise<void> | void) | undefined,
+    validate: ((object: Unstructured) => Promise<void> | void) | undefined,
   ): Promise<Stored> {
     const { definition } = this;
     const { strategy } = definition;
@@ -396,7 +396,7 @@ export class Store {
   }
 
   /** Writes a new key; `undefined` when it exists. */
-  async #insert(object: ApiObject, attributes: WriteAttributes): Promise<Stored | undefined> {
+  async #insert(object: Unstructured, attributes: WriteAttributes): Promise<Stored | undefined> {
     const { definition } = this;
     const key = this.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
     if (attributes.dryRun) {
@@ -416,7 +416,7 @@ export class Store {
   }
 
   /** What a client made of an object. Throws when it is too large to be stored; deletions are not asked. */
-  #encode(object: ApiObject, revision: Revision, attributes: WriteAttributes, creates = false): Encoded {
+  #encode(object: Unstructured, revision: Revision, attributes: WriteAttributes, creates = false): Encoded {
     const encoded = this.#objects.encode(this.definition, object, revision, creates);
     if (encoded.value.length <= this.#objectBytesMax) return encoded;
     const { managedFields, ...metadata } = object.metadata;
@@ -429,7 +429,7 @@ export class Store {
     return this.definition.strategy.settled?.(revision);
   }
 
-  #exists(object: ApiObject): StatusError {
+  #exists(object: Unstructured): StatusError {
     const name = object.metadata.name ?? "";
     const error = alreadyExists(this.definition, name);
     const entry = this.peek(object.metadata.namespace ?? "", name);
@@ -442,7 +442,7 @@ export class Store {
     return prefix.slice(0, 58) + nameSuffix(this.#random, 5);
   }
 
-  #fillSystemFields(object: ApiObject): ApiObject {
+  #fillSystemFields(object: Unstructured): Unstructured {
     return {
       ...object,
       metadata: {
@@ -453,7 +453,7 @@ export class Store {
     };
   }
 
-  #check(object: ApiObject, errors: readonly FieldError[]): void {
+  #check(object: Unstructured, errors: readonly FieldError[]): void {
     // Findings name the stored kind: an event is a core event, whatever group it was sent to.
     if (errors.length > 0) throw invalid(this.definition.storage, object.metadata.name ?? "", errors);
   }
@@ -570,7 +570,7 @@ export class Store {
     }
   }
 
-  #checkUid(wanted: ApiObject, old: ApiObject, name: string): void {
+  #checkUid(wanted: Unstructured, old: Unstructured, name: string): void {
     const { uid = "" } = wanted.metadata;
     if (uid === "" || uid === old.metadata.uid) return;
     const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`;
@@ -578,7 +578,7 @@ export class Store {
   }
 
   /** Throws when the new object insists on a version that is not the present one. */
-  #checkVersion(wanted: ApiObject, entry: Entry, name: string): void {
+  #checkVersion(wanted: Unstructured, entry: Entry, name: string): void {
     const { definition } = this;
     const { resourceVersion = "" } = wanted.metadata;
     if (resourceVersion === "" || resourceVersion === "0") {
@@ -598,7 +598,7 @@ export class Store {
   }
 
   /** Metadata a write cannot change comes from the old object. */
-  #keepSystemFields(wanted: ApiObject, old: ApiObject): ApiObject {
+  #keepSystemFields(wanted: Unstructured, old: Unstructured): Unstructured {
     const { metadata } = wanted;
     const before = old.metadata;
     const meta: Record<string, unknown> = { ...metadata };
@@ -616,7 +616,7 @@ export class Store {
   }
 
   /** Whether nothing holds a deleted object any more. */
-  #isFinished(object: ApiObject): boolean {
+  #isFinished(object: Unstructured): boolean {
     const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = object.metadata;
     if (deletionTimestamp === undefined) return false;
     return (
@@ -698,7 +698,7 @@ export class Store {
     }
   }
 
-  #checkPreconditions(old: ApiObject, name: string, wanted: Preconditions | undefined): void {
+  #checkPreconditions(old: Unstructured, name: string, wanted: Preconditions | undefined): void {
     if (wanted === undefined) return;
     const of = { group: this.definition.group, resource: this.definition.kind };
     const { uid, resourceVersion } = old.metadata;
@@ -719,13 +719,13 @@ export class Store {
   }
 
   /** The object as its removal shows it: kinds that delete gracefully carry the mark even when nobody waits. */
-  #atItsEnd(old: ApiObject, { deletionTimestamp }: End): ApiObject {
+  #atItsEnd(old: Unstructured, { deletionTimestamp }: End): Unstructured {
     if (this.definition.strategy.graceSeconds === undefined) return old;
     return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });
   }
 
   /** The object with its deletion mark, the same object when it has one already, `undefined` to remove it now. */
-  #marked(old: ApiObject, end: End, request: DeleteRequest): ApiObject | undefined {
+  #marked(old: Unstructured, end: End, request: DeleteRequest): Unstructured | undefined {
     const { definition } = this;
     const { strategy } = definition;
     const meta = old.metadata;
@@ -736,7 +736,7 @@ export class Store {
       meta.deletionTimestamp !== undefined && (meta.deletionGracePeriodSeconds ?? 0) === end.graceSeconds;
     if (isMarked && jsonEquals(finalizers, meta.finalizers ?? [])) return old;
     const { finalizers: _finalizers, ...rest } = meta;
-    const marked: ApiObject = {
+    const marked: Unstructured = {
       ...old,
       metadata: {
         ...rest,
@@ -760,7 +760,7 @@ export class Store {
    * When a deleted object is to end, but for finalizers. `undefined` when an earlier deletion goes on as it is: a second
    * one can only shorten its grace period, which counts from the first.
    */
-  #endOf(old: ApiObject, asked: Int64 | undefined): End | undefined {
+  #endOf(old: Unstructured, asked: Int64 | undefined): End | undefined {
     const { strategy } = this.definition;
     const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
     if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
@@ -806,7 +806,7 @@ export class Store {
   /** Deletes everything a list request finds, many at a time. Answers what it found. */
   async deleteCollection(
     request: ListRequest,
-    remove: (object: ApiObject, entry: Entry) => Promise<unknown>,
+    remove: (object: Unstructured, entry: Entry) => Promise<unknown>,
   ): Promise<Listed> {
     const listed = await this.list(request);
     let next = 0;
@@ -841,7 +841,7 @@ interface End {
   readonly graceSeconds: Int64;
 }
 
-function withMeta(object: ApiObject, more: Partial<ObjectMeta>): ApiObject {
+function withMeta(object: Unstructured, more: Partial<ObjectMeta>): Unstructured {
   return { ...object, metadata: { ...object.metadata, ...more } };
 }
 

@@ -1,19 +1,23 @@
 /** Stored custom resources in the versions they are served in: cut where only the type differs, else encoded anew. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { ConversionRules, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 
 /** A version `name` of things stored as v1; `change` is what its rules do to what was stored. */
-function version(name: string, rules: ConversionRules, change: (object: ApiObject) => ApiObject): ResourceDefinition {
+function version(
+  name: string,
+  rules: ConversionRules,
+  change: (object: Unstructured) => Unstructured,
+): ResourceDefinition {
   return {
     group: "example.com",
     version: name,
     kind: "Thing",
     storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
-    conversion: { toHub: (object: ApiObject) => object, fromHub: change, rules },
+    conversion: { toHub: (object: Unstructured) => object, fromHub: change, rules },
   } as unknown as ResourceDefinition; // the parts that encodings look at
 }
 
@@ -32,7 +36,7 @@ const bytes = (apiVersion: string): string =>
 test("bytes of the served version are served as they are, others with another type in front", () => {
   const objects = new StoredObjects();
   let asked = 0;
-  const same = (object: ApiObject): ApiObject => {
+  const same = (object: Unstructured): Unstructured => {
     asked++;
     return object;
   };

@@ -9,7 +9,7 @@
 import { escapeHtml } from "#codec/json.ts";
 import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
 import type { Conversion, ConversionRules, ResourceDefinition, Strategy } from "./resource-definition.ts";
@@ -18,7 +18,7 @@ import type { Conversion, ConversionRules, ResourceDefinition, Strategy } from "
 export interface EntryView {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
-  object: ApiObject | undefined;
+  object: Unstructured | undefined;
   /** Values of selectable fields, once somebody has asked, and what found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** Custom resources: rules (one, or several versions') by which nothing but the type of the object is to change. */
@@ -116,15 +116,15 @@ function orderedMeta(meta: ObjectMeta, resourceVersion: string): ObjectMeta {
 }
 
 /** `object` with kind, apiVersion and metadata first and this resource version in it. */
-function withVersion(object: ApiObject, kind: string, apiVersion: string, resourceVersion: string): ApiObject {
+function withVersion(object: Unstructured, kind: string, apiVersion: string, resourceVersion: string): Unstructured {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
   return { kind, apiVersion, metadata: orderedMeta(metadata, resourceVersion), ...rest };
 }
 
 /** Throws `storageReadError` when the bytes are no object any more. */
-function decodeStored(entry: Entry): ApiObject {
+function decodeStored(entry: Entry): Unstructured {
   try {
-    const object = parseObject(entry.value.toString()) as ApiObject | null; // checked for damage next
+    const object = parseObject(entry.value.toString()) as Unstructured | null; // checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
   } catch (cause) {
     throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
@@ -133,8 +133,8 @@ function decodeStored(entry: Entry): ApiObject {
 }
 
 /** An object from an encoding of ours. Whole numbers beyond 2^53 stay exact. */
-export function parseObject(text: string): ApiObject {
-  return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as ApiObject; // as it was encoded
+export function parseObject(text: string): Unstructured {
+  return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as Unstructured; // as it was encoded
 }
 
 /** What was encoded by another thread's `StoredObjects`, which told the labels of it. */
@@ -182,7 +182,7 @@ export class StoredObjects {
   }
 
   /** Bytes and view of `object` (in the definition's version) at `revision`, which may create it. */
-  encode(definition: ResourceDefinition, object: ApiObject, revision: Revision, creates = false): Encoded {
+  encode(definition: ResourceDefinition, object: Unstructured, revision: Revision, creates = false): Encoded {
     const layout = layoutOf(definition);
     const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
     const stored = withVersion(hub, layout.storedKind, layout.storedApiVersion, String(revision));
@@ -216,12 +216,12 @@ export class StoredObjects {
   }
 
   /** The same for a look now and then at objects that are large: what is not there already is not kept. */
-  peek(entry: Entry): ApiObject {
+  peek(entry: Entry): Unstructured {
     return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
   }
 
   /** Decoded object of an entry in its stored version. Shared and read-only. */
-  stored(entry: Entry): ApiObject {
+  stored(entry: Entry): Unstructured {
     const view = this.view(entry);
     if (view.object === undefined) {
       view.object = decodeStored(entry);
@@ -231,7 +231,7 @@ export class StoredObjects {
   }
 
   /** Decoded object of an entry, in the definition's version. Shared and read-only. */
-  object(definition: ResourceDefinition, entry: Entry): ApiObject {
+  object(definition: ResourceDefinition, entry: Entry): Unstructured {
     const stored = this.stored(entry);
     const layout = layoutOf(definition);
     const { conversion } = definition;
@@ -255,8 +255,8 @@ export class StoredObjects {
     conversion: Conversion,
     rules: ConversionRules,
     entry: Entry,
-    stored: ApiObject,
-  ): ApiObject {
+    stored: Unstructured,
+  ): Unstructured {
     const view = this.view(entry);
     let object = stored;
     if (!isSound(view, rules)) {

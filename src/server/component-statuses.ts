@@ -1,5 +1,5 @@
 /** Component statuses: what the server says about its parts, made anew at every request. Deprecated since 1.19. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { withMembers } from "#registry/with-members.ts";
 
@@ -7,7 +7,7 @@ import { withMembers } from "#registry/with-members.ts";
 export function withComponentStatuses(
   problem: () => string | undefined,
 ): (definition: ResourceDefinition) => ResourceDefinition {
-  const objects = (): readonly ApiObject[] => {
+  const objects = (): readonly Unstructured[] => {
     const message = problem();
     const condition = { type: "Healthy", status: message === undefined ? "True" : "False", message: message ?? "ok" };
     return [{ metadata: { name: "storage", creationTimestamp: null }, conditions: [condition] }];

@@ -23,7 +23,7 @@ import { systemPriorityClassesController } from "#controllers/system-priority-cl
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
@@ -134,7 +134,7 @@ export interface ControllersOptions {
   readonly localVersions: LocalVersions;
   readonly kubernetesService: KubernetesServiceOptions;
   /** Whether a stored service lacks an address. */
-  isIncomplete(service: ApiObject): boolean;
+  isIncomplete(service: Unstructured): boolean;
 }
 
 /** Starts the selected controllers. The returned function ends them. */

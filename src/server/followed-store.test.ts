@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -35,7 +35,7 @@ const write: WriteAttributes = {
   subresource: "",
   dryRun: false,
 };
-const role = (name: string): ApiObject => ({
+const role = (name: string): Unstructured => ({
   kind: "Role",
   apiVersion: "rbac.authorization.k8s.io/v1",
   metadata: { name, namespace: "n" },
@@ -67,7 +67,7 @@ function setup() {
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
-  const present = new Map<string, ApiObject>();
+  const present = new Map<string, Unstructured>();
   let cleared = 0;
   const errors: string[] = [];
   let follower: FollowedStore | undefined;

@@ -3,7 +3,7 @@
  * lets writers wait (`settled`) until what they wrote was handed over. For what decides about requests and must not lag
  * behind what was acknowledged: a watch that is lost is begun again until it succeeds, and writers wait as long.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { withMembers } from "#registry/with-members.ts";
@@ -20,7 +20,7 @@ export interface FollowedStoreOptions {
   /** Forget everything: what there is follows. */
   cleared(): void;
   /** An object as it is now; `undefined` when it is gone or cannot be read. Must not throw. */
-  changed(namespace: string, name: string, object: ApiObject | undefined): void;
+  changed(namespace: string, name: string, object: Unstructured | undefined): void;
 }
 
 /** Pauses before a lost watch is begun again: each twice as long as the one before. */
@@ -119,7 +119,7 @@ export class FollowedStore {
     changed(slash < 0 ? "" : place.slice(0, slash), place.slice(slash + 1), exists ? this.#read(entry) : undefined);
   }
 
-  #read(entry: Entry): ApiObject | undefined {
+  #read(entry: Entry): Unstructured | undefined {
     try {
       return this.#options.store.object(entry);
     } catch (error) {

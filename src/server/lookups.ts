@@ -2,7 +2,7 @@
  * Reads of the present for parts of the server that decide about requests: straight from memory, without a request of
  * their own, so that they see every write that was acknowledged.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -10,9 +10,9 @@ import type { Stores } from "#registry/stores.ts";
 /** By Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
   /** `namespace` is empty at the cluster scope. */
-  get(resource: string, namespace: string, name: string): ApiObject | undefined;
+  get(resource: string, namespace: string, name: string): Unstructured | undefined;
   /** Of all namespaces. */
-  list(resource: string): Iterable<ApiObject>;
+  list(resource: string): Iterable<Unstructured>;
 }
 
 /** Finds stores by Kubernetes' name of their resource, in any served version. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { httpsTransport } from "#client/https-transport.ts";
 import { RestClient } from "#client/rest-client.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { silentLog } from "#std/log.ts";
 import type { ServerSettings } from "./options.ts";
 import { type RunningServer, startServer } from "./start-server.ts";
@@ -30,7 +30,7 @@ function clientOf(server: RunningServer, by: "certificate" | "token" = "certific
 }
 
 const maps = "/api/v1/namespaces/default/configmaps";
-const map = (name: string): ApiObject => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+const map = (name: string): Unstructured => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
 
 void test("servers of both domains live side by side in one process and know nothing of each other", async () => {
   const before = readdirSync(".");

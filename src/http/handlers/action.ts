@@ -1,6 +1,6 @@
 /** POST where nothing is stored: the body is read and admitted like that of a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply, valueReply } from "../object-reply.ts";
@@ -38,5 +38,5 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     : objectReply(scope, negotiated, 201, answer, undefined);
 }
 
-const isStatus = (answer: ApiObject | Status): answer is Status =>
+const isStatus = (answer: Unstructured | Status): answer is Status =>
   answer.kind === "Status" && answer.apiVersion === "v1";

@@ -7,7 +7,7 @@ import { applyFields } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
 import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
@@ -60,7 +60,7 @@ interface Sent {
 }
 
 /** The next object. */
-function merged(sent: Sent, current: ApiObject | undefined): Written {
+function merged(sent: Sent, current: Unstructured | undefined): Written {
   const { scope, options, bytes } = sent;
   // Read late: what is missing is the first thing a client hears of.
   sent.body ??= readConfiguration(scope, bytes, options);
@@ -104,7 +104,7 @@ function placeText(value: Readonly<Record<string, unknown>>): string {
   return `${text(metadata?.namespace)}/${text(metadata?.name)}`;
 }
 
-function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefined, body: AppliedBody): Written {
+function apply(scope: Scope, options: WriteOptions, current: Unstructured | undefined, body: AppliedBody): Written {
   const { definition, subresource, parts } = scope;
   const result = applyFields({
     ...objectVersions(scope),
@@ -127,7 +127,7 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
   const written =
     result.changed || current === undefined
       ? decoded(scope, result.object, placeText(body.value))
-      : { object: result.object as ApiObject, hasEmptyLists: false }; // the present object, with other metadata
+      : { object: result.object as Unstructured, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
   const { uid = "" } = written.object.metadata;
@@ -143,7 +143,7 @@ function apply(scope: Scope, options: WriteOptions, current: ApiObject | undefin
 }
 
 /** The object as far as the server would keep it: what it owns itself is that of the present one. */
-function asStored(scope: Scope, object: ApiObject, { hasEmptyLists }: Written, current: ApiObject): ApiObject {
+function asStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written, current: Unstructured): Unstructured {
   const settled = hasEmptyLists ? settleLists(scope.definition.schema, object) : object;
   const { selfLink: _selfLink, generation: _generation, ...metadata } = settled.metadata;
   for (const name of ["creationTimestamp", "generation", "deletionTimestamp"] as const) {

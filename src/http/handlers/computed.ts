@@ -1,6 +1,6 @@
 /** GET of objects that are made at the time of the request, alone and as a collection. */
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { notFound, wrongView } from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
 import { metaApiVersion, objectReply, tableRequest, typeName, valueReply } from "../object-reply.ts";
@@ -8,7 +8,7 @@ import { listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { partialObject, tableText } from "../table.ts";
 
-export function getComputed(scope: Scope, objects: readonly ApiObject[]): Reply {
+export function getComputed(scope: Scope, objects: readonly Unstructured[]): Reply {
   const { definition, name, parts, request } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const object = objects.find(({ metadata }) => metadata.name === name);
@@ -17,7 +17,7 @@ export function getComputed(scope: Scope, objects: readonly ApiObject[]): Reply 
   return objectReply(scope, negotiated, 200, { kind, apiVersion: apiVersionOf(definition), ...object }, undefined);
 }
 
-export function listComputed(scope: Scope, objects: readonly ApiObject[]): Reply {
+export function listComputed(scope: Scope, objects: readonly Unstructured[]): Reply {
   const { definition, parts, request } = scope;
   listOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);

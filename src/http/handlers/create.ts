@@ -1,6 +1,6 @@
 /** POST of an object. */
 import type { Reply } from "../api-request.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -25,7 +25,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
   object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
-  const validate = (candidate: ApiObject): Promise<void> | void =>
+  const validate = (candidate: Unstructured): Promise<void> | void =>
     admission.validate(admissionAttributes(scope, { ...about, object: candidate }));
   const stored = await store.create(object, writeAttributes(scope, options), validate);
   return objectReply(scope, negotiated, 201, stored.object, stored.entry);

@@ -1,6 +1,6 @@
 /** DELETE of one object and of a collection. */
 import { decodeObject } from "#codec/object.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { invalid, type Status, type StatusError } from "#meta/status-error.ts";
 import { invalidField } from "#meta/field-error.ts";
 import type { DeleteOptions, DeleteOptionsBody } from "#registry/delete-options.ts";
@@ -56,7 +56,7 @@ function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Del
   const { parts, store } = scope;
   return store.delete(scope.namespace, name, {
     ...options,
-    async admit(old: ApiObject) {
+    async admit(old: Unstructured) {
       const about = admissionAttributes(scope, {
         operation: "DELETE",
         object: undefined,
@@ -101,11 +101,11 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   });
   // Upstream: options are recorded as what the server makes of them, whatever version was sent.
   const apiVersion = `${parts.domain.rename("meta.k8s.io")}/__internal`;
-  request.audit?.sent({ ...object, apiVersion } as ApiObject); // decoded by its schema
+  request.audit?.sent({ ...object, apiVersion } as Unstructured); // decoded by its schema
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 
-function successStatus(scope: Scope, object: ApiObject): Status {
+function successStatus(scope: Scope, object: Unstructured): Status {
   const { definition, name } = scope;
   return {
     kind: "Status",

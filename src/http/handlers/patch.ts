@@ -10,7 +10,7 @@ import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
 import { forbiddenField } from "#meta/field-error.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import {
   badRequest,
   contentTypeNotConsumed,
@@ -79,7 +79,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
 }
 
 interface Patch {
-  apply(current: ApiObject): unknown;
+  apply(current: Unstructured): unknown;
   /** Unknown and double fields of the patch itself. */
   readonly problems: readonly string[];
 }
@@ -124,19 +124,19 @@ function decodeBuiltIn(scope: Scope, result: Omit<PatchedValue, "schema">): Patc
   if (other?.group === definition.group) {
     const decoded = decodePatched({ ...result, gvk: other, schema: other.schema });
     const { convert } = objectVersions(scope);
-    return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as ApiObject }; // of the same kind
+    return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as Unstructured }; // of the same kind
   }
   const said = parseApiVersion(apiVersion);
   const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind });
   return decodePatched({ ...result, schema, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
-function patched(scope: Scope, options: WriteOptions, current: ApiObject, patch: Patch): Written {
+function patched(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
   const { definition, context } = scope;
   let value: unknown;
   try {
     // Whole numbers beyond 2^53 are compared and kept exactly.
-    value = patch.apply(definition.custom === undefined ? current : (withBigInts(current) as ApiObject));
+    value = patch.apply(definition.custom === undefined ? current : (withBigInts(current) as Unstructured));
   } catch (error) {
     if (error instanceof PatchError) throw statusOf(error);
     throw error;

@@ -3,7 +3,7 @@
  * every try anew.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
@@ -22,11 +22,11 @@ export async function replaceObject(
     readonly allowCreate: boolean;
     readonly uidIsPrecondition: boolean;
     /** The new object, given the present one. */
-    next(current: ApiObject | undefined): Written;
+    next(current: Unstructured | undefined): Written;
   },
 ): Promise<Stored & { readonly created: boolean }> {
   const { parts, store, name } = scope;
-  const about = (object: ApiObject, oldObject: ApiObject | undefined): AdmissionAttributes =>
+  const about = (object: Unstructured, oldObject: Unstructured | undefined): AdmissionAttributes =>
     admissionAttributes(scope, {
       operation: oldObject === undefined ? "CREATE" : "UPDATE",
       object,

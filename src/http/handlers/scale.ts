@@ -10,7 +10,7 @@ import { invalidField } from "#meta/field-error.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import {
   badRequest,
   internalError,
@@ -88,7 +88,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     options: Parameters<Store["update"]>[3],
   ): ReturnType<Store["update"]> {
     const { validate } = options;
-    const shown = (object: ApiObject): ApiObject => shownAs(object, this.#scale).object;
+    const shown = (object: Unstructured): Unstructured => shownAs(object, this.#scale).object;
     // The object's own rules apply to what a write of its scale leaves, so to them it is a write of the object.
     const stored = await this.#scope.store.update(
       namespace,
@@ -102,7 +102,7 @@ class ScaleWrites implements Pick<Store, "update"> {
         ...(validate === undefined
           ? {}
           : {
-              validate: (object: ApiObject, old: ApiObject | undefined) =>
+              validate: (object: Unstructured, old: Unstructured | undefined) =>
                 validate(shown(object), old === undefined ? undefined : shown(old)),
             }),
       },
@@ -116,10 +116,10 @@ class ScaleWrites implements Pick<Store, "update"> {
 
   /** The object as the writer wants it. */
   async #scaled(
-    parent: ApiObject,
+    parent: Unstructured,
     transform: Parameters<Store["update"]>[3]["transform"],
     withUid: boolean,
-  ): Promise<ApiObject> {
+  ): Promise<Unstructured> {
     const { definition, parts } = this.#scope;
     const { specReplicasPath } = this.#scale;
     const custom = definition.origin === "custom";
@@ -149,7 +149,7 @@ class ScaleWrites implements Pick<Store, "update"> {
     );
     const { uid, resourceVersion } = scale.metadata;
     return {
-      ...(withNumber(parent, pathNames(specReplicasPath), replicas) as ApiObject), // an object stays one
+      ...(withNumber(parent, pathNames(specReplicasPath), replicas) as Unstructured), // an object stays one
       metadata: {
         ...metadata,
         ...(resourceVersion === undefined || resourceVersion === "" ? {} : { resourceVersion }),
@@ -173,13 +173,16 @@ const elementsOf = ({ scale }: ResourceDefinition): readonly string[] | null =>
   scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
 
 /** The scale of an object, without owners; `isFound` is whether it says how many are wanted. */
-function shownAs(object: ApiObject, scale: ScaleDefinition): { readonly object: ApiObject; readonly isFound: boolean } {
+function shownAs(
+  object: Unstructured,
+  scale: ScaleDefinition,
+): { readonly object: Unstructured; readonly isFound: boolean } {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const wanted = numberAt(object, scale.specReplicasPath);
   const present = numberAt(object, scale.statusReplicasPath);
   const selector =
     scale.labelSelectorPath === undefined ? (scale.selector?.(object) ?? "") : textAt(object, scale.labelSelectorPath);
-  const shown: ApiObject = {
+  const shown: Unstructured = {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
     metadata: {
@@ -196,13 +199,13 @@ function shownAs(object: ApiObject, scale: ScaleDefinition): { readonly object: 
 }
 
 /** A whole number, cut to the 32 bits a scale has; `undefined` for none. Throws for anything else. */
-function numberAt(object: ApiObject, path: string): number | undefined {
+function numberAt(object: Unstructured, path: string): number | undefined {
   const { value, problem } = nestedInteger(object, path);
   if (problem !== undefined) throw unclassified(problem);
   return value === undefined ? undefined : Number(BigInt.asIntN(32, BigInt(value)));
 }
 
-function textAt(object: ApiObject, path: string): string {
+function textAt(object: Unstructured, path: string): string {
   const { value = "", problem } = nestedText(object, path);
   if (problem !== undefined) throw unclassified(problem);
   return value;
@@ -228,7 +231,7 @@ const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): Resourc
 function scaleColumns(domain: ApiDomain, origin: ResourceDefinition["origin"]): readonly Column[] {
   // Upstream: of custom resources they are printer columns, and a zero is not there.
   const none = origin === "custom" ? null : 0;
-  const replicas = (object: ApiObject, part: string): number | null =>
+  const replicas = (object: Unstructured, part: string): number | null =>
     (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({
     name,

@@ -1,10 +1,10 @@
 /** Admission policies and their bindings. What expressions mean comes with the policies' engine. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, integer, nameColumn, selectorText, text } from "../cells.ts";
 import { editField, editItems, fillAbsent, type Json, listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 export function validatingPolicies(): KindBehaviour {
   return policies("Validations", "How many checks there are.", "validations");
@@ -60,7 +60,7 @@ function defaultMatch(match: Json): Json {
   return editItems(editItems(next, "resourceRules", scoped), "excludeResourceRules", scoped);
 }
 
-function paramText(object: ApiObject): string {
+function paramText(object: Unstructured): string {
   const ref = inside(object, "spec", "paramRef");
   if (ref === undefined) return "<unset>";
   const name = textField(ref, "name");

@@ -1,7 +1,7 @@
 /** Rules of custom resource definitions. Wording and order were asked of a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest, writing } from "../kind-for-tests.ts";
 
 const gvk = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
@@ -30,7 +30,7 @@ interface Changes {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-function definition(changes: Changes = {}): ApiObject {
+function definition(changes: Changes = {}): Unstructured {
   const { group = "example.com", names = {}, versions = [version("v1")], annotations } = changes;
   return {
     metadata: { name: changes.name ?? `widgets.${group}`, ...(annotations === undefined ? {} : { annotations }) },
@@ -235,7 +235,7 @@ test("a new stored version is added to those that ever were", () => {
 
 test("the first delete request marks, keeps the generation and says what will follow", () => {
   const { strategy } = definitions.definition;
-  const old: ApiObject = { ...definition(), metadata: { name: "widgets.example.com", generation: 1 } };
+  const old: Unstructured = { ...definition(), metadata: { name: "widgets.example.com", generation: 1 } };
   assert.deepEqual(strategy.pendingFinalizers!(old), ["customresourcecleanup.apiextensions.k8s.io"]);
   const marked = { ...old, metadata: { ...old.metadata, generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   const ending = strategy.terminate!(marked, old);

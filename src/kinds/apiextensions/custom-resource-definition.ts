@@ -9,7 +9,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { fieldText } from "#meta/field-texts.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
@@ -54,9 +54,9 @@ function tableColumns(domain: ApiDomain): readonly Column[] {
 }
 
 /** The object as its type; its schema has decoded it. */
-const typed = (object: ApiObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition;
+const typed = (object: Unstructured): CustomResourceDefinition => object as unknown as CustomResourceDefinition;
 
-function withSpecDefaults(object: ApiObject): ApiObject {
+function withSpecDefaults(object: Unstructured): Unstructured {
   return editField(object, "spec", (spec) => {
     const named = editField(spec, "names", (names) => {
       const kind = textField(names, "kind");
@@ -88,7 +88,7 @@ function withoutEmptyWebhook(conversion: Json): Json {
 }
 
 /** The object with its storage version among those that were ever stored; `ifNone`: only when none is said. */
-function withStorageVersion(object: ApiObject, ifNone: boolean): ApiObject {
+function withStorageVersion(object: Unstructured, ifNone: boolean): Unstructured {
   const { spec, status } = typed(object);
   const stored = status?.storedVersions ?? [];
   const storage = spec?.versions?.find((version) => version.storage)?.name;
@@ -96,7 +96,7 @@ function withStorageVersion(object: ApiObject, ifNone: boolean): ApiObject {
   return { ...object, status: { ...status, storedVersions: [...stored, storage] } };
 }
 
-function terminating(object: ApiObject, old: ApiObject, finalizer: string): ApiObject {
+function terminating(object: Unstructured, old: Unstructured, finalizer: string): Unstructured {
   const { finalizers = [], generation } = old.metadata;
   const { status } = typed(object);
   const time = object.metadata.deletionTimestamp ?? "";

@@ -1,5 +1,5 @@
 /** APIService: a group version and who serves it. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -26,7 +26,7 @@ export function apiServices(): KindBehaviour {
 }
 
 /** What this server answers for itself is available from the start. */
-function available(object: ApiObject): ApiObject {
+function available(object: Unstructured): Unstructured {
   const condition = {
     type: "Available",
     status: "True",
@@ -37,7 +37,7 @@ function available(object: ApiObject): ApiObject {
   return { ...object, status: { conditions: [condition] } };
 }
 
-function availableText(object: ApiObject): string {
+function availableText(object: Unstructured): string {
   const conditions = listField(objectField(object, "status") ?? noFields, "conditions");
   const available = conditions.find((condition) => condition["type"] === "Available");
   if (available === undefined) return "Unknown";

@@ -1,6 +1,6 @@
 /** ControllerRevision: an earlier state of a workload, kept to go back to. */
 import { parseApiVersion } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { int64Field } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -16,7 +16,7 @@ export function controllerRevisions(): KindBehaviour {
   };
 }
 
-function controllerText(object: ApiObject): string {
+function controllerText(object: Unstructured): string {
   const owner = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
   if (owner === undefined) return "<none>";
   const group = parseApiVersion(owner.apiVersion)?.group ?? "";

@@ -1,17 +1,17 @@
 /** The count of a daemon set's templates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const counter = "deprecated.daemonset.template.generation";
 const { create, update } = kindUnderTest({ group: "apps", version: "v1", kind: "DaemonSet" });
 
-const daemonSet = (image: string, annotations?: Readonly<Record<string, string>>): ApiObject => ({
+const daemonSet = (image: string, annotations?: Readonly<Record<string, string>>): Unstructured => ({
   metadata: { name: "d", ...(annotations === undefined ? {} : { annotations }) },
   spec: { template: { spec: { containers: [{ name: "c", image }] } } },
 });
-const countOf = ({ metadata }: ApiObject): string | undefined => metadata.annotations?.[counter];
+const countOf = ({ metadata }: Unstructured): string | undefined => metadata.annotations?.[counter];
 
 test("how often the template changed stands in an annotation that nobody else writes", () => {
   const first = create(daemonSet("a"));

@@ -1,7 +1,7 @@
 /** DaemonSet: one pod on every node. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, type StatusError } from "#meta/status-error.ts";
 import { ageColumn, inside, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, withField } from "../edit.ts";
@@ -65,10 +65,10 @@ function defaultSpec(spec: Json): Json {
   return editField(next, "template", defaultPodTemplate);
 }
 
-const templateOf = (object: ApiObject): unknown => objectField(object, "spec")?.["template"];
+const templateOf = (object: Unstructured): unknown => objectField(object, "spec")?.["template"];
 
 /** Upstream: how often the template changed stands in an annotation, where versions of old had a field. */
-function withCount(object: ApiObject, counter: string, count: bigint): ApiObject {
+function withCount(object: Unstructured, counter: string, count: bigint): Unstructured {
   const { annotations } = object.metadata;
   if (annotations?.[counter] === String(count)) return object;
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, [counter]: String(count) } } };

@@ -2,14 +2,14 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { compileLabelSelector, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { containerColumns, inside, selectorText, wideText } from "../cells.ts";
 import { type Json, noFields, numberField, objectField, textField, textsField } from "../edit.ts";
 import { validateContainers } from "../core/pod.ts";
 
-export const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-export const statusNumber = (object: ApiObject, name: string): number =>
+export const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+export const statusNumber = (object: Unstructured, name: string): number =>
   numberField(objectField(object, "status"), name);
 
 /** Containers, images and selector, shown when wide. */
@@ -19,7 +19,7 @@ export const templateColumns: readonly Column[] = [
 ];
 
 /** Checks of a workload; `called` is how messages name it. */
-export function validateWorkload(object: ApiObject, called: string): FieldError[] {
+export function validateWorkload(object: Unstructured, called: string): FieldError[] {
   const spec = specOf(object);
   const errors: FieldError[] = [];
   const replicas = numberField(spec, "replicas");
@@ -70,7 +70,7 @@ const printTexts = (texts: Readonly<Record<string, string>>): string =>
     .join(", ")}}`;
 
 /** The selector of a workload never changes. */
-export function validateSelectorKept(object: ApiObject, old: ApiObject): FieldError[] {
+export function validateSelectorKept(object: Unstructured, old: Unstructured): FieldError[] {
   const selector = specOf(object)["selector"] ?? null;
   if (jsonEquals(selector, specOf(old)["selector"] ?? null)) return [];
   const printed = selector === null ? '"null"' : printLabelSelector(selector);

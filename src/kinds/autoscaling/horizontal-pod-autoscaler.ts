@@ -2,7 +2,7 @@
  * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 knows one target for processor use; what else an
  * object says is shown there in annotations, in the form of v2, so that a read and a write back lose nothing.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column, Conversion } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import {
@@ -138,7 +138,7 @@ const asList = (value: unknown): readonly Json[] => (Array.isArray(value) ? (val
 const orNothing = (list: readonly Json[]): unknown => (list.length === 0 ? undefined : list);
 
 /** Metadata without the annotations that stand for fields of v2, and what they say. Unreadable ones are dropped. */
-function takeAnnotations(object: ApiObject, prefix: string): { rest: ApiObject["metadata"]; values: Kept } {
+function takeAnnotations(object: Unstructured, prefix: string): { rest: Unstructured["metadata"]; values: Kept } {
   const { annotations } = object.metadata;
   const names = new Map<string, string>(kept.map((name) => [prefix + name, name]));
   if (annotations === undefined || !Object.keys(annotations).some((name) => names.has(name))) {
@@ -167,7 +167,7 @@ function parse(value: string): unknown {
   }
 }
 
-function putAnnotations(object: ApiObject, prefix: string, values: Kept): ApiObject["metadata"] {
+function putAnnotations(object: Unstructured, prefix: string, values: Kept): Unstructured["metadata"] {
   const added = kept
     .filter((name) => !isAbsent(values[name]))
     .map((name): [string, string] => [prefix + name, JSON.stringify(values[name])]);
@@ -176,8 +176,8 @@ function putAnnotations(object: ApiObject, prefix: string, values: Kept): ApiObj
 }
 
 /** `toHub` makes a v2 object. */
-function columns(toHub: (object: ApiObject) => ApiObject): readonly Column[] {
-  const spec = (object: ApiObject): Json => objectField(toHub(object), "spec") ?? noFields;
+function columns(toHub: (object: Unstructured) => Unstructured): readonly Column[] {
+  const spec = (object: Unstructured): Json => objectField(toHub(object), "spec") ?? noFields;
   return [
     nameColumn,
     text("Reference", "What is scaled.", (object) => {
@@ -197,7 +197,7 @@ function columns(toHub: (object: ApiObject) => ApiObject): readonly Column[] {
   ];
 }
 
-function metricsText(object: ApiObject): string {
+function metricsText(object: Unstructured): string {
   const specs = listField(objectField(object, "spec") ?? noFields, "metrics");
   const statuses = listField(objectField(object, "status") ?? noFields, "currentMetrics");
   if (specs.length === 0) return "<none>";

@@ -4,16 +4,16 @@
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { editField, type Json, noFields, numberField, objectField, textField, withField } from "../edit.ts";
 import { validateKept } from "../kept.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 const counted = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
 
 /** Findings about a job against the stored one. */
-export function validateJobUpdate(object: ApiObject, old: ApiObject): FieldError[] {
+export function validateJobUpdate(object: Unstructured, old: Unstructured): FieldError[] {
   const spec = specOf(object);
   const before = specOf(old);
   return [
@@ -33,7 +33,7 @@ function validateCompletions(spec: Json, old: Json): FieldError[] {
 }
 
 /** Whether a job was suspended before it began. */
-const waits = (job: ApiObject): boolean =>
+const waits = (job: Unstructured): boolean =>
   specOf(job)["suspend"] === true && textField(objectField(job, "status"), "startTime") === "";
 
 /** The spec with the nodes and labels of `from`'s pods: the part of the template that may change by then. */

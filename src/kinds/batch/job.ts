@@ -1,7 +1,7 @@
 /** Job: pods that run to completion. Selector and labels of the pods are made from the job's uid. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, containerColumns, inside, nameColumn, selectorText, text, wideText } from "../cells.ts";
 import {
   editField,
@@ -48,7 +48,7 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-const templateLabels = (object: ApiObject): Json | undefined =>
+const templateLabels = (object: Unstructured): Json | undefined =>
   inside(object, "spec", "template", "metadata", "labels");
 
 function defaultSpec(spec: Json): Json {
@@ -73,7 +73,7 @@ function defaultSpec(spec: Json): Json {
 /** Runs on creates only, when name and uid are known. The short labels are those of earlier releases. */
 function selectOwnPods(
   spec: Json,
-  object: ApiObject,
+  object: Unstructured,
   names: { readonly uidLabel: string; readonly nameLabel: string },
 ): Json {
   const { uid = "", name = "" } = object.metadata;
@@ -92,12 +92,12 @@ function selectOwnPods(
   return withField(withField(spec, "template", labelled), "selector", withField(selector, "matchLabels", matchLabels));
 }
 
-function isTrue(object: ApiObject, type: string): boolean {
+function isTrue(object: Unstructured, type: string): boolean {
   const conditions = listField(objectField(object, "status") ?? noFields, "conditions");
   return conditions.some((condition) => condition["type"] === type && condition["status"] === "True");
 }
 
-function statusText(object: ApiObject): string {
+function statusText(object: Unstructured): string {
   if (isTrue(object, "Complete")) return "Complete";
   if (isTrue(object, "Failed")) return "Failed";
   if (object.metadata.deletionTimestamp !== undefined) return "Terminating";
@@ -105,7 +105,7 @@ function statusText(object: ApiObject): string {
   return isTrue(object, "FailureTarget") ? "FailureTarget" : "Running";
 }
 
-function completionsText(object: ApiObject): string {
+function completionsText(object: Unstructured): string {
   const spec = objectField(object, "spec");
   const succeeded = numberField(objectField(object, "status"), "succeeded");
   const completions = spec?.["completions"];
@@ -114,7 +114,7 @@ function completionsText(object: ApiObject): string {
   return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
 }
 
-function durationText(object: ApiObject, nowMs: number): string {
+function durationText(object: Unstructured, nowMs: number): string {
   const status = objectField(object, "status");
   const started = textField(status, "startTime");
   if (started === "") return "";

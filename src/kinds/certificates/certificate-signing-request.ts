@@ -16,7 +16,7 @@ import {
 } from "#meta/field-error.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
@@ -26,9 +26,9 @@ import { isZero, type Json, listField, noFields, objectField, textField, withFie
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
-const conditionsOf = (object: ApiObject): readonly Json[] => listField(statusOf(object), "conditions");
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
+const conditionsOf = (object: Unstructured): readonly Json[] => listField(statusOf(object), "conditions");
 
 export function certificateSigningRequests({ domain, now }: KindEnvironment): KindBehaviour {
   const legacySigner = domain.rename("kubernetes.io/legacy-unknown");
@@ -67,7 +67,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
   };
 }
 
-function conditionText(object: ApiObject): string {
+function conditionText(object: Unstructured): string {
   const types = conditionsOf(object).map((condition) => textField(condition, "type"));
   const parts = [types.includes("Denied") ? "Denied" : types.includes("Approved") ? "Approved" : "Pending"];
   if (types.includes("Failed")) parts.push("Failed");
@@ -88,7 +88,7 @@ function askedBy(spec: Json, { name, uid, groups, extra }: UserInfo): Json {
 }
 
 /** Only `approval` decides: through `status`, conditions that say so stay as they are. */
-function withOldDecision(object: ApiObject, old: ApiObject): ApiObject {
+function withOldDecision(object: Unstructured, old: Unstructured): Unstructured {
   let conditions = conditionsOf(object);
   for (const type of ["Approved", "Denied"]) {
     const before = conditionsOf(old).filter((condition) => textField(condition, "type") === type);
@@ -101,13 +101,13 @@ function withOldDecision(object: ApiObject, old: ApiObject): ApiObject {
   return withConditions(object, conditions);
 }
 
-function withConditions(object: ApiObject, conditions: readonly Json[]): ApiObject {
+function withConditions(object: Unstructured, conditions: readonly Json[]): Unstructured {
   if (conditions.length === 0) return object;
   return withField(object, "status", withField(statusOf(object), "conditions", conditions));
 }
 
 /** Fills the times that conditions lack. */
-function withTimes(object: ApiObject, old: ApiObject, nowMs: number): ApiObject {
+function withTimes(object: Unstructured, old: Unstructured, nowMs: number): Unstructured {
   const now = timestamp(nowMs);
   const conditions = conditionsOf(object).map((condition) => {
     const lastUpdateTime = isZero(condition["lastUpdateTime"]) ? now : condition["lastUpdateTime"];
@@ -123,7 +123,7 @@ function withTimes(object: ApiObject, old: ApiObject, nowMs: number): ApiObject 
   return withConditions(object, conditions);
 }
 
-function onlyConditions(object: ApiObject, old: ApiObject): ApiObject {
+function onlyConditions(object: Unstructured, old: Unstructured): Unstructured {
   const { conditions: _old, ...rest } = statusOf(old);
   const conditions = conditionsOf(object);
   return { ...object, status: conditions.length === 0 ? rest : { ...rest, conditions } };
@@ -157,7 +157,7 @@ function validateSpec(spec: Json, legacySigner: string): FieldError[] {
 }
 
 /** What was there already is not held against a change (`old`). */
-function validateStatus(object: ApiObject, old: ApiObject | undefined): FieldError[] {
+function validateStatus(object: Unstructured, old: Unstructured | undefined): FieldError[] {
   const errors = validateConditions(conditionsOf(object), old === undefined ? [] : conditionsOf(old));
   const certificate = textField(statusOf(object), "certificate");
   const before = old === undefined ? "" : textField(statusOf(old), "certificate");
@@ -213,9 +213,9 @@ function certificateProblem(base64: string): string | undefined {
   return blocks === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-function validateChange(object: ApiObject, old: ApiObject, subresource: string): FieldError[] {
+function validateChange(object: Unstructured, old: Unstructured, subresource: string): FieldError[] {
   const errors: FieldError[] = [];
-  const count = (of: ApiObject, type: string): number =>
+  const count = (of: Unstructured, type: string): number =>
     conditionsOf(of).filter((condition) => textField(condition, "type") === type).length;
   const refuse = (verb: string, type: string): void => {
     errors.push(forbiddenField("status.conditions", `updates may not ${verb} a condition of type ${goQuote(type)}`));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { newKey, signCertificate } from "#std/certificate.ts";
 import { seededRandom } from "#std/random.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
@@ -27,7 +27,7 @@ const leaf = signCertificate(
 );
 const certificate = Buffer.from(leaf).toString("base64");
 
-const csr = (spec: Record<string, unknown> = {}, status?: Record<string, unknown>): ApiObject => ({
+const csr = (spec: Record<string, unknown> = {}, status?: Record<string, unknown>): Unstructured => ({
   metadata: { name: "a" },
   spec: { request, signerName: "example.com/signer", usages: ["client auth"], ...spec },
   ...(status === undefined ? {} : { status }),
@@ -207,7 +207,7 @@ test("a trust bundle holds authorities, each once, of one signer for good", () =
     { group, version: "v1alpha1", kind: "ClusterTrustBundle" },
     { gates: ["ClusterTrustBundle"] },
   );
-  const bundle = (trustBundle: string, signerName?: string): ApiObject => ({
+  const bundle = (trustBundle: string, signerName?: string): Unstructured => ({
     metadata: { name: "a" },
     spec: { trustBundle, ...(signerName === undefined ? {} : { signerName }) },
   });

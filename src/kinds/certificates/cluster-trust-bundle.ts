@@ -1,16 +1,16 @@
 /** ClusterTrustBundle: certificates that are trusted, of one signer or of none. */
 import { X509Certificate } from "node:crypto";
 import { type FieldError, invalidField, required } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
 import { type Json, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const signerOf = (object: ApiObject): string => textField(specOf(object), "signerName");
-const bundleOf = (object: ApiObject): string => textField(specOf(object), "trustBundle");
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const signerOf = (object: Unstructured): string => textField(specOf(object), "signerName");
+const bundleOf = (object: Unstructured): string => textField(specOf(object), "trustBundle");
 
 export function clusterTrustBundles(): KindBehaviour {
   return {
@@ -29,7 +29,7 @@ export function clusterTrustBundles(): KindBehaviour {
   };
 }
 
-function validateSigner(object: ApiObject): FieldError[] {
+function validateSigner(object: Unstructured): FieldError[] {
   const name = signerOf(object);
   return name === "" ? [] : validateSignerName("spec.signerName", name);
 }

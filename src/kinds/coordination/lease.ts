@@ -1,11 +1,11 @@
 /** Lease and LeaseCandidate: who leads, and who would. */
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { type Json, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 export function leases(): KindBehaviour {
   return {
@@ -18,7 +18,7 @@ export function leases(): KindBehaviour {
   };
 }
 
-function validate(object: ApiObject): FieldError[] {
+function validate(object: Unstructured): FieldError[] {
   const spec = specOf(object);
   const errors: FieldError[] = [];
   const seconds = spec["leaseDurationSeconds"];

@@ -1,11 +1,11 @@
 /** ComponentStatus: a deprecated view of the health of parts of the system; never stored. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { nameColumn, text } from "../cells.ts";
 import { listField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function componentStatuses(): KindBehaviour {
-  const healthy = (object: ApiObject) =>
+  const healthy = (object: Unstructured) =>
     listField(object, "conditions").find((condition) => condition["type"] === "Healthy");
   return {
     columns: [

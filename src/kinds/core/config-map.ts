@@ -2,7 +2,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField, invalidField, tooLong } from "#meta/field-error.ts";
 import { configKey } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
 import { textsField } from "../edit.ts";
@@ -25,7 +25,7 @@ export function configMaps(): KindBehaviour {
   };
 }
 
-function validate(object: ApiObject): FieldError[] {
+function validate(object: Unstructured): FieldError[] {
   const errors: FieldError[] = [];
   const binary = textsField(object, "binaryData") ?? {};
   let bytes = 0;
@@ -45,7 +45,7 @@ function validate(object: ApiObject): FieldError[] {
   return errors;
 }
 
-function validateFrozen(object: ApiObject, old: ApiObject): FieldError[] {
+function validateFrozen(object: Unstructured, old: Unstructured): FieldError[] {
   if (old["immutable"] !== true) return [];
   const errors: FieldError[] = [];
   if (object["immutable"] !== true) errors.push(forbiddenField("immutable", frozenMessage));

@@ -1,5 +1,5 @@
 /** Endpoints: the addresses behind a service. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import { editItems, fillZero, listField, numberField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -18,7 +18,7 @@ export function endpoints(): KindBehaviour {
   };
 }
 
-function addressesText(object: ApiObject): string {
+function addressesText(object: Unstructured): string {
   const subsets = listField(object, "subsets");
   if (subsets.length === 0) return "<none>";
   const all = subsets.flatMap((subset) => {

@@ -1,7 +1,7 @@
 /** Rules of both forms of events, and the way between them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const core = kindUnderTest({ group: "", version: "v1", kind: "Event" });
@@ -9,7 +9,7 @@ const newer = kindUnderTest({ group: "events.k8s.io", version: "v1", kind: "Even
 const metadata = { name: "e", namespace: "n" };
 const time = "2026-01-01T00:00:00.000000Z";
 const about = { kind: "Pod", namespace: "n", name: "p" };
-const event: ApiObject = {
+const event: Unstructured = {
   metadata,
   eventTime: time,
   regarding: about,
@@ -20,7 +20,7 @@ const event: ApiObject = {
   type: "Normal",
   note: "it fits",
 };
-const without = (name: string): ApiObject => ({ ...event, [name]: undefined });
+const without = (name: string): Unstructured => ({ ...event, [name]: undefined });
 
 test("a complete event of the newer group is taken [EVENT-14] [EVENT-19]", () => {
   assert.deepEqual(newer.refuseCreate(event), []);
@@ -101,7 +101,7 @@ test("an old event needs little, and is in the namespace of its object", () => {
 
 test("both groups show one object, and nothing is lost between them [EVENT-24] [EVENT-25]", () => {
   const { conversion } = newer.definition;
-  const old: ApiObject = {
+  const old: Unstructured = {
     metadata,
     involvedObject: about,
     reason: "r",

@@ -6,7 +6,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, nameColumn, text, wideText } from "../cells.ts";
 import { isAbsent, numberField, objectField, textField } from "../edit.ts";
@@ -14,7 +14,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function coreEvents(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
-  const validate = (object: ApiObject): FieldError[] => validateReport(object, "reportingComponent", rename);
+  const validate = (object: Unstructured): FieldError[] => validateReport(object, "reportingComponent", rename);
   return {
     columns: eventColumns((object) => object),
     strategy: {
@@ -26,7 +26,7 @@ export function coreEvents(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-function coreFields(object: ApiObject): Readonly<Record<string, string>> {
+function coreFields(object: Unstructured): Readonly<Record<string, string>> {
   const about = objectField(object, "involvedObject");
   const reporter = textField(object, "reportingComponent");
   return {
@@ -49,7 +49,7 @@ const noteMax = 1024;
 
 /** Rules of both forms, told in the core form's field names. `object` is a core Event. */
 export function validateReport(
-  object: ApiObject,
+  object: Unstructured,
   reporterField: string,
   rename: (name: string) => string,
 ): FieldError[] {
@@ -80,7 +80,7 @@ export function validateReport(
 }
 
 /** Rules that only events of the newer group have, told in the core form's field names. */
-export function validateNewEvent(object: ApiObject): FieldError[] {
+export function validateNewEvent(object: Unstructured): FieldError[] {
   const errors = validateSeries(object);
   if (isAbsent(object["eventTime"])) errors.push(required("eventTime"));
   const type = textField(object, "type");
@@ -113,7 +113,7 @@ const unchanging: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Only the series of an event of the newer group may change. Both are core Events. */
-export function validateNewEventUpdate(object: ApiObject, old: ApiObject): FieldError[] {
+export function validateNewEventUpdate(object: Unstructured, old: Unstructured): FieldError[] {
   const errors = jsonEquals(object["series"], old["series"]) ? [] : validateSeries(object);
   for (const [name, field] of unchanging) {
     if (jsonEquals(object[name] ?? null, old[name] ?? null)) continue;
@@ -122,7 +122,7 @@ export function validateNewEventUpdate(object: ApiObject, old: ApiObject): Field
   return errors;
 }
 
-function validateSeries(object: ApiObject): FieldError[] {
+function validateSeries(object: Unstructured): FieldError[] {
   const series = objectField(object, "series");
   if (series === undefined) return [];
   const errors: FieldError[] = [];
@@ -132,12 +132,12 @@ function validateSeries(object: ApiObject): FieldError[] {
 }
 
 /** Columns of both forms; `toCore` makes a core Event of the object. */
-export function eventColumns(toCore: (object: ApiObject) => ApiObject): readonly Column[] {
-  const cell = (of: (event: ApiObject, nowMs: number) => unknown) => (object: ApiObject, nowMs: number) =>
+export function eventColumns(toCore: (object: Unstructured) => Unstructured): readonly Column[] {
+  const cell = (of: (event: Unstructured, nowMs: number) => unknown) => (object: Unstructured, nowMs: number) =>
     of(toCore(object), nowMs);
-  const firstSeen = (event: ApiObject, nowMs: number): string =>
+  const firstSeen = (event: Unstructured, nowMs: number): string =>
     age(isAbsent(event["firstTimestamp"]) ? event["eventTime"] : event["firstTimestamp"], nowMs);
-  const lastSeen = (event: ApiObject, nowMs: number): string => {
+  const lastSeen = (event: Unstructured, nowMs: number): string => {
     const series = objectField(event, "series");
     if (series !== undefined) return age(series["lastObservedTime"], nowMs);
     return isAbsent(event["lastTimestamp"]) ? firstSeen(event, nowMs) : age(event["lastTimestamp"], nowMs);
@@ -179,14 +179,14 @@ export function eventColumns(toCore: (object: ApiObject) => ApiObject): readonly
   ];
 }
 
-function aboutText(event: ApiObject): string {
+function aboutText(event: Unstructured): string {
   const about = objectField(event, "involvedObject");
   const name = textField(about, "name");
   const kind = textField(about, "kind").toLowerCase();
   return name === "" ? kind : `${kind}/${name}`;
 }
 
-function sourceText(event: ApiObject): string {
+function sourceText(event: Unstructured): string {
   const source = objectField(event, "source");
   const reporter = textField(source, "component") || textField(event, "reportingComponent");
   const host = textField(source, "host") || textField(event, "reportingInstance");

@@ -1,7 +1,7 @@
 /** Rules of namespaces. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const namespaces = kindUnderTest({ group: "", version: "v1", kind: "Namespace" });
@@ -27,7 +27,7 @@ test("a generated name becomes the label too", () => {
 });
 
 test("only finalize writes the finalizers and only status the status [EP-16]", () => {
-  const changed: ApiObject = { ...made, spec: { finalizers: ["example.com/x"] }, status: { phase: "Terminating" } };
+  const changed: Unstructured = { ...made, spec: { finalizers: ["example.com/x"] }, status: { phase: "Terminating" } };
   assert.deepEqual(namespaces.update(changed, made), made);
   assert.deepEqual(namespaces.update(changed, made, "finalize"), { ...made, spec: { finalizers: ["example.com/x"] } });
   assert.deepEqual(namespaces.update(changed, made, "status"), { ...made, status: { phase: "Terminating" } });

@@ -4,7 +4,7 @@
  */
 import { type FieldError, invalidField } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -14,7 +14,7 @@ const standardFinalizers: ReadonlySet<string> = new Set([finalizer, "orphan", "f
 
 export function namespaces(environment: KindEnvironment): KindBehaviour {
   const nameLabel = environment.domain.rename("kubernetes.io/metadata.name");
-  const canonicalize = (object: ApiObject): ApiObject => {
+  const canonicalize = (object: Unstructured): Unstructured => {
     const name = object.metadata.name ?? "";
     if (name === "" || object.metadata.labels?.[nameLabel] === name) return object;
     return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [nameLabel]: name } } };
@@ -53,23 +53,23 @@ export function namespaces(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-const phaseOf = (object: ApiObject): string => textField(objectField(object, "status"), "phase");
+const phaseOf = (object: Unstructured): string => textField(objectField(object, "status"), "phase");
 
-function withPhase(object: ApiObject, phase: string): ApiObject {
+function withPhase(object: Unstructured, phase: string): Unstructured {
   return { ...object, status: { ...objectField(object, "status"), phase } };
 }
 
-function finalizersOf(object: ApiObject): readonly string[] {
+function finalizersOf(object: Unstructured): readonly string[] {
   const finalizers = objectField(object, "spec")?.["finalizers"];
   return Array.isArray(finalizers) ? (finalizers as readonly string[]) : []; // the schema says so
 }
 
-function withFinalizers(object: ApiObject, finalizers: readonly string[]): ApiObject {
+function withFinalizers(object: Unstructured, finalizers: readonly string[]): Unstructured {
   return { ...object, spec: { ...objectField(object, "spec"), finalizers } };
 }
 
 /** Upstream: the path has an index on `/finalize` and none on create. */
-function validateFinalizers(object: ApiObject, indexed: boolean): FieldError[] {
+function validateFinalizers(object: Unstructured, indexed: boolean): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, name] of finalizersOf(object).entries()) {
     const field = indexed ? `spec.finalizers[${index}]` : "spec.finalizers";
@@ -82,7 +82,7 @@ function validateFinalizers(object: ApiObject, indexed: boolean): FieldError[] {
   return errors;
 }
 
-function validatePhase(object: ApiObject): FieldError[] {
+function validatePhase(object: Unstructured): FieldError[] {
   const phase = phaseOf(object);
   const isEnding = object.metadata.deletionTimestamp !== undefined;
   if (phase === (isEnding ? "Terminating" : "Active")) return [];

@@ -1,7 +1,7 @@
 /** Node: a machine. Agents report it; nothing here runs on one. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
 import { editField, isAbsent, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -11,7 +11,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
   const rolePrefix = rename("node-role.kubernetes.io/");
   const roleLabel = rename("kubernetes.io/role");
-  const rolesText = (object: ApiObject): string => {
+  const rolesText = (object: Unstructured): string => {
     const roles = Object.entries(object.metadata.labels ?? {}).flatMap(([key, value]) => {
       if (key.startsWith(rolePrefix)) return [key.slice(rolePrefix.length)];
       return key === roleLabel ? [value] : [];
@@ -59,16 +59,16 @@ export function nodes(environment: KindEnvironment): KindBehaviour {
 
 const ranges = { one: "podCIDR", all: "podCIDRs", text: (item: unknown) => item, item: (range: unknown) => range };
 
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
 
-const infoText = (object: ApiObject, name: string): string => textField(inside(object, "status", "nodeInfo"), name);
+const infoText = (object: Unstructured, name: string): string => textField(inside(object, "status", "nodeInfo"), name);
 
-function addressText(object: ApiObject, type: string): string {
+function addressText(object: Unstructured, type: string): string {
   const found = listField(statusOf(object), "addresses").find((address) => address["type"] === type);
   return textField(found, "address") || "<none>";
 }
 
-function statusText(object: ApiObject): string {
+function statusText(object: Unstructured): string {
   const ready = listField(statusOf(object), "conditions").find((condition) => condition["type"] === "Ready");
   const state = ready === undefined ? "Unknown" : textField(ready, "status") === "True" ? "Ready" : "NotReady";
   return objectField(object, "spec")?.["unschedulable"] === true ? `${state},SchedulingDisabled` : state;

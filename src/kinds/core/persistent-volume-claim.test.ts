@@ -1,7 +1,7 @@
 /** Rules of claims, row by row. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "PersistentVolumeClaim" };
@@ -11,13 +11,13 @@ const withClasses = kindUnderTest(kind, { gates: [...beta, "VolumeAttributesClas
 const across = kindUnderTest(kind, { gates: [...beta, "CrossNamespaceVolumeDataSource"] });
 
 const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-const claim = (more: Record<string, unknown> = {}): ApiObject => ({
+const claim = (more: Record<string, unknown> = {}): Unstructured => ({
   metadata: { name: "c1", namespace: "n" },
   spec: { ...spec, ...more },
 });
 const sized = (storage: string) => ({ resources: { requests: { storage } } });
-const specOf = (object: ApiObject) => object["spec"] as Record<string, unknown>;
-const bound = (more: Record<string, unknown> = {}, capacity = "1Gi"): ApiObject => ({
+const specOf = (object: Unstructured) => object["spec"] as Record<string, unknown>;
+const bound = (more: Record<string, unknown> = {}, capacity = "1Gi"): Unstructured => ({
   ...withClasses.create(claim(more)),
   status: { phase: "Bound", capacity: { storage: capacity } },
 });

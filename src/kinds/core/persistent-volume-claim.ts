@@ -6,7 +6,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { accessModesText, ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import {
@@ -68,13 +68,13 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
   };
 }
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
 
-const storageRequest = (object: ApiObject): string | undefined =>
+const storageRequest = (object: Unstructured): string | undefined =>
   textsField(objectField(specOf(object), "resources") ?? noFields, "requests")?.["storage"];
 
-function dropDisabledStatus(status: Json, old: ApiObject, gates: ClaimGates): Json {
+function dropDisabledStatus(status: Json, old: Unstructured, gates: ClaimGates): Json {
   const before = statusOf(old);
   let next = status;
   const drop = (isOn: boolean, ...names: readonly string[]) => {
@@ -87,8 +87,8 @@ function dropDisabledStatus(status: Json, old: ApiObject, gates: ClaimGates): Js
 }
 
 function validateSpecUpdate(
-  object: ApiObject,
-  old: ApiObject,
+  object: Unstructured,
+  old: Unstructured,
   gates: ClaimGates,
   classAnnotation: string,
 ): FieldError[] {
@@ -139,7 +139,7 @@ function withStorage(after: Json, before: Json): unknown {
   return { ...resources, requests: { ...requests, storage } };
 }
 
-function validateShrink(object: ApiObject, old: ApiObject, gates: ClaimGates): FieldError[] {
+function validateShrink(object: Unstructured, old: Unstructured, gates: ClaimGates): FieldError[] {
   const wanted = storageRequest(object);
   const before = storageRequest(old);
   if (wanted === undefined || before === undefined || compareTexts(wanted, before) >= 0) return [];
@@ -163,7 +163,7 @@ function validateAttributesClass(after: Json, before: Json, gates: ClaimGates): 
   return [];
 }
 
-function validateStatus(object: ApiObject, gates: ClaimGates, reservedPrefix: string): FieldError[] {
+function validateStatus(object: Unstructured, gates: ClaimGates, reservedPrefix: string): FieldError[] {
   const status = statusOf(object);
   const errors: FieldError[] = [];
   if (listLength(specOf(object)["accessModes"]) === 0) errors.push(required("Spec.accessModes"));
@@ -208,7 +208,7 @@ function validateResourceKey(key: string, field: string, reservedPrefix: string)
 }
 
 function columns(classAnnotation: string): readonly Column[] {
-  const isBoundTo = (object: ApiObject): boolean => textField(specOf(object), "volumeName") !== "";
+  const isBoundTo = (object: Unstructured): boolean => textField(specOf(object), "volumeName") !== "";
   return [
     nameColumn,
     text("Status", "Whether the claim has its volume.", (object) =>

@@ -1,5 +1,5 @@
 /** PersistentVolume: storage that a claim can be bound to. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { accessModesText, ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
 import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, textsField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -56,5 +56,5 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;

@@ -4,14 +4,14 @@
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField, invalidField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { editField, editItems, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
 import { qosClass } from "./pod-qos.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 /** The pod as it is, with the resources and resize policies of the containers of `from`. */
-export function resized(pod: ApiObject, from: ApiObject): ApiObject {
+export function resized(pod: Unstructured, from: Unstructured): Unstructured {
   const given = new Map(listField(specOf(from), "containers").map((one) => [textField(one, "name"), one]));
   const next = editField(pod, "spec", (spec) =>
     editItems(spec, "containers", (container) => {
@@ -24,13 +24,13 @@ export function resized(pod: ApiObject, from: ApiObject): ApiObject {
   return editField(next, "status", (status) => withField(status, "resize", "Proposed"));
 }
 
-const resourcesOf = (pod: ApiObject): readonly unknown[] =>
+const resourcesOf = (pod: Unstructured): readonly unknown[] =>
   listField(specOf(pod), "containers").map((container) => objectField(container, "resources") ?? noFields);
 
 const mutable = ["cpu", "memory"];
 
 /** Findings about the resources of a pod against the present ones; both have the same containers. */
-export function validateResize(next: ApiObject, old: ApiObject): FieldError[] {
+export function validateResize(next: Unstructured, old: Unstructured): FieldError[] {
   const errors: FieldError[] = [];
   const before = qosClass(specOf(old));
   if (qosClass(specOf(next)) !== before) {

@@ -1,12 +1,12 @@
 /** Pods: what their subresources may change. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const pods = kindUnderTest({ group: "", version: "v1", kind: "Pod" });
 const container = { name: "c", image: "i", resources: {} };
-const old: ApiObject = {
+const old: Unstructured = {
   kind: "Pod",
   apiVersion: "v1",
   metadata: { name: "p", uid: "u", resourceVersion: "5", labels: { a: "b" } },
@@ -20,7 +20,7 @@ const withDebug = {
 };
 
 test("through ephemeralcontainers nothing but these is written", () => {
-  const sent: ApiObject = {
+  const sent: Unstructured = {
     ...old,
     metadata: { ...old.metadata, labels: { a: "c" }, ownerReferences: [] },
     spec: { ...withDebug, nodeName: "n", containers: [{ ...container, image: "other" }] },
@@ -75,7 +75,7 @@ const made = {
 
 /** Findings of an update of a pod that was made with `before`. */
 function updated(before: object, after: object): string[] {
-  const pod = (spec: object): ApiObject => ({ kind: "Pod", apiVersion: "v1", metadata: old.metadata, spec });
+  const pod = (spec: object): Unstructured => ({ kind: "Pod", apiVersion: "v1", metadata: old.metadata, spec });
   return pods.refuseUpdate(pod(after), pods.update(pod(before), old));
 }
 
@@ -159,7 +159,7 @@ test("while a pod has scheduling gates, its nodes may become fewer", () => {
 test("a resize sets CPU and memory of containers that there are, and nothing else", () => {
   const resources = { requests: { cpu: "1m", "ephemeral-storage": "1Mi" }, limits: { cpu: "2m" } };
   const present = pods.update({ ...old, spec: { containers: [{ ...container, resources }] } }, old);
-  const resize = (one: object, more: object = {}): ApiObject =>
+  const resize = (one: object, more: object = {}): Unstructured =>
     pods.update(
       { ...present, spec: { containers: [{ ...container, ...one }, debug], nodeName: "n" }, ...more },
       present,

@@ -2,7 +2,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
 import { dns1123Label } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -62,11 +62,11 @@ const addresses = {
   item: (ip: unknown) => ({ ip }),
 };
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: ApiObject): Json => objectField(object, "status") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
 
 /** The pod as it is, with the ephemeral containers of another: nothing else is written through their subresource. */
-function withEphemeralContainers(pod: ApiObject, from: ApiObject): ApiObject {
+function withEphemeralContainers(pod: Unstructured, from: Unstructured): Unstructured {
   const given = listField(specOf(from), ephemeral);
   const { [ephemeral]: _old, ...rest } = specOf(pod);
   return { ...pod, spec: given.length === 0 ? rest : { ...rest, [ephemeral]: given } };
@@ -105,14 +105,14 @@ function firstStatus(spec: Json, now: string): Json {
 }
 
 /** A pod that no node has, or that is over, goes at once. */
-function graceSeconds(object: ApiObject, requested: Int64 | undefined): Int64 {
+function graceSeconds(object: Unstructured, requested: Int64 | undefined): Int64 {
   const phase = textField(statusOf(object), "phase");
   if (textField(specOf(object), "nodeName") === "" || phase === "Failed" || phase === "Succeeded") return 0;
   const grace = requested ?? int64Field(specOf(object), "terminationGracePeriodSeconds") ?? 30;
   return nearestNumber(grace) < 0 ? 1 : grace;
 }
 
-function fields(object: ApiObject): Readonly<Record<string, string>> {
+function fields(object: Unstructured): Readonly<Record<string, string>> {
   const spec = specOf(object);
   const status = statusOf(object);
   return {
@@ -127,7 +127,7 @@ function fields(object: ApiObject): Readonly<Record<string, string>> {
   };
 }
 
-const validate = (object: ApiObject): FieldError[] => [
+const validate = (object: Unstructured): FieldError[] => [
   ...validateContainers(specOf(object), "spec"),
   ...validateActiveDeadline(specOf(object)),
 ];
@@ -178,7 +178,7 @@ class Counter {
 }
 
 /** Source: upstream's `printPod`. */
-function summaryOf(object: ApiObject): Summary {
+function summaryOf(object: Unstructured): Summary {
   const spec = specOf(object);
   const status = statusOf(object);
   const sidecars = new Set(

@@ -1,5 +1,5 @@
 /** ReplicationController: keeps a number of pods running; the older form of ReplicaSet. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, containerColumns, inside, integer, labelsText, nameColumn, wideText } from "../cells.ts";
 import { editField, fillAbsent, noFields, numberField, objectField, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -27,7 +27,7 @@ export function replicationControllers(): KindBehaviour {
   };
 }
 
-function defaults(object: ApiObject): ApiObject {
+function defaults(object: Unstructured): Unstructured {
   const labels = inside(object, "spec", "template", "metadata", "labels");
   const next = editField(object, "spec", (spec) => {
     const counted = editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate);
@@ -38,7 +38,7 @@ function defaults(object: ApiObject): ApiObject {
 }
 
 /** An object without labels gets those of its template. */
-export function withTemplateLabels(object: ApiObject, labels: unknown): ApiObject {
+export function withTemplateLabels(object: Unstructured, labels: unknown): Unstructured {
   if (labels === undefined || Object.keys(object.metadata.labels ?? {}).length > 0) return object;
   return { ...object, metadata: { ...object.metadata, labels: labels as Readonly<Record<string, string>> } }; // labels of a template
 }

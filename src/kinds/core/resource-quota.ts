@@ -1,5 +1,5 @@
 /** ResourceQuota: how much a namespace may hold. Counting and enforcing come with a later step. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { noFields, objectField, textsField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -15,7 +15,7 @@ export function resourceQuotas(): KindBehaviour {
   };
 }
 
-function usageText(object: ApiObject, ofLimits: boolean): string {
+function usageText(object: Unstructured, ofLimits: boolean): string {
   const status = objectField(object, "status") ?? noFields;
   const hard = textsField(status, "hard") ?? {};
   const used = textsField(status, "used") ?? {};

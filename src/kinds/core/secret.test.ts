@@ -1,11 +1,11 @@
 /** Rules of secrets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const secrets = kindUnderTest({ group: "", version: "v1", kind: "Secret" });
-const secret = (type: string, texts: Record<string, string> = {}): ApiObject => ({
+const secret = (type: string, texts: Record<string, string> = {}): Unstructured => ({
   metadata: { name: "a" },
   type,
   stringData: texts,
@@ -24,7 +24,8 @@ test("stringData becomes data and the type is Opaque unless said otherwise", () 
 });
 
 test("some types ask for certain keys", () => {
-  const check = (object: ApiObject, ...expected: string[]) => assert.deepEqual(secrets.refuseCreate(object), expected);
+  const check = (object: Unstructured, ...expected: string[]) =>
+    assert.deepEqual(secrets.refuseCreate(object), expected);
   check(secret("kubernetes.io/tls", { "tls.crt": "", "tls.key": "" }));
   check(secret("kubernetes.io/tls"), "data[tls.crt]: Required value", "data[tls.key]: Required value");
   check(secret("kubernetes.io/basic-auth", { password: "" }));

@@ -2,7 +2,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField, invalidField, required, tooLong } from "#meta/field-error.ts";
 import { configKey } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
 import { textField, textsField } from "../edit.ts";
@@ -11,7 +11,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 export function secrets(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
   const accountAnnotation = rename("kubernetes.io/service-account.name");
-  const types: ReadonlyMap<string, (object: ApiObject, data: Data) => FieldError[]> = new Map([
+  const types: ReadonlyMap<string, (object: Unstructured, data: Data) => FieldError[]> = new Map([
     [
       rename("kubernetes.io/service-account-token"),
       (object) =>
@@ -38,7 +38,7 @@ export function secrets(environment: KindEnvironment): KindBehaviour {
         ["tls.crt", "tls.key"].filter((key) => !Object.hasOwn(data, key)).map((key) => required(`data[${key}]`)),
     ],
   ]);
-  const validate = (object: ApiObject): FieldError[] => {
+  const validate = (object: Unstructured): FieldError[] => {
     const data = textsField(object, "data") ?? {};
     return [...validateData(data), ...(types.get(textField(object, "type"))?.(object, data) ?? [])];
   };
@@ -61,10 +61,10 @@ export function secrets(environment: KindEnvironment): KindBehaviour {
 type Data = Readonly<Record<string, string>>;
 
 /** `stringData` is for writing only: its texts become data. */
-function defaults(object: ApiObject): ApiObject {
+function defaults(object: Unstructured): Unstructured {
   const { stringData: _texts, ...rest } = object;
   const texts = textsField(object, "stringData");
-  const next: ApiObject = object["stringData"] === undefined ? object : rest;
+  const next: Unstructured = object["stringData"] === undefined ? object : rest;
   const typed = textField(next, "type") === "" ? { ...next, type: "Opaque" } : next;
   if (texts === undefined || Object.keys(texts).length === 0) return typed;
   const merged = new Map(Object.entries(textsField(typed, "data") ?? {}));
@@ -107,7 +107,7 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
-function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
+function validateKept(object: Unstructured, old: Unstructured): FieldError[] {
   const errors: FieldError[] = [];
   const type = textField(object, "type");
   if (type !== textField(old, "type")) errors.push(invalidField("type", type, "field is immutable"));

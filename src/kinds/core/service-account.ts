@@ -1,5 +1,5 @@
 /** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editItems, listField, textField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -7,7 +7,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
   const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
   const warning = `metadata.annotations[${enforce}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
-  const isMarked = (object: ApiObject): boolean => object.metadata.annotations?.[enforce] !== undefined;
+  const isMarked = (object: Unstructured): boolean => object.metadata.annotations?.[enforce] !== undefined;
   return {
     columns: [
       nameColumn,
@@ -24,7 +24,7 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
 }
 
 /** Secrets lie in the account's namespace: of what is said about one, only the name is kept. */
-function withNamesOnly(object: ApiObject): ApiObject {
+function withNamesOnly(object: Unstructured): Unstructured {
   return editItems(object, "secrets", (secret) => {
     const name = textField(secret, "name");
     return Object.keys(secret).some((field) => field !== "name") ? (name === "" ? {} : { name }) : secret;

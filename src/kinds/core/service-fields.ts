@@ -3,7 +3,7 @@
  * with a change of the type. Source: the strategy and storage of services in upstream's `pkg/registry/core/service`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import {
   editField,
   editItems,
@@ -23,7 +23,7 @@ export const singleStack = "SingleStack";
 export const preferDualStack = "PreferDualStack";
 export const requireDualStack = "RequireDualStack";
 
-export const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+export const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 export const typeOf = (spec: Json): string => textField(spec, "type");
 
@@ -96,7 +96,7 @@ function withAgreeingAddresses(spec: Json, old: Json): Json {
 }
 
 /** The service without what only its old type had a use for, as far as the update did not change it. */
-export function withoutOldType(object: ApiObject, oldObject: ApiObject): ApiObject {
+export function withoutOldType(object: Unstructured, oldObject: Unstructured): Unstructured {
   const old = specOf(oldObject);
   const next = editField(object, "spec", (spec) => withoutOldFields(spec, old));
   if (!isBalancer(old) || isBalancer(specOf(object))) return next;

@@ -26,7 +26,7 @@ import {
   printIp,
   qualifiedName,
 } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
@@ -48,7 +48,7 @@ const kubeletPort = 10250;
 const stickySecondsMax = 86400;
 const onlyBalancers = "may only be used when `type` is 'LoadBalancer'";
 
-export function validateService(object: ApiObject, domain: ApiDomain): FieldError[] {
+export function validateService(object: Unstructured, domain: ApiDomain): FieldError[] {
   const spec = specOf(object);
   const type = typeOf(spec);
   return [
@@ -66,7 +66,7 @@ export function validateService(object: ApiObject, domain: ApiDomain): FieldErro
   ];
 }
 
-export function validateServiceUpdate(object: ApiObject, oldObject: ApiObject, domain: ApiDomain): FieldError[] {
+export function validateServiceUpdate(object: Unstructured, oldObject: Unstructured, domain: ApiDomain): FieldError[] {
   const spec = specOf(object);
   const old = specOf(oldObject);
   const loadBalancerClass = spec["loadBalancerClass"] ?? null;
@@ -224,7 +224,7 @@ const printPort = (port: Json): GoSyntax =>
     `core.ServicePort{Name:"", Protocol:${goQuote(textField(port, "protocol"))}, AppProtocol:(*string)(nil), Port:${numberField(port, "port")}, TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}`,
   );
 
-function validateSourceRanges(object: ApiObject, spec: Json, type: string, domain: ApiDomain): FieldError[] {
+function validateSourceRanges(object: Unstructured, spec: Json, type: string, domain: ApiDomain): FieldError[] {
   const isWrong = type !== "LoadBalancer";
   const check = (field: string, value: string): FieldError[] =>
     cidr(value.trim()).map((message) => invalidField(field, value.trim(), message));
@@ -288,8 +288,8 @@ function validateTraffic(spec: Json): FieldError[] {
 }
 
 /** Findings about a new status; `object` has the service's own spec. */
-export function validateServiceStatus(object: ApiObject, old: ApiObject): FieldError[] {
-  const balancer = (of: ApiObject): readonly Json[] =>
+export function validateServiceStatus(object: Unstructured, old: Unstructured): FieldError[] {
+  const balancer = (of: Unstructured): readonly Json[] =>
     listField(objectField(objectField(of, "status") ?? noFields, "loadBalancer") ?? noFields, "ingress");
   const field = "status.loadBalancer.ingress";
   const ingress = balancer(object);
@@ -322,7 +322,7 @@ export function validateServiceStatus(object: ApiObject, old: ApiObject): FieldE
 }
 
 /** Of creates and updates. */
-export function serviceWarnings(object: ApiObject, domain: ApiDomain): string[] {
+export function serviceWarnings(object: Unstructured, domain: ApiDomain): string[] {
   const spec = specOf(object);
   const annotation = domain.rename("service.kubernetes.io/topology-aware-hints");
   const warnings: string[] = [];

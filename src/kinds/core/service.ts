@@ -1,5 +1,5 @@
 /** Service: a name for a set of pods. Addresses and node ports come from `kinds/service-allocator.ts`. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
 import {
   editField,
@@ -88,7 +88,7 @@ function affinityConfig(spec: Json): Json | undefined {
   return { clientIP: { timeoutSeconds: stickySeconds } };
 }
 
-function defaultIngress(object: ApiObject): ApiObject {
+function defaultIngress(object: Unstructured): Unstructured {
   if (textField(specOf(object), "type") !== "LoadBalancer") return object;
   return editField(object, "status", (status) =>
     editField(status, "loadBalancer", (balancer) =>
@@ -99,7 +99,7 @@ function defaultIngress(object: ApiObject): ApiObject {
   );
 }
 
-function externalText(object: ApiObject): string {
+function externalText(object: Unstructured): string {
   const spec = specOf(object);
   const externals = ((spec["externalIPs"] ?? []) as readonly string[]).join(","); // the schema says so
   switch (textField(spec, "type")) {
@@ -125,7 +125,7 @@ export function balancerText(status: Json): string {
   return all.length > addressWidth ? `${all.slice(0, addressWidth - 3)}...` : all;
 }
 
-function portsText(object: ApiObject): string {
+function portsText(object: Unstructured): string {
   const ports = listField(specOf(object), "ports").map((port) => {
     const node = numberField(port, "nodePort");
     return `${numberField(port, "port")}${node > 0 ? `:${node}` : ""}/${textField(port, "protocol")}`;

@@ -1,5 +1,5 @@
 /** EndpointSlice: a part of the addresses behind a service. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import { editItems, fillAbsent, listField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -27,7 +27,7 @@ export function endpointSlices(): KindBehaviour {
 }
 
 /** Upstream: no blank before the plus. */
-function portsText(object: ApiObject): string {
+function portsText(object: Unstructured): string {
   const ports = listField(object, "ports").map((port) => {
     if (typeof port["port"] === "number") return String(port["port"]);
     return textField(port, "name") || "*";

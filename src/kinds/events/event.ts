@@ -1,6 +1,6 @@
 /** Event of events.k8s.io: the newer form of the core group's events, with which it shares its objects. */
 import type { FieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
 import { isAbsent, objectField, textField } from "../edit.ts";
@@ -8,7 +8,7 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function events(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
-  const common = (core: ApiObject): FieldError[] => validateReport(core, "reportingController", rename);
+  const common = (core: Unstructured): FieldError[] => validateReport(core, "reportingController", rename);
   return {
     conversion,
     columns: eventColumns((object) => conversion.toHub(object)),
@@ -27,7 +27,7 @@ export function events(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-function fields(object: ApiObject): Readonly<Record<string, string>> {
+function fields(object: Unstructured): Readonly<Record<string, string>> {
   const about = objectField(object, "regarding");
   return {
     reason: textField(object, "reason"),
@@ -84,13 +84,13 @@ const conversion: Conversion = {
   }),
 };
 
-function seriesToCore(object: ApiObject): unknown {
+function seriesToCore(object: Unstructured): unknown {
   const series = objectField(object, "series");
   if (series === undefined) return undefined;
   return { ...present({ count: series["count"] }), lastObservedTime: series["lastObservedTime"] ?? null };
 }
 
-function seriesFromCore(object: ApiObject): unknown {
+function seriesFromCore(object: Unstructured): unknown {
   const series = objectField(object, "series");
   if (series === undefined) return undefined;
   return { count: series["count"] ?? 0, lastObservedTime: series["lastObservedTime"] ?? null };

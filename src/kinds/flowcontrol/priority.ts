@@ -1,5 +1,5 @@
 /** FlowSchema and PriorityLevelConfiguration: which requests wait where when there are many. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, orNone, text } from "../cells.ts";
 import {
   editField,
@@ -62,8 +62,8 @@ export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
 
 export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBehaviour {
   const { level, status } = flowControlChecks(domain);
-  const limited = (object: ApiObject): Json | undefined => inside(object, "spec", "limited");
-  const queuing = (name: string) => (object: ApiObject) =>
+  const limited = (object: Unstructured): Json | undefined => inside(object, "spec", "limited");
+  const queuing = (name: string) => (object: Unstructured) =>
     orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
   return {
     columns: [

@@ -4,11 +4,15 @@ import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { flowControlChecks } from "./validation.ts";
 
 const checks = flowControlChecks(kubernetesDomain);
-const object = (name: string, spec: unknown, more: object = {}): ApiObject => ({ metadata: { name }, spec, ...more });
+const object = (name: string, spec: unknown, more: object = {}): Unstructured => ({
+  metadata: { name },
+  spec,
+  ...more,
+});
 
 function refusesSchema(spec: object, ...expected: readonly string[]): void {
   const whole = { matchingPrecedence: 500, priorityLevelConfiguration: { name: "a" }, ...spec };

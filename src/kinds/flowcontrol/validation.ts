@@ -14,10 +14,10 @@ import {
   required,
 } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
 
-export type Check = (object: ApiObject) => readonly FieldError[];
+export type Check = (object: Unstructured) => readonly FieldError[];
 
 export interface FlowControlChecks {
   readonly schema: Check;
@@ -59,7 +59,7 @@ export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   };
 }
 
-const specsByName = (objects: readonly ApiObject[]): ReadonlyMap<string, Json> =>
+const specsByName = (objects: readonly Unstructured[]): ReadonlyMap<string, Json> =>
   new Map(
     objects
       .filter(({ metadata }) => mandatoryNames.includes(metadata.name ?? ""))
@@ -82,12 +82,12 @@ const fixedError = (spec: Json, detail: string): FieldError => invalidField("spe
 /** Upstream: told a beta version's shares of zero from none. */
 const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-function validateAnnotations({ metadata }: ApiObject, forbidden: string): readonly FieldError[] {
+function validateAnnotations({ metadata }: Unstructured, forbidden: string): readonly FieldError[] {
   if (metadata.annotations?.[forbidden] === undefined) return [];
   return [forbiddenField("metadata.annotations", `annotation '${forbidden}' is forbidden`)];
 }
 
-function validateStatus(object: ApiObject): readonly FieldError[] {
+function validateStatus(object: Unstructured): readonly FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
   for (const [index, condition] of listField(objectField(object, "status") ?? noFields, "conditions").entries()) {

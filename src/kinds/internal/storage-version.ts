@@ -1,5 +1,5 @@
 /** StorageVersion and StorageVersionMigration: which versions objects are stored in, and moving them to another. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, inside, nameColumn, text } from "../cells.ts";
 import { listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -19,7 +19,7 @@ export function storageVersions(): KindBehaviour {
   };
 }
 
-function versionsText(object: ApiObject): string {
+function versionsText(object: Unstructured): string {
   const all = listField(objectField(object, "status") ?? noFields, "storageVersions").map(
     (one) => `${textField(one, "apiServerID")}=${textField(one, "encodingVersion")}`,
   );

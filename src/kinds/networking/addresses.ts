@@ -1,5 +1,5 @@
 /** IPAddress and ServiceCIDR: the addresses of services as objects. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
 import { objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -21,7 +21,7 @@ export function serviceCidrs(): KindBehaviour {
   };
 }
 
-function parentText(object: ApiObject): string {
+function parentText(object: Unstructured): string {
   const parent = inside(object, "spec", "parentRef");
   if (parent === undefined) return "<none>";
   const group = textField(parent, "group");

@@ -1,5 +1,5 @@
 /** IngressClass: who implements ingresses. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, type Json, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -25,9 +25,9 @@ export function ingressClasses(): KindBehaviour {
   };
 }
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
-function parametersText(object: ApiObject): string {
+function parametersText(object: Unstructured): string {
   const parameters = inside(object, "spec", "parameters");
   if (parameters === undefined) return "<none>";
   const group = textField(parameters, "apiGroup");

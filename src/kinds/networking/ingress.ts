@@ -1,5 +1,5 @@
 /** Ingress: HTTP routes from outside to services. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
 import { type Json, listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -8,7 +8,7 @@ import { balancerText } from "../core/service.ts";
 const hostsMax = 3;
 
 export function ingresses(): KindBehaviour {
-  const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+  const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
   return {
     columns: [
       nameColumn,

@@ -1,6 +1,6 @@
 /** NetworkPolicy: which traffic pods take part in. */
 import { type FieldError, invalidField, notSupported } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, selectorText, text } from "../cells.ts";
 import {
   editField,
@@ -44,7 +44,7 @@ function defaultSpec(spec: Json): Json {
 const protocols = ["TCP", "UDP", "SCTP"];
 const portMax = 65535;
 
-function validatePorts(object: ApiObject): FieldError[] {
+function validatePorts(object: Unstructured): FieldError[] {
   const spec = objectField(object, "spec") ?? noFields;
   return ["ingress", "egress"].flatMap((direction) =>
     listField(spec, direction).flatMap((rule, i) =>

@@ -2,7 +2,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editField, editItems, fillZero, type Json, listField, noFields, objectField, textField } from "../edit.ts";
@@ -19,7 +19,7 @@ export function clusterRoleBindings(environment: KindEnvironment): KindBehaviour
 
 function bindings(environment: KindEnvironment, roleKinds: readonly string[], namespaced: boolean): KindBehaviour {
   const group = environment.domain.rename("rbac.authorization.k8s.io");
-  const validate = (object: ApiObject): FieldError[] => [
+  const validate = (object: Unstructured): FieldError[] => [
     ...validateRole(objectField(object, "roleRef") ?? noFields, group, roleKinds),
     ...listField(object, "subjects").flatMap((subject, index) =>
       validateSubject(subject, `subjects[${index}]`, { group, namespaced }),
@@ -79,7 +79,7 @@ function validateSubject(
   return errors;
 }
 
-function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
+function validateKept(object: Unstructured, old: Unstructured): FieldError[] {
   const ref = objectField(object, "roleRef") ?? noFields;
   if (jsonEquals(ref, objectField(old, "roleRef") ?? noFields)) return [];
   const [group, kind, name] = ["apiGroup", "kind", "name"].map((key) => goQuote(textField(ref, key)));
@@ -87,7 +87,7 @@ function validateKept(object: ApiObject, old: ApiObject): FieldError[] {
   return [{ type: "FieldValueInvalid", field: "roleRef", message: `Invalid value: ${printed}: cannot change roleRef` }];
 }
 
-function subjectsText(object: ApiObject, kind: string): string {
+function subjectsText(object: Unstructured, kind: string): string {
   return listField(object, "subjects")
     .filter((subject) => subject["kind"] === kind)
     .map((subject) => {

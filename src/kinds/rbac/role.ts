@@ -1,18 +1,18 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
 import { type FieldError, invalidField, required } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, objectField } from "../edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { twice } from "./twice.ts";
 
 export function roles(): KindBehaviour {
-  const validate = (object: ApiObject): FieldError[] => validateRules(object, true);
+  const validate = (object: Unstructured): FieldError[] => validateRules(object, true);
   return { strategy: { validate, validateUpdate: (object) => twice(validate(object)) } };
 }
 
 export function clusterRoles(): KindBehaviour {
-  const validate = (object: ApiObject): FieldError[] => [
+  const validate = (object: Unstructured): FieldError[] => [
     ...validateRules(object, false),
     ...validateAggregation(objectField(object, "aggregationRule")),
   ];
@@ -22,7 +22,7 @@ export function clusterRoles(): KindBehaviour {
 const texts = (rule: Json, name: string): readonly string[] =>
   isAbsent(rule[name]) ? [] : (rule[name] as readonly string[]); // the schema says so
 
-function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
+function validateRules(object: Unstructured, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, rule] of listField(object, "rules").entries()) {
     const field = `rules[${index}]`;

@@ -1,21 +1,21 @@
 /** DeviceClass, ResourceClaim and ResourceSlice: devices, who offers them and who wants them. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalidField } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
 import { editField, editItems, type Json, listField, noFields, objectField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultClaimSpec, validateClaimSpec } from "./device-claim.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 export function deviceClasses(): KindBehaviour {
   return { columns: [nameColumn, ageColumn] };
 }
 
 export function resourceClaims(): KindBehaviour {
-  const validate = (object: ApiObject): FieldError[] => validateClaimSpec(specOf(object), "spec");
+  const validate = (object: Unstructured): FieldError[] => validateClaimSpec(specOf(object), "spec");
   return {
     columns: [nameColumn, text("State", "What has become of the claim.", stateText), ageColumn],
     strategy: {
@@ -30,7 +30,7 @@ export function resourceClaims(): KindBehaviour {
   };
 }
 
-function stateText(object: ApiObject): string {
+function stateText(object: Unstructured): string {
   const status = objectField(object, "status") ?? noFields;
   const isDeleted = object.metadata.deletionTimestamp !== undefined;
   const states = isDeleted ? ["deleted"] : [];
@@ -66,7 +66,7 @@ const sliceConversion: Conversion = {
   fromHub: (object) => editCapacities(object, (capacity) => (capacity as Json)["value"]), // the stored form
 };
 
-function editCapacities(object: ApiObject, change: (value: unknown) => unknown): ApiObject {
+function editCapacities(object: Unstructured, change: (value: unknown) => unknown): Unstructured {
   return editField(object, "spec", (spec) =>
     editItems(spec, "devices", (device) =>
       editField(device, "basic", (basic) =>

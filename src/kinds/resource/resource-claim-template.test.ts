@@ -1,12 +1,12 @@
 /** Rules of claim templates, row by row. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const templates = kindUnderTest({ group: "resource.k8s.io", version: "v1beta1", kind: "ResourceClaimTemplate" });
 const request = { name: "d", deviceClassName: "x" };
-const template = (devices: object = { requests: [request] }, metadata: object = {}): ApiObject => ({
+const template = (devices: object = { requests: [request] }, metadata: object = {}): Unstructured => ({
   metadata: { name: "r1", namespace: "n" },
   spec: { metadata: { creationTimestamp: null, ...metadata }, spec: { devices } },
 });

@@ -1,7 +1,7 @@
 /** ResourceClaimTemplate: the claim that is made for a pod which asks for one. Its spec never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbiddenField, invalidField, required } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn } from "../cells.ts";
 import { editField, isAbsent, type Json, noFields, objectField, textsField } from "../edit.ts";
@@ -23,7 +23,7 @@ export function resourceClaimTemplates(): KindBehaviour {
 }
 
 /** The specification: the claim's spec is required. Upstream takes an empty one. */
-function validate(object: ApiObject): FieldError[] {
+function validate(object: Unstructured): FieldError[] {
   const spec = objectField(object, "spec") ?? noFields;
   const claim = objectField(spec, "spec");
   return [

@@ -1,5 +1,5 @@
 /** CSIDriver, CSINode and VolumeAttachment: what storage drivers say and are told. */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, flag, inside, integer, nameColumn, text } from "../cells.ts";
 import {
   editField,
@@ -14,10 +14,10 @@ import {
 } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-const specOf = (object: ApiObject): Json => objectField(object, "spec") ?? noFields;
+const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
 
 export function csiDrivers(): KindBehaviour {
-  const setting = (name: string, fallback: boolean) => (object: ApiObject) => specOf(object)[name] ?? fallback;
+  const setting = (name: string, fallback: boolean) => (object: Unstructured) => specOf(object)[name] ?? fallback;
   return {
     columns: [
       nameColumn,

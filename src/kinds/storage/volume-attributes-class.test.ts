@@ -1,11 +1,11 @@
 /** Rules of volume attributes classes, row by row. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "storage.k8s.io", version: "v1beta1", kind: "VolumeAttributesClass" });
-const made = (more: object = {}): ApiObject => ({
+const made = (more: object = {}): Unstructured => ({
   metadata: { name: "v1" },
   driverName: "d.example.com",
   parameters: { iops: "100" },

@@ -2,7 +2,7 @@
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { type FieldError, invalidField, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import { textField, textsField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -26,7 +26,7 @@ export function volumeAttributesClasses(environment: KindEnvironment): KindBehav
   };
 }
 
-function validate(object: ApiObject): FieldError[] {
+function validate(object: Unstructured): FieldError[] {
   return [
     ...validateDriver(textField(object, "driverName"), "driverName"),
     ...validateParameters(textsField(object, "parameters") ?? {}, { field: "parameters", allowEmpty: false }),

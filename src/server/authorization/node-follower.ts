@@ -1,7 +1,7 @@
 /** What nodes have to do with, kept in step with the store: their pods, volumes, attachments and slices. */
 import { NodeGraph } from "#authz/node-graph.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -75,7 +75,7 @@ export class NodeFollower {
     return domain.rename(groups[name]) === group ? name : undefined;
   }
 
-  #changed(resource: Followed, namespace: string, name: string, object: ApiObject | undefined): void {
+  #changed(resource: Followed, namespace: string, name: string, object: Unstructured | undefined): void {
     const { graph } = this;
     if (resource === "pods") graph.setPod(namespace, name, object);
     else if (resource === "persistentvolumes") graph.setVolume(name, object);

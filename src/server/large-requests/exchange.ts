@@ -4,7 +4,7 @@
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Scope } from "#http/scope.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
@@ -157,8 +157,8 @@ class SentAdmission implements AdmissionAttributes {
   readonly dryRun: boolean;
   readonly options = undefined;
   #json: { object: Uint8Array | undefined; oldObject: Uint8Array | undefined };
-  #object: ApiObject | undefined;
-  #oldObject: ApiObject | undefined;
+  #object: Unstructured | undefined;
+  #oldObject: Unstructured | undefined;
 
   constructor(
     { context }: Scope,
@@ -178,18 +178,18 @@ class SentAdmission implements AdmissionAttributes {
     this.#json = { object, oldObject };
   }
 
-  get object(): ApiObject | undefined {
+  get object(): Unstructured | undefined {
     this.#object ??= this.#json.object && parsed(this.#json.object);
     return this.#object;
   }
 
-  get oldObject(): ApiObject | undefined {
+  get oldObject(): Unstructured | undefined {
     this.#oldObject ??= this.#json.oldObject && parsed(this.#json.oldObject);
     return this.#oldObject;
   }
 }
 
-const parsed = (json: Uint8Array): ApiObject => parseObject(bufferOf(json).toString());
+const parsed = (json: Uint8Array): Unstructured => parseObject(bufferOf(json).toString());
 
 /** Headers that handlers read. */
 const sentHeaders = ["accept", "content-type", "user-agent"];
