@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import { updateStrategy } from "#registry/resource-definition.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 import { customStrategy, type CustomStrategyOptions } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
@@ -63,19 +64,20 @@ test("the status path changes the status and its owners only [EP-24]", () => {
     ...object({ spec: { a: "2" }, extra: 1 }),
     metadata: { name: "x", labels: { a: "b" }, managedFields },
   };
-  const next = strategy().prepareForUpdate!(given, old, status);
+  const next = updateStrategy(strategy(), "status").prepareForUpdate!(given, old, status);
   assert.deepEqual(next, { ...object({ spec: { a: "1" } }), metadata: { name: "x", generation: 3, managedFields } });
 });
 
 test("an update may keep what became invalid, a write of the status checks the status alone", () => {
-  const { validate, validateUpdate } = strategy();
+  const hooks = strategy();
+  const { validate, validateUpdate } = hooks;
   const bad = object({ spec: { n: 0 }, status: { n: 0 } });
   assert.deepEqual(validate!(bad, main).map(printFieldError), [
     "spec.n: Invalid value: 0: spec.n in body should be greater than or equal to 1",
     "status.n: Invalid value: 0: status.n in body should be greater than or equal to 1",
   ]);
   assert.deepEqual(validateUpdate!({ ...bad, spec: { n: 0, a: "x" } }, bad, main), []);
-  assert.deepEqual(validateUpdate!(bad, bad, status).map(printFieldError), [
+  assert.deepEqual(updateStrategy(hooks, "status").validateUpdate!(bad, bad, status).map(printFieldError), [
     // Upstream: the status is checked as a value of its own.
     "status.n: Invalid value: 0: n in body should be greater than or equal to 1",
   ]);

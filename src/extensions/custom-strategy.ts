@@ -9,7 +9,7 @@ import { type FieldError, invalidField } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
-import type { Strategy } from "#registry/resource-definition.ts";
+import type { Strategy, UpdateStrategy } from "#registry/resource-definition.ts";
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
@@ -37,8 +37,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
       if (options.terminating) throw whileTerminating(options, "create");
       return hasStatus ? withStatus(object, undefined) : object;
     },
-    prepareForUpdate(object, old, { subresource }) {
-      if (subresource === "status") return onlyStatus(object, old);
+    prepareForUpdate(object, old) {
       const next = hasStatus ? withStatus(object, old["status"]) : object;
       if (sameContent(next, old)) return next;
       return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
@@ -52,17 +51,8 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
         ...checkListTypes(object, structural),
       ];
     },
-    validateUpdate(object, old, { subresource }) {
+    validateUpdate(object, old) {
       const { structural } = version;
-      if (subresource === "status") {
-        const status = structural.property("status");
-        const isChecked = status !== undefined && Object.hasOwn(object, "status");
-        return [
-          ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
-          ...checkScale(object, scale, false),
-          ...checkListTypes(object, structural, old),
-        ];
-      }
       return [
         ...validateValue(object, structural, old),
         ...checkScale(object, scale, true),
@@ -70,13 +60,33 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
         ...checkListTypes(object, structural, old),
       ];
     },
-    resetFields: (subresource) =>
-      subresource === "status" ? statusResets : hasStatus && subresource === "" ? mainResets : undefined,
+    ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
-    warningsOnUpdate: (object, old) => finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers),
+    warningsOnUpdate,
     ...(selectable.length === 0 ? {} : { fields: (object) => selectedFields(object, selectable) }),
   };
 }
+
+function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrategy {
+  return {
+    resetFields: statusResets,
+    prepareForUpdate: onlyStatus,
+    validateUpdate(object, old) {
+      const { structural } = version;
+      const status = structural.property("status");
+      const isChecked = status !== undefined && Object.hasOwn(object, "status");
+      return [
+        ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
+        ...checkScale(object, scale, false),
+        ...checkListTypes(object, structural, old),
+      ];
+    },
+    warningsOnUpdate,
+  };
+}
+
+const warningsOnUpdate = (object: Unstructured, old: Unstructured): readonly string[] =>
+  finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers);
 
 function withStatus(object: Unstructured, status: unknown): Unstructured {
   if (object["status"] === status) return object;

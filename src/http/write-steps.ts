@@ -9,7 +9,7 @@ import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/gr
 import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#registry/store.ts";
-import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { yamlWeight } from "./large-requests.ts";
 import { jsonType, protobufType, yamlType } from "./negotiation.ts";
@@ -187,7 +187,7 @@ function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructur
 
 /** The versions of the scope's kind, for owners who wrote in others than that of the request. */
 export function objectVersions({ definition, parts, subresource }: Scope): ObjectVersions {
-  const resetFields = definition.strategy.resetFields?.(subresource);
+  const resetFields = updateStrategy(definition.strategy, subresource).resetFields;
   const own = apiVersionOf(definition);
   const of = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);

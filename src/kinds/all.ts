@@ -1,4 +1,6 @@
 /** The behaviour of every built-in kind that has some of its own: one line a kind. Others are generic. */
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
 import { mutatingPolicies, policyBindings, validatingPolicies } from "./admissionregistration/policies.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./admissionregistration/webhooks.ts";
 import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
@@ -33,7 +35,6 @@ import { services } from "./core/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import { events } from "./events/event.ts";
 import { flowSchemas, priorityLevelConfigurations } from "./flowcontrol/priority.ts";
-import type { Schema } from "#schema/schema.ts";
 import type { KindBehaviour, KindEnvironment } from "./generic.ts";
 import { storageVersionMigrations, storageVersions } from "./internal/storage-version.ts";
 import { ipAddresses, serviceCidrs } from "./networking/addresses.ts";
@@ -47,81 +48,94 @@ import { clusterRoles, roles } from "./rbac/role.ts";
 import { deviceClasses, resourceClaims, resourceSlices } from "./resource/device.ts";
 import { resourceClaimTemplates } from "./resource/resource-claim-template.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
+import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
 import { csiDrivers, csiNodes, volumeAttachments } from "./storage/csi.ts";
 import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
-type MakeBehaviour = (environment: KindEnvironment, version: string, schema: () => Schema) => KindBehaviour;
+type MakeBehaviour<T extends ApiObject = Unstructured> = (
+  environment: KindEnvironment,
+  version: string,
+  schema: () => Schema,
+) => KindBehaviour<T>;
+
+type Row = readonly [group: string, kind: string, make: MakeBehaviour];
+
+/** A kind and what makes its behaviour. */
+function row<T extends ApiObject>(group: string, kind: string, make: MakeBehaviour<T>): Row {
+  return [group, kind, make as unknown as MakeBehaviour]; // its schema makes every object of the kind a T
+}
 
 /** Groups are Kubernetes' names. */
-const behaviours: readonly (readonly [group: string, kind: string, make: MakeBehaviour])[] = [
-  ["", "ComponentStatus", componentStatuses],
-  ["", "ConfigMap", configMaps],
-  ["", "Endpoints", endpoints],
-  ["", "Event", coreEvents],
-  ["", "LimitRange", limitRanges],
-  ["", "Namespace", namespaces],
-  ["", "Node", nodes],
-  ["", "PersistentVolume", persistentVolumes],
-  ["", "PersistentVolumeClaim", persistentVolumeClaims],
-  ["", "Pod", pods],
-  ["", "PodTemplate", podTemplates],
-  ["", "ReplicationController", replicationControllers],
-  ["", "ResourceQuota", resourceQuotas],
-  ["", "Secret", secrets],
-  ["", "Service", services],
-  ["", "ServiceAccount", serviceAccounts],
-  ["admissionregistration.k8s.io", "MutatingAdmissionPolicy", mutatingPolicies],
-  ["admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", () => policyBindings({ denyWithoutParam: true })],
-  ["admissionregistration.k8s.io", "MutatingWebhookConfiguration", mutatingWebhooks],
-  ["admissionregistration.k8s.io", "ValidatingAdmissionPolicy", validatingPolicies],
-  [
-    "admissionregistration.k8s.io",
-    "ValidatingAdmissionPolicyBinding",
-    () => policyBindings({ denyWithoutParam: false }),
-  ],
-  ["admissionregistration.k8s.io", "ValidatingWebhookConfiguration", validatingWebhooks],
-  ["apiextensions.k8s.io", "CustomResourceDefinition", customResourceDefinitions],
-  ["apiregistration.k8s.io", "APIService", apiServices],
-  ["apps", "ControllerRevision", controllerRevisions],
-  ["apps", "DaemonSet", daemonSets],
-  ["apps", "Deployment", deployments],
-  ["apps", "ReplicaSet", replicaSets],
-  ["apps", "StatefulSet", statefulSets],
-  ["autoscaling", "HorizontalPodAutoscaler", horizontalPodAutoscalers],
-  ["batch", "CronJob", cronJobs],
-  ["batch", "Job", jobs],
-  ["certificates.k8s.io", "CertificateSigningRequest", certificateSigningRequests],
-  ["certificates.k8s.io", "ClusterTrustBundle", clusterTrustBundles],
-  ["coordination.k8s.io", "Lease", leases],
-  ["coordination.k8s.io", "LeaseCandidate", leaseCandidates],
-  ["discovery.k8s.io", "EndpointSlice", endpointSlices],
-  ["events.k8s.io", "Event", events],
-  ["flowcontrol.apiserver.k8s.io", "FlowSchema", flowSchemas],
-  ["flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", priorityLevelConfigurations],
-  ["internal.apiserver.k8s.io", "StorageVersion", storageVersions],
-  ["networking.k8s.io", "IPAddress", ipAddresses],
-  ["networking.k8s.io", "Ingress", ingresses],
-  ["networking.k8s.io", "IngressClass", ingressClasses],
-  ["networking.k8s.io", "NetworkPolicy", networkPolicies],
-  ["networking.k8s.io", "ServiceCIDR", serviceCidrs],
-  ["node.k8s.io", "RuntimeClass", runtimeClasses],
-  ["policy", "PodDisruptionBudget", podDisruptionBudgets],
-  ["rbac.authorization.k8s.io", "ClusterRole", clusterRoles],
-  ["rbac.authorization.k8s.io", "ClusterRoleBinding", clusterRoleBindings],
-  ["rbac.authorization.k8s.io", "Role", roles],
-  ["rbac.authorization.k8s.io", "RoleBinding", roleBindings],
-  ["resource.k8s.io", "DeviceClass", deviceClasses],
-  ["resource.k8s.io", "ResourceClaim", resourceClaims],
-  ["resource.k8s.io", "ResourceClaimTemplate", resourceClaimTemplates],
-  ["resource.k8s.io", "ResourceSlice", (_environment, version) => resourceSlices(version)],
-  ["scheduling.k8s.io", "PriorityClass", priorityClasses],
-  ["storage.k8s.io", "CSIDriver", csiDrivers],
-  ["storage.k8s.io", "CSINode", csiNodes],
-  ["storage.k8s.io", "StorageClass", storageClasses],
-  ["storage.k8s.io", "VolumeAttachment", volumeAttachments],
-  ["storage.k8s.io", "VolumeAttributesClass", volumeAttributesClasses],
-  ["storagemigration.k8s.io", "StorageVersionMigration", storageVersionMigrations],
+const behaviours: readonly Row[] = [
+  row("", "ComponentStatus", componentStatuses),
+  row("", "ConfigMap", configMaps),
+  row("", "Endpoints", endpoints),
+  row("", "Event", coreEvents),
+  row("", "LimitRange", limitRanges),
+  row("", "Namespace", namespaces),
+  row("", "Node", nodes),
+  row("", "PersistentVolume", persistentVolumes),
+  row("", "PersistentVolumeClaim", persistentVolumeClaims),
+  row("", "Pod", pods),
+  row("", "PodTemplate", podTemplates),
+  row("", "ReplicationController", replicationControllers),
+  row("", "ResourceQuota", resourceQuotas),
+  row("", "Secret", secrets),
+  row("", "Service", services),
+  row("", "ServiceAccount", serviceAccounts),
+  row("admissionregistration.k8s.io", "MutatingAdmissionPolicy", mutatingPolicies),
+  row("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", () =>
+    policyBindings({ denyWithoutParam: true }),
+  ),
+  row("admissionregistration.k8s.io", "MutatingWebhookConfiguration", mutatingWebhooks),
+  row("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", validatingPolicies),
+  row("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", () =>
+    policyBindings({ denyWithoutParam: false }),
+  ),
+  row("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", validatingWebhooks),
+  row("apiextensions.k8s.io", "CustomResourceDefinition", customResourceDefinitions),
+  row("apiregistration.k8s.io", "APIService", apiServices),
+  row("apps", "ControllerRevision", controllerRevisions),
+  row("apps", "DaemonSet", daemonSets),
+  row("apps", "Deployment", deployments),
+  row("apps", "ReplicaSet", replicaSets),
+  row("apps", "StatefulSet", statefulSets),
+  row("autoscaling", "HorizontalPodAutoscaler", horizontalPodAutoscalers),
+  row("batch", "CronJob", cronJobs),
+  row("batch", "Job", jobs),
+  row("certificates.k8s.io", "CertificateSigningRequest", certificateSigningRequests),
+  row("certificates.k8s.io", "ClusterTrustBundle", clusterTrustBundles),
+  row("coordination.k8s.io", "Lease", leases),
+  row("coordination.k8s.io", "LeaseCandidate", leaseCandidates),
+  row("discovery.k8s.io", "EndpointSlice", endpointSlices),
+  row("events.k8s.io", "Event", events),
+  row("flowcontrol.apiserver.k8s.io", "FlowSchema", flowSchemas),
+  row("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", priorityLevelConfigurations),
+  row("internal.apiserver.k8s.io", "StorageVersion", storageVersions),
+  row("networking.k8s.io", "IPAddress", ipAddresses),
+  row("networking.k8s.io", "Ingress", ingresses),
+  row("networking.k8s.io", "IngressClass", ingressClasses),
+  row("networking.k8s.io", "NetworkPolicy", networkPolicies),
+  row("networking.k8s.io", "ServiceCIDR", serviceCidrs),
+  row("node.k8s.io", "RuntimeClass", runtimeClasses),
+  row("policy", "PodDisruptionBudget", podDisruptionBudgets),
+  row("rbac.authorization.k8s.io", "ClusterRole", clusterRoles),
+  row("rbac.authorization.k8s.io", "ClusterRoleBinding", clusterRoleBindings),
+  row("rbac.authorization.k8s.io", "Role", roles),
+  row("rbac.authorization.k8s.io", "RoleBinding", roleBindings),
+  row("resource.k8s.io", "DeviceClass", deviceClasses),
+  row("resource.k8s.io", "ResourceClaim", resourceClaims),
+  row("resource.k8s.io", "ResourceClaimTemplate", resourceClaimTemplates),
+  row("resource.k8s.io", "ResourceSlice", (_environment, version) => resourceSlices(version)),
+  row("scheduling.k8s.io", "PriorityClass", priorityClasses),
+  row("storage.k8s.io", "CSIDriver", csiDrivers),
+  row("storage.k8s.io", "CSINode", csiNodes),
+  row("storage.k8s.io", "CSIStorageCapacity", csiStorageCapacities),
+  row("storage.k8s.io", "StorageClass", storageClasses),
+  row("storage.k8s.io", "VolumeAttachment", volumeAttachments),
+  row("storage.k8s.io", "VolumeAttributesClass", volumeAttributesClasses),
+  row("storagemigration.k8s.io", "StorageVersionMigration", storageVersionMigrations),
 ];
 
 const byKind = new Map(behaviours.map(([group, kind, make]) => [`${group}/${kind}`, make]));

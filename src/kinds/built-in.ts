@@ -9,7 +9,6 @@ import type { Schema } from "#schema/schema.ts";
 import { kindBehaviour } from "./all.ts";
 import { scaleOf } from "./scale.ts";
 import { genericStrategy, type KindEnvironment } from "./generic.ts";
-import { withUnenforcedWarning } from "./unenforced.ts";
 import { zeroOf } from "./zero-value.ts";
 
 /** Definitions of the kinds that `serves` says yes to, in the order of the tables (group, version, resource). */
@@ -29,7 +28,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     return schema;
   };
   const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment, schemaOf);
-  const generic = genericStrategy(
+  const strategy = genericStrategy(
     {
       hasStatus: facts.statusSubresource,
       generation: facts.generation,
@@ -40,9 +39,8 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     },
     behaviour,
   );
-  const strategy = withUnenforcedWarning(facts.kubernetesGroup, facts.kind, generic);
   const deprecation = deprecationOf(facts);
-  const scale = scaleOf(facts);
+  const scale = scaleOf(facts, behaviour.scaleSelector);
   return {
     group: facts.group,
     version: facts.version,
@@ -63,15 +61,14 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     ...(behaviour.conversion === undefined ? {} : { conversion: behaviour.conversion }),
     stored: facts.stored,
     nameRule: facts.nameRule,
-    anyFinalizers: behaviour.anyFinalizers ?? withAnyFinalizers.has(facts.kind),
-    metadataRepeats: metadataRepeats.get(facts.kind) ?? 0,
+    anyFinalizers: behaviour.anyFinalizers ?? false,
+    metadataRepeats: behaviour.metadataRepeats ?? 0,
     generation: facts.generation,
     gracefulDeletion: facts.gracefulDeletion,
     defaultPropagation: facts.defaultPropagation,
-    returnDeletedObject: returnedByDelete.has(`${facts.kubernetesGroup}/${facts.resource}`),
-    createOnUpdate: facts.createOnUpdate,
-    unconditionalUpdate: facts.unconditionalUpdate,
-    ...amendments[`${facts.kubernetesGroup}/${facts.resource}`],
+    returnDeletedObject: behaviour.returnsDeleted ?? false,
+    createOnUpdate: behaviour.createOnUpdate ?? facts.createOnUpdate,
+    unconditionalUpdate: behaviour.unconditionalUpdate ?? facts.unconditionalUpdate,
     selectableFields: facts.selectableFields ?? [],
     fieldAliases: facts.fieldAliases,
     columns: behaviour.columns ?? [],
@@ -81,74 +78,6 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     origin: "builtin",
   };
 }
-
-/** What a real 1.32 server does, where the tables say otherwise. */
-const amendments: Readonly<
-  Record<string, Partial<Pick<ResourceDefinition, "createOnUpdate" | "unconditionalUpdate">>>
-> = {
-  "flowcontrol.apiserver.k8s.io/flowschemas": { unconditionalUpdate: true },
-  "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations": { unconditionalUpdate: true },
-  "node.k8s.io/runtimeclasses": { createOnUpdate: true },
-  "scheduling.k8s.io/priorityclasses": { createOnUpdate: false },
-};
-
-/** Kinds whose finalizers may have any name, seen on a real 1.32 server. */
-const withAnyFinalizers: ReadonlySet<string> = new Set([
-  "Event",
-  "Lease",
-  "MutatingWebhookConfiguration",
-  "PodDisruptionBudget",
-  "RuntimeClass",
-  "ValidatingWebhookConfiguration",
-]);
-
-/** How often findings about the metadata of an update are repeated, seen on a real 1.32 server. */
-const metadataRepeats: ReadonlyMap<string, number> = new Map([
-  ...["Event", "PodDisruptionBudget"].map((kind) => [kind, -1] as const),
-  ...[
-    "CSINode",
-    "CSIStorageCapacity",
-    "ConfigMap",
-    "ControllerRevision",
-    "DaemonSet",
-    "Endpoints",
-    "Ingress",
-    "IngressClass",
-    "Job",
-    "Namespace",
-    "NetworkPolicy",
-    "Node",
-    "PersistentVolume",
-    "Pod",
-    "ReplicaSet",
-    "ReplicationController",
-    "RuntimeClass",
-    "Secret",
-    "Service",
-    "ServiceAccount",
-    "StorageClass",
-    "VolumeAttachment",
-  ].map((kind) => [kind, 1] as const),
-  ...["ClusterRole", "ClusterRoleBinding", "PersistentVolumeClaim", "Role", "RoleBinding"].map(
-    (kind) => [kind, 2] as const,
-  ),
-]);
-
-/** Resources whose DELETE answers with the object that went, where others answer with a Status. */
-const returnedByDelete: ReadonlySet<string> = new Set([
-  "/persistentvolumeclaims",
-  "/persistentvolumes",
-  "/pods",
-  "/podtemplates",
-  "/resourcequotas",
-  "/serviceaccounts",
-  "/services",
-  "storage.k8s.io/csidrivers",
-  "storage.k8s.io/csinodes",
-  "storage.k8s.io/storageclasses",
-  "storage.k8s.io/volumeattachments",
-  "storage.k8s.io/volumeattributesclasses",
-]);
 
 /**
  * Where and as what a kind is stored. The preferred of all its versions, served or not, so that it does not depend on

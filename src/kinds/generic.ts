@@ -5,9 +5,16 @@
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
+import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
-import type { Column, Conversion, Strategy, WriteAttributes } from "#registry/resource-definition.ts";
+import {
+  type Column,
+  type Conversion,
+  type Strategy,
+  type UpdateStrategy,
+  updateStrategy,
+  type WriteAttributes,
+} from "#registry/resource-definition.ts";
 
 /** What kinds are told when their hooks are made. */
 export interface KindEnvironment {
@@ -20,24 +27,35 @@ export interface KindEnvironment {
   now(): number;
 }
 
-/** What a kind adds to the generic behaviour. */
-export interface KindBehaviour {
+/** What a kind adds to the tables and to the generic behaviour: everything about it is in one file. */
+export interface KindBehaviour<T extends ApiObject = Unstructured> {
   /** Hooks of the kind; each runs after the generic one. */
-  readonly strategy?: Strategy;
+  readonly strategy?: Strategy<T>;
   /** Columns of tables; left out: name and creation time. */
-  readonly columns?: readonly Column[];
+  readonly columns?: readonly Column<T>[];
   /** To the stored version; left out: the versions differ in name only. */
-  readonly conversion?: Conversion;
+  readonly conversion?: Conversion<T>;
   /** A change of annotations counts as one of the desired state. */
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
-  /** Finalizers may have any name. */
-  readonly anyFinalizers?: boolean;
   /** Nobody owns metadata by writing the status. */
   readonly statusResetsMetadata?: boolean;
   /** Objects may be made with a status. */
   readonly statusOnCreate?: boolean;
+  /** Finalizers may have any name. */
+  readonly anyFinalizers?: boolean;
+  /** How often findings about the metadata of an update are repeated. */
+  readonly metadataRepeats?: number;
+  /** DELETE answers with the object that went, where others answer with a Status. */
+  readonly returnsDeleted?: boolean;
+  /** What 1.32 does where the tables say otherwise. */
+  readonly createOnUpdate?: boolean;
+  readonly unconditionalUpdate?: boolean;
+  /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
+  readonly scaleSelector?: (object: T) => string;
+  /** Nothing follows from such objects yet: the sentence their writers are warned with, and of which objects. */
+  readonly unenforced?: { readonly warning: string; readonly when?: (object: T) => boolean };
 }
 
 export interface GenericOptions {
@@ -48,7 +66,7 @@ export interface GenericOptions {
 }
 
 /** Subresources that are the whole object, seen through rules of their own. The kind's hooks have the last word. */
-const partSubresources: ReadonlySet<string> = new Set([
+const partSubresources = [
   "status",
   "finalize",
   "approval",
@@ -56,7 +74,9 @@ const partSubresources: ReadonlySet<string> = new Set([
   "ephemeralcontainers",
   "eviction",
   "resize",
-]);
+] as const;
+
+type PartSubresource = (typeof partSubresources)[number];
 
 /** The hooks of a kind: the generic rules, then its own. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
@@ -68,11 +88,6 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     return own.prepareForCreate === undefined ? next : own.prepareForCreate(next, attributes);
   };
   const prepareForUpdate = (object: Unstructured, old: Unstructured, attributes: WriteAttributes): Unstructured => {
-    if (partSubresources.has(attributes.subresource)) {
-      let next = attributes.subresource === "status" ? onlyStatus(object, old, behaviour.statusKeeps ?? []) : object;
-      if (options.generation) next = withGeneration(next, old.metadata.generation);
-      return own.prepareForUpdate === undefined ? next : own.prepareForUpdate(next, old, attributes);
-    }
     let next = keepsStatus ? withStatus(object, old["status"]) : object;
     if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
     if (!options.generation) return next;
@@ -81,28 +96,76 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
       (behaviour.annotationsCount === true && !sameTexts(next.metadata.annotations, old.metadata.annotations));
     return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
-  const resetByMain = keepsStatus ? fieldSetOf([["f:status"]]) : undefined;
-  const resetByStatus = fieldSetOf([
-    ["f:spec"],
-    ...(behaviour.statusResetsMetadata === true ? [["f:metadata"]] : []),
-    ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
-  ]);
-  // Upstream: nobody owns anything by resizing.
-  const resetByResize = fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]);
-  return {
+  const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};
+  return withUnenforcedWarning(behaviour, {
+    ...mainResets,
     ...own,
-    resetFields: (subresource) =>
-      own.resetFields !== undefined
-        ? own.resetFields(subresource)
-        : subresource === "status"
-          ? resetByStatus
-          : subresource === "" || subresource === "finalize"
-            ? resetByMain
-            : subresource === "resize"
-              ? resetByResize
-              : undefined,
+    subresources: Object.fromEntries(
+      partSubresources.map((name) => [name, partStrategy(name, options, behaviour, mainResets)]),
+    ),
     ...(clearsStatus || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
     ...(options.hasStatus || options.generation || own.prepareForUpdate !== undefined ? { prepareForUpdate } : {}),
+  });
+}
+
+/** The hooks of a subresource. What the kind does not say of it, it says of the main resource. */
+function partStrategy(
+  name: PartSubresource,
+  { generation }: GenericOptions,
+  behaviour: KindBehaviour,
+  mainResets: UpdateStrategy,
+): UpdateStrategy {
+  const own = updateStrategy(behaviour.strategy ?? {}, name);
+  const { validateUpdate, warningsOnUpdate } = own;
+  return {
+    ...partResets(name, behaviour, mainResets),
+    ...(own.resetFields === undefined ? {} : { resetFields: own.resetFields }),
+    prepareForUpdate(object, old, attributes) {
+      let next = name === "status" ? onlyStatus(object, old, behaviour.statusKeeps ?? []) : object;
+      if (generation) next = withGeneration(next, old.metadata.generation);
+      return own.prepareForUpdate === undefined ? next : own.prepareForUpdate(next, old, attributes);
+    },
+    ...(validateUpdate === undefined ? {} : { validateUpdate }),
+    ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
+  };
+}
+
+function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets: UpdateStrategy): UpdateStrategy {
+  switch (name) {
+    case "status":
+      return {
+        resetFields: fieldSetOf([
+          ["f:spec"],
+          ...(behaviour.statusResetsMetadata === true ? [["f:metadata"]] : []),
+          ...(behaviour.statusKeeps ?? []).map((key) => ["f:metadata", `f:${key}`]),
+        ]),
+      };
+    case "finalize":
+      return mainResets;
+    case "resize":
+      // Upstream: nobody owns anything by resizing.
+      return { resetFields: fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]) };
+    default:
+      return {};
+  }
+}
+
+/** The hooks of a kind from which nothing follows yet, which warn: not of dry runs and writes through subresources. */
+function withUnenforcedWarning({ unenforced }: KindBehaviour, strategy: Strategy): Strategy {
+  if (unenforced === undefined) return strategy;
+  const { warning, when = () => true } = unenforced;
+  const warnings = (object: Unstructured, { dryRun }: WriteAttributes): string[] =>
+    !dryRun && when(object) ? [warning] : [];
+  return {
+    ...strategy,
+    warningsOnCreate: (object, attributes) => [
+      ...(strategy.warningsOnCreate?.(object, attributes) ?? []),
+      ...warnings(object, attributes),
+    ],
+    warningsOnUpdate: (object, old, attributes) => [
+      ...(strategy.warningsOnUpdate?.(object, old, attributes) ?? []),
+      ...warnings(object, attributes),
+    ],
   };
 }
 

@@ -3,7 +3,7 @@ import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
@@ -46,7 +46,8 @@ export function kindUnderTest(
   };
   const prepareUpdate = (object: Unstructured, old: Unstructured, subresource: string): Unstructured => {
     const first = defaulted(object);
-    return freeze(strategy.prepareForUpdate?.(freeze(first), freeze(old), writing(subresource)) ?? first);
+    const hooks = updateStrategy(strategy, subresource);
+    return freeze(hooks.prepareForUpdate?.(freeze(first), freeze(old), writing(subresource)) ?? first);
   };
   return {
     definition,
@@ -54,9 +55,13 @@ export function kindUnderTest(
     update: (object, old, subresource = "") => prepareUpdate(object, old, subresource),
     refuseCreate: (object) => (strategy.validate?.(prepareCreate(object), writing("")) ?? []).map(printFieldError),
     refuseUpdate: (object, old, subresource = "") =>
-      (strategy.validateUpdate?.(prepareUpdate(object, old, subresource), old, writing(subresource)) ?? []).map(
-        printFieldError,
-      ),
+      (
+        updateStrategy(strategy, subresource).validateUpdate?.(
+          prepareUpdate(object, old, subresource),
+          old,
+          writing(subresource),
+        ) ?? []
+      ).map(printFieldError),
     row: (object, nowMs = 0) =>
       Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(object, nowMs)])),
   };

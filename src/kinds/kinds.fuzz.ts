@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
+import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { builtInDefinitions } from "./built-in.ts";
@@ -139,9 +139,10 @@ function exercise(random: Random, definition: ResourceDefinition): void {
   strategy.validate?.(made, writing(""));
   const next = defaults(objectOf(random, definition));
   for (const subresource of ["", "status", "finalize"]) {
-    const updated = freeze(strategy.prepareForUpdate?.(next, made, writing(subresource)) ?? next);
-    strategy.validateUpdate?.(updated, made, writing(subresource));
-    assert.deepEqual(strategy.validateUpdate?.(made, made, writing(subresource))?.filter(isImmutable) ?? [], []);
+    const hooks = updateStrategy(strategy, subresource);
+    const updated = freeze(hooks.prepareForUpdate?.(next, made, writing(subresource)) ?? next);
+    hooks.validateUpdate?.(updated, made, writing(subresource));
+    assert.deepEqual(hooks.validateUpdate?.(made, made, writing(subresource))?.filter(isImmutable) ?? [], []);
   }
   for (const text of Object.values(strategy.fields?.(made) ?? {})) assert.equal(typeof text, "string");
   strategy.ttlSeconds?.(made);

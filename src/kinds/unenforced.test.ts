@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { updateStrategy } from "#registry/resource-definition.ts";
 import { kindUnderTest, writing } from "./kind-for-tests.ts";
 
 const said = (group: string, kind: string, fields: object = {}): readonly string[] => {
@@ -9,7 +10,11 @@ const said = (group: string, kind: string, fields: object = {}): readonly string
   const object = { kind, apiVersion: `${group}/v1`, metadata: { name: "a" }, ...fields } as Unstructured;
   const onCreate = strategy.warningsOnCreate?.(object, writing()) ?? [];
   assert.deepEqual(strategy.warningsOnUpdate?.(object, { ...object, spec: {} }, writing()) ?? [], onCreate, kind);
-  assert.deepEqual(strategy.warningsOnUpdate?.(object, object, writing("status")) ?? [], [], kind);
+  assert.deepEqual(
+    updateStrategy(strategy, "status").warningsOnUpdate?.(object, object, writing("status")) ?? [],
+    [],
+    kind,
+  );
   assert.deepEqual(strategy.warningsOnCreate?.(object, writing("", true)) ?? [], [], kind);
   return onCreate;
 };

@@ -56,11 +56,24 @@ export interface Allocated<T extends ApiObject = Unstructured> {
   release(): void;
 }
 
+/** Hooks of updates, of the main resource or of one subresource. */
+export interface UpdateStrategy<T extends ApiObject = Unstructured> {
+  /** Before validation. */
+  prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
+  /** Findings beyond metadata (which the store checks itself). */
+  validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
+  warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
+  /** Fields that such a write never changes, so never owns. */
+  readonly resetFields?: FieldSet;
+}
+
 /**
  * Hooks of a kind; each left out does nothing. Objects handed in are shared: a hook that changes one returns a changed
  * copy. All objects are in the definition's own version.
  */
-export interface Strategy<T extends ApiObject = Unstructured> {
+export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStrategy<T> {
+  /** Hooks of updates through subresources, by name. A subresource without any has those of the main resource. */
+  readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: T): T;
   /** What follows from the name. Runs on creates once the name is known (generated ones too), before validation. */
@@ -72,15 +85,9 @@ export interface Strategy<T extends ApiObject = Unstructured> {
   allocate?(object: T, old: T | undefined, attributes: WriteAttributes): Soon<Allocated<T>>;
   /** Before validation of a create: reset status, drop disabled fields. */
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
-  /** Before validation of an update of the main resource or, by `attributes.subresource`, of one of its parts. */
-  prepareForUpdate?(object: T, old: T, attributes: WriteAttributes): T;
-  /** Findings beyond metadata (which the store checks itself). */
+  /** Findings of a create, beyond metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
-  validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
-  /** Fields that a write through this subresource (empty: the main resource) never changes, so never owns. */
-  resetFields?(subresource: string): FieldSet | undefined;
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
-  warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];
   /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
   pendingFinalizers?(object: T): readonly string[];
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
@@ -93,6 +100,13 @@ export interface Strategy<T extends ApiObject = Unstructured> {
   ttlSeconds?(object: T): number;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
   settled?(revision: Revision): Soon<void>;
+}
+
+/** The hooks of an update through a subresource (empty: of the main resource). */
+export function updateStrategy(strategy: Strategy, subresource: string): UpdateStrategy {
+  const { subresources } = strategy;
+  if (subresource === "" || subresources === undefined) return strategy;
+  return Object.hasOwn(subresources, subresource) ? subresources[subresource]! : strategy;
 }
 
 /** Between a version that is served and the one that is stored (the hub). */

@@ -31,7 +31,12 @@ import type { Backend, Encoded, Entry, Range, Revision } from "#storage/backend.
 import { isCompacted } from "#storage/backend.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 
-import type { Allocated, ResourceDefinition, WriteAttributes } from "./resource-definition.ts";
+import {
+  type Allocated,
+  type ResourceDefinition,
+  updateStrategy,
+  type WriteAttributes,
+} from "./resource-definition.ts";
 import type { StoredObjects } from "./stored-object.ts";
 
 /** A written or read object: decoded in the definition's version, and the entry whose bytes answer it. */
@@ -481,6 +486,7 @@ export class Store {
   ): Promise<Stored & { readonly created: boolean }> {
     const { definition } = this;
     const { strategy } = definition;
+    const hooks = updateStrategy(strategy, attributes.subresource);
     const key = this.key(namespace, name);
     await this.#backend.fresh();
     let entry = this.#backend.get(key);
@@ -517,15 +523,15 @@ export class Store {
       this.#checkVersion(wanted, entry, name);
       const kept = allocate(this.#keepSystemFields(wanted, old), old);
       let next = kept instanceof Promise ? await kept : kept;
-      if (strategy.prepareForUpdate !== undefined) next = strategy.prepareForUpdate(next, old, attributes);
+      if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
       this.#check(next, [
         ...validateObjectMetaUpdate(next.metadata, old.metadata, {
           standardFinalizers: definition.anyFinalizers !== true,
           repeats: definition.metadataRepeats ?? 0,
         }),
-        ...(strategy.validateUpdate?.(next, old, attributes) ?? []),
+        ...(hooks.validateUpdate?.(next, old, attributes) ?? []),
       ]);
-      for (const text of strategy.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
+      for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
       await options.validate?.(next, old);
       if (this.#isFinished(next)) {
         if (attributes.dryRun) return { object: next, entry: undefined, created: false };

@@ -16,6 +16,7 @@ export function mutatingPolicies(): KindBehaviour {
 
 function policies(column: string, description: string, field: string): KindBehaviour {
   return {
+    unenforced: { warning: "this server stores admission policies, but does not enforce them yet" },
     columns: [
       nameColumn,
       integer(column, description, (object) => listField(specOf(object), field).length),
@@ -37,6 +38,7 @@ function policies(column: string, description: string, field: string): KindBehav
 /** Bindings of both kinds of policies; the mutating ones default what a missing settings object means. */
 export function policyBindings(options: { readonly denyWithoutParam: boolean }): KindBehaviour {
   return {
+    unenforced: { warning: "this server stores admission policies, but does not enforce them yet" },
     columns: [
       nameColumn,
       text("PolicyName", "Policy that is put to use.", (object) => textField(specOf(object), "policyName")),

@@ -13,6 +13,8 @@ export function validatingWebhooks(): KindBehaviour {
 
 function webhooks(more: (hook: Json) => Json): KindBehaviour {
   return {
+    anyFinalizers: true,
+    unenforced: { warning: "this server stores admission webhooks, but does not call them yet" },
     columns: [
       nameColumn,
       integer("Webhooks", "How many webhooks there are.", (object) => listField(object, "webhooks").length),

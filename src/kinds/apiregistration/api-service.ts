@@ -6,6 +6,10 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function apiServices(): KindBehaviour {
   return {
+    unenforced: {
+      warning: "this server stores APIServices with a service, but does not forward requests to them yet",
+      when: (object) => inside(object, "spec", "service") !== undefined,
+    },
     columns: [
       nameColumn,
       text("Service", "Service that answers; Local is this server.", (object) => {

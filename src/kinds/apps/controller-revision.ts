@@ -7,6 +7,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function controllerRevisions(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Controller", "Workload that the state is of.", controllerText),

@@ -11,7 +11,9 @@ import { statusNumber, templateColumns, validateSelectorKept } from "./workload.
 
 export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
   const counter = domain.rename("deprecated.daemonset.template.generation");
+  const countOf = (object: Unstructured): bigint => parseCount(object.metadata.annotations?.[counter] ?? "") ?? 0n;
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       integer("Desired", "How many nodes should run the pod.", (object) =>
@@ -45,12 +47,12 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
         if (count === undefined) throw cannotCount(text);
         return withCount(object, counter, count < 1n ? 1n : count);
       },
-      prepareForUpdate: (object, old, { subresource }) => {
-        const before = parseCount(old.metadata.annotations?.[counter] ?? "") ?? 0n;
-        const isChanged = subresource === "" && !jsonEquals(templateOf(object), templateOf(old));
-        return withCount(object, counter, isChanged ? before + 1n : before);
+      prepareForUpdate: (object, old) => {
+        const isChanged = !jsonEquals(templateOf(object), templateOf(old));
+        return withCount(object, counter, countOf(old) + (isChanged ? 1n : 0n));
       },
-      validateUpdate: (object, old, { subresource }) => (subresource === "" ? validateSelectorKept(object, old) : []),
+      validateUpdate: validateSelectorKept,
+      subresources: { status: { prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)) } },
     },
   };
 }

@@ -38,10 +38,11 @@ export function deployments(): KindBehaviour {
     strategy: {
       defaults: (object) => withField(object, "spec", defaultSpec(specOf(object))),
       validate: (object) => validateWorkload(object, "deployment"),
-      validateUpdate: (object, old, attributes) =>
-        attributes.subresource === "status"
-          ? []
-          : [...validateWorkload(object, "deployment"), ...validateSelectorKept(object, old)],
+      validateUpdate: (object, old) => [
+        ...validateWorkload(object, "deployment"),
+        ...validateSelectorKept(object, old),
+      ],
+      subresources: { status: {} },
     },
   };
 }

@@ -7,6 +7,7 @@ import { specOf, statusNumber, templateColumns, validateSelectorKept, validateWo
 
 export function replicaSets(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       integer("Desired", "How many pods are wanted.", (object) => numberField(specOf(object), "replicas")),
@@ -21,10 +22,11 @@ export function replicaSets(): KindBehaviour {
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
       validate: (object) => validateWorkload(object, "replicaset"),
-      validateUpdate: (object, old, attributes) =>
-        attributes.subresource === "status"
-          ? []
-          : [...validateWorkload(object, "replicaset"), ...validateSelectorKept(object, old)],
+      validateUpdate: (object, old) => [
+        ...validateWorkload(object, "replicaset"),
+        ...validateSelectorKept(object, old),
+      ],
+      subresources: { status: {} },
       fields: (object) => ({ "status.replicas": String(statusNumber(object, "replicas")) }),
     },
   };

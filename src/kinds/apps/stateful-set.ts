@@ -34,8 +34,8 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
-      validateUpdate: (object, old, { subresource }) =>
-        subresource === "" ? validateSpecKept(specOf(object), specOf(old)) : [],
+      validateUpdate: (object, old) => validateSpecKept(specOf(object), specOf(old)),
+      subresources: { status: {} },
     },
   };
 }

@@ -29,6 +29,7 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
   const uidLabel = rename("batch.kubernetes.io/controller-uid");
   const nameLabel = rename("batch.kubernetes.io/job-name");
   return {
+    metadataRepeats: 1,
     columns,
     strategy: {
       defaults: (object) => withTemplateLabels(editField(object, "spec", defaultSpec), templateLabels(object)),
@@ -42,7 +43,8 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
           ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
           : next;
       },
-      validateUpdate: (object, old, { subresource }) => (subresource === "" ? validateJobUpdate(object, old) : []),
+      validateUpdate: validateJobUpdate,
+      subresources: { status: {} },
       fields: (object) => ({ "status.successful": String(numberField(objectField(object, "status"), "succeeded")) }),
     },
   };

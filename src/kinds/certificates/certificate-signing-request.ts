@@ -49,23 +49,29 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
     ],
     strategy: {
       fields: (object) => ({ "spec.signerName": textField(specOf(object), "signerName") }),
-      resetFields: (subresource) =>
-        subresource === "status" ? resetByStatus : subresource === "approval" ? resetByApproval : resetByMain,
+      resetFields: resetByMain,
       prepareForCreate: (object, { context }) => withField(object, "spec", askedBy(specOf(object), context.user)),
-      prepareForUpdate(object, old, { subresource }) {
-        const kept = withField(object, "spec", old["spec"]);
-        if (subresource === "status") return withTimes(withOldDecision(kept, old), old, now());
-        if (subresource === "approval") return onlyConditions(withTimes(kept, old, now()), old);
-        return kept;
-      },
+      prepareForUpdate: withSpecOf,
       validate: (object) => [...validateSpec(specOf(object), legacySigner), ...validateStatus(object, undefined)],
-      validateUpdate: (object, old, { subresource }) => [
-        ...validateStatus(object, old),
-        ...validateChange(object, old, subresource),
-      ],
+      validateUpdate: (object, old) => validateUpdate(object, old, decisions),
+      subresources: {
+        status: {
+          resetFields: resetByStatus,
+          prepareForUpdate: (object, old) => withTimes(withOldDecision(withSpecOf(object, old), old), old, now()),
+          validateUpdate: (object, old) => validateUpdate(object, old, decisions),
+        },
+        approval: {
+          resetFields: resetByApproval,
+          prepareForUpdate: (object, old) => onlyConditions(withTimes(withSpecOf(object, old), old, now()), old),
+          validateUpdate: (object, old) => validateUpdate(object, old, []),
+        },
+      },
     },
   };
 }
+
+/** Nobody changes what was asked for. */
+const withSpecOf = (object: Unstructured, old: Unstructured): Unstructured => withField(object, "spec", old["spec"]);
 
 function conditionText(object: Unstructured): string {
   const types = conditionsOf(object).map((condition) => textField(condition, "type"));
@@ -213,17 +219,19 @@ function certificateProblem(base64: string): string | undefined {
   return blocks === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-function validateChange(object: Unstructured, old: Unstructured, subresource: string): FieldError[] {
-  const errors: FieldError[] = [];
+/** What approvers add. */
+const decisions: readonly string[] = ["Approved", "Denied"];
+
+/** Findings of an update. Conditions of the types in `fixed` may not be added. */
+function validateUpdate(object: Unstructured, old: Unstructured, fixed: readonly string[]): FieldError[] {
+  const errors = validateStatus(object, old);
   const count = (of: Unstructured, type: string): number =>
     conditionsOf(of).filter((condition) => textField(condition, "type") === type).length;
   const refuse = (verb: string, type: string): void => {
     errors.push(forbiddenField("status.conditions", `updates may not ${verb} a condition of type ${goQuote(type)}`));
   };
   for (const type of lastingTypes) if (count(object, type) < count(old, type)) refuse("remove", type);
-  if (subresource !== "approval") {
-    for (const type of ["Approved", "Denied"]) if (count(object, type) > count(old, type)) refuse("add", type);
-  }
+  for (const type of fixed) if (count(object, type) > count(old, type)) refuse("add", type);
   const before = textField(statusOf(old), "certificate");
   if (textField(statusOf(object), "certificate") !== before && before !== "") {
     errors.push(forbiddenField("status.certificate", "updates may not modify existing certificate content"));

@@ -9,6 +9,7 @@ const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? no
 
 export function leases(): KindBehaviour {
   return {
+    anyFinalizers: true,
     columns: [
       nameColumn,
       text("Holder", "Who has the lease.", (object) => textField(specOf(object), "holderIdentity")),

@@ -10,6 +10,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function configMaps(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Data", "Number of keys, of texts and of binary data.", (object) => {

@@ -8,6 +8,7 @@ const shownMax = 3;
 
 export function endpoints(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [nameColumn, text("Endpoints", "Addresses and ports that are ready.", addressesText), ageColumn],
     strategy: {
       defaults: (object) =>

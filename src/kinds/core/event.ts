@@ -16,6 +16,8 @@ export function coreEvents(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
   const validate = (object: Unstructured): FieldError[] => validateReport(object, "reportingComponent", rename);
   return {
+    anyFinalizers: true,
+    metadataRepeats: -1,
     columns: eventColumns((object) => object),
     strategy: {
       validate,

@@ -4,6 +4,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function limitRanges(): KindBehaviour {
   return {
+    unenforced: { warning: "this server stores limit ranges, but does not enforce them yet" },
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => editItems(spec, "limits", defaultItem)),
     },

@@ -20,6 +20,7 @@ export function namespaces(environment: KindEnvironment): KindBehaviour {
     return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [nameLabel]: name } } };
   };
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Status", "Whether the namespace is in use or being deleted.", (object) => phaseOf(object)),
@@ -36,15 +37,15 @@ export function namespaces(environment: KindEnvironment): KindBehaviour {
         const complete = finalizers.includes(finalizer) ? object : withFinalizers(object, [...finalizers, finalizer]);
         return withField(complete, "status", { phase: "Active" });
       },
-      prepareForUpdate(object, old, attributes) {
-        if (attributes.subresource === "finalize") return withField(object, "status", old["status"]);
-        // Only the finalize subresource writes the finalizers.
-        return withField(object, "spec", old["spec"]);
-      },
+      // Only the finalize subresource writes the finalizers.
+      prepareForUpdate: (object, old) => withField(object, "spec", old["spec"]),
       validate: (object) => validateFinalizers(object, false),
-      validateUpdate(object, _old, attributes) {
-        if (attributes.subresource === "finalize") return validateFinalizers(object, true);
-        return attributes.subresource === "status" ? validatePhase(object) : [];
+      subresources: {
+        status: { validateUpdate: validatePhase },
+        finalize: {
+          prepareForUpdate: (object, old) => withField(object, "status", old["status"]),
+          validateUpdate: (object) => validateFinalizers(object, true),
+        },
       },
       pendingFinalizers: finalizersOf,
       terminate: (object) => withPhase(object, "Terminating"),

@@ -19,6 +19,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour {
     return [...new Set(roles.filter((role) => role !== ""))].sort().join(",") || "<none>";
   };
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Status", "Whether the node is ready for pods.", statusText),

@@ -41,6 +41,8 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
   const { rename } = environment.domain;
   const classAnnotation = rename("volume.beta.kubernetes.io/storage-class");
   return {
+    metadataRepeats: 2,
+    returnsDeleted: true,
     columns: columns(classAnnotation),
     strategy: {
       defaults: (object) => ({
@@ -51,15 +53,17 @@ export function persistentVolumeClaims(environment: KindEnvironment): KindBehavi
         editField({ ...object, status: { phase: "Pending" } }, "spec", (spec) =>
           prepareClaimSpec(spec, undefined, gates),
         ),
-      prepareForUpdate(object, old, attributes) {
-        if (attributes.subresource === "status") {
-          return editField(object, "status", (status) => dropDisabledStatus(status, old, gates));
-        }
-        return editField(object, "spec", (spec) => prepareClaimSpec(spec, objectField(old, "spec"), gates));
-      },
+      prepareForUpdate: (object, old) =>
+        editField(object, "spec", (spec) => prepareClaimSpec(spec, objectField(old, "spec"), gates)),
       validate: (object) => validateClaimSpec(specOf(object), "spec", gates),
-      validateUpdate(object, old, attributes) {
-        if (attributes.subresource === "status") return validateStatus(object, gates, rename("kubernetes.io/"));
+      subresources: {
+        status: {
+          prepareForUpdate: (object, old) =>
+            editField(object, "status", (status) => dropDisabledStatus(status, old, gates)),
+          validateUpdate: (object) => validateStatus(object, gates, rename("kubernetes.io/")),
+        },
+      },
+      validateUpdate(object, old) {
         const errors = validateSpecUpdate(object, old, gates, classAnnotation);
         // A spec that may not change is not checked twice.
         return errors.length > 0 ? errors : validateClaimSpec(specOf(object), "spec", gates);

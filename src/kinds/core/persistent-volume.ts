@@ -8,6 +8,8 @@ import { defaultVolumeSources } from "./pod-spec.ts";
 export function persistentVolumes(environment: KindEnvironment): KindBehaviour {
   const classAnnotation = environment.domain.rename("volume.beta.kubernetes.io/storage-class");
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       nameColumn,
       text("Capacity", "Size of the volume.", (object) => textsField(specOf(object), "capacity")?.["storage"] ?? "0"),

@@ -6,6 +6,7 @@ import { defaultPodTemplate } from "./pod-spec.ts";
 
 export function podTemplates(): KindBehaviour {
   return {
+    returnsDeleted: true,
     columns: [
       nameColumn,
       ...containerColumns((object) => inside(object, "template", "spec")).map((column) => ({ ...column, priority: 0 })),

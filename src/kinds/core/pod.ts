@@ -18,6 +18,8 @@ import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
 export function pods(environment: KindEnvironment): KindBehaviour {
   const resizePolicy = environment.gate("InPlacePodVerticalScaling");
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
@@ -31,23 +33,22 @@ export function pods(environment: KindEnvironment): KindBehaviour {
         ...object,
         status: firstStatus(specOf(object), timestamp(environment.now())),
       }),
-      prepareForUpdate: (object, old, { subresource }) =>
-        subresource === "ephemeralcontainers"
-          ? withEphemeralContainers(old, object)
-          : subresource === "resize"
-            ? resized(old, object)
-            : object,
       validate: (object) => [
         ...validate(object),
         ...(listField(specOf(object), ephemeral).length === 0
           ? []
           : [forbiddenField(`spec.${ephemeral}`, "cannot be set on create")]),
       ],
-      validateUpdate: (object, old, { subresource }) => {
-        if (subresource === "ephemeralcontainers") return validateEphemeralContainers(specOf(object), specOf(old));
-        if (subresource === "resize") return validateResize(object, old);
-        if (subresource !== "") return [];
-        return [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))];
+      validateUpdate: (object, old) => [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))],
+      subresources: {
+        status: {},
+        binding: {},
+        eviction: {},
+        ephemeralcontainers: {
+          prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
+          validateUpdate: (object, old) => validateEphemeralContainers(specOf(object), specOf(old)),
+        },
+        resize: { prepareForUpdate: (object, old) => resized(old, object), validateUpdate: validateResize },
       },
       graceSeconds,
       fields,

@@ -1,12 +1,15 @@
 /** ReplicationController: keeps a number of pods running; the older form of ReplicaSet. */
 import type { Unstructured } from "#meta/object-meta.ts";
+import { compileLabels } from "#meta/selector.ts";
 import { ageColumn, containerColumns, inside, integer, labelsText, nameColumn, wideText } from "../cells.ts";
-import { editField, fillAbsent, noFields, numberField, objectField, withField } from "../edit.ts";
+import { editField, fillAbsent, noFields, numberField, objectField, textsField, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 
 export function replicationControllers(): KindBehaviour {
   return {
+    metadataRepeats: 1,
+    scaleSelector: labelsAsSelector,
     columns: [
       nameColumn,
       integer("Desired", "How many pods are wanted.", (object) => numberField(objectField(object, "spec"), "replicas")),
@@ -25,6 +28,12 @@ export function replicationControllers(): KindBehaviour {
       fields: (object) => ({ "status.replicas": String(numberField(objectField(object, "status"), "replicas")) }),
     },
   };
+}
+
+/** Upstream: the oldest workload selects by labels alone. */
+function labelsAsSelector(object: Unstructured): string {
+  const labels = textsField(objectField(object, "spec") ?? noFields, "selector") ?? {};
+  return compileLabels(Object.entries(labels).map(([key, value]) => ({ key, operator: "=", values: [value] }))).text;
 }
 
 function defaults(object: Unstructured): Unstructured {

@@ -6,6 +6,8 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function resourceQuotas(): KindBehaviour {
   return {
+    returnsDeleted: true,
+    unenforced: { warning: "this server stores resource quotas, but does not enforce them yet" },
     columns: [
       nameColumn,
       ageColumn,

@@ -43,6 +43,7 @@ export function secrets(environment: KindEnvironment): KindBehaviour {
     return [...validateData(data), ...(types.get(textField(object, "type"))?.(object, data) ?? [])];
   };
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Type", "What kind of secret it is.", (object) => textField(object, "type")),

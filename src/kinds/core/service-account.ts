@@ -9,6 +9,8 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {
   const warning = `metadata.annotations[${enforce}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
   const isMarked = (object: Unstructured): boolean => object.metadata.annotations?.[enforce] !== undefined;
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       nameColumn,
       text("Secrets", "Number of secrets the account may use.", (object) => listField(object, "secrets").length),

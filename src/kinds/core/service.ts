@@ -30,6 +30,8 @@ const addressWidth = 16;
 
 export function services({ domain }: KindEnvironment): KindBehaviour {
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       nameColumn,
       text("Type", "How the service is reached.", (object) => textField(specOf(object), "type")),
@@ -46,10 +48,10 @@ export function services({ domain }: KindEnvironment): KindBehaviour {
     ],
     strategy: {
       defaults: (object) => defaultIngress(editField(object, "spec", defaultSpec)),
-      prepareForUpdate: (object, old, { subresource }) => (subresource === "" ? withoutOldType(object, old) : object),
+      prepareForUpdate: withoutOldType,
       validate: (object) => validateService(object, domain),
-      validateUpdate: (object, old, { subresource }) =>
-        subresource === "status" ? validateServiceStatus(object, old) : validateServiceUpdate(object, old, domain),
+      validateUpdate: (object, old) => validateServiceUpdate(object, old, domain),
+      subresources: { status: { validateUpdate: validateServiceStatus } },
       warningsOnCreate: (object) => serviceWarnings(object, domain),
       warningsOnUpdate: (object) => serviceWarnings(object, domain),
       fields: (object) => ({

@@ -10,6 +10,8 @@ export function events(environment: KindEnvironment): KindBehaviour {
   const { rename } = environment.domain;
   const common = (core: Unstructured): FieldError[] => validateReport(core, "reportingController", rename);
   return {
+    anyFinalizers: true,
+    metadataRepeats: -1,
     conversion,
     columns: eventColumns((object) => conversion.toHub(object)),
     strategy: {

@@ -18,18 +18,23 @@ import { type Check, flowControlChecks } from "./validation.ts";
 
 /** Hooks of both kinds. The status is written by itself: metadata is not part of it. */
 const hooks = (validate: Check, validateStatus: Check): Strategy => ({
-  prepareForUpdate: (object, old, { subresource }) =>
-    subresource === "status"
-      ? { ...object, metadata: { ...old.metadata, managedFields: object.metadata.managedFields ?? [] } }
-      : object,
   validate,
-  validateUpdate: (object, _old, { subresource }) =>
-    subresource === "status" ? validateStatus(object) : validate(object),
+  validateUpdate: (object) => validate(object),
+  subresources: {
+    status: {
+      prepareForUpdate: (object, old) => ({
+        ...object,
+        metadata: { ...old.metadata, managedFields: object.metadata.managedFields ?? [] },
+      }),
+      validateUpdate: (object) => validateStatus(object),
+    },
+  },
 });
 
 export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
   const { schema, status } = flowControlChecks(domain);
   return {
+    unconditionalUpdate: true,
     columns: [
       nameColumn,
       text("PriorityLevel", "Level that matching requests belong to.", (object) =>
@@ -66,6 +71,7 @@ export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBe
   const queuing = (name: string) => (object: Unstructured) =>
     orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
   return {
+    unconditionalUpdate: true,
     columns: [
       nameColumn,
       text("Type", "Whether requests are limited or exempt.", (object) =>

@@ -7,6 +7,7 @@ import { validateKept } from "../kept.ts";
 
 export function ingressClasses(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Controller", "Program that implements the class.", (object) =>

@@ -10,6 +10,7 @@ const hostsMax = 3;
 export function ingresses(): KindBehaviour {
   const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Class", "Who implements the routes.", (object) => orNone(specOf(object)["ingressClassName"])),

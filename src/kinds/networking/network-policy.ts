@@ -17,6 +17,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function networkPolicies(): KindBehaviour {
   return {
+    metadataRepeats: 1,
     columns: [
       nameColumn,
       text("Pod-Selector", "Labels of the pods that the policy is for.", (object) =>

@@ -6,6 +6,9 @@ import { validateKept } from "../kept.ts";
 
 export function runtimeClasses(): KindBehaviour {
   return {
+    anyFinalizers: true,
+    metadataRepeats: 1,
+    createOnUpdate: true,
     columns: [
       nameColumn,
       text("Handler", "Configuration of the node's runtime.", (object) => textField(object, "handler")),

@@ -5,6 +5,8 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function podDisruptionBudgets(): KindBehaviour {
   return {
+    anyFinalizers: true,
+    metadataRepeats: -1,
     columns: [
       nameColumn,
       text("Min Available", "How many pods must stay.", (object) =>

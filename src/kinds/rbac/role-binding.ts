@@ -26,6 +26,7 @@ function bindings(environment: KindEnvironment, roleKinds: readonly string[], na
     ),
   ];
   return {
+    metadataRepeats: 2,
     columns,
     strategy: {
       defaults(object) {

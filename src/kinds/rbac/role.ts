@@ -8,7 +8,10 @@ import { twice } from "./twice.ts";
 
 export function roles(): KindBehaviour {
   const validate = (object: Unstructured): FieldError[] => validateRules(object, true);
-  return { strategy: { validate, validateUpdate: (object) => twice(validate(object)) } };
+  return {
+    metadataRepeats: 2,
+    strategy: { validate, validateUpdate: (object) => twice(validate(object)) },
+  };
 }
 
 export function clusterRoles(): KindBehaviour {
@@ -16,7 +19,10 @@ export function clusterRoles(): KindBehaviour {
     ...validateRules(object, false),
     ...validateAggregation(objectField(object, "aggregationRule")),
   ];
-  return { strategy: { validate, validateUpdate: (object) => twice(validate(object)) } };
+  return {
+    metadataRepeats: 2,
+    strategy: { validate, validateUpdate: (object) => twice(validate(object)) },
+  };
 }
 
 const texts = (rule: Json, name: string): readonly string[] =>

@@ -21,8 +21,8 @@ export function resourceClaims(): KindBehaviour {
     strategy: {
       defaults: (object) => editField(object, "spec", defaultClaimSpec),
       validate,
-      validateUpdate(object, old, attributes) {
-        if (attributes.subresource === "status") return [];
+      subresources: { status: {} },
+      validateUpdate(object, old) {
         if (jsonEquals(object["spec"], old["spec"])) return validate(object);
         return [invalidField("spec", object["spec"] ?? null, "field is immutable")];
       },

@@ -7,6 +7,7 @@ import { validateKept } from "../kept.ts";
 
 export function priorityClasses(): KindBehaviour {
   return {
+    createOnUpdate: false,
     columns: [
       nameColumn,
       integer("Value", "The number; higher goes first.", (object) => numberField(object, "value")),

@@ -19,6 +19,7 @@ const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? no
 export function csiDrivers(): KindBehaviour {
   const setting = (name: string, fallback: boolean) => (object: Unstructured) => specOf(object)[name] ?? fallback;
   return {
+    returnsDeleted: true,
     columns: [
       nameColumn,
       flag("AttachRequired", "Whether volumes are attached before they are mounted.", setting("attachRequired", true)),
@@ -57,6 +58,8 @@ function defaultDriver(spec: Json): Json {
 
 export function csiNodes(): KindBehaviour {
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       nameColumn,
       integer("Drivers", "How many drivers the node has.", (object) => listField(specOf(object), "drivers").length),
@@ -67,6 +70,8 @@ export function csiNodes(): KindBehaviour {
 
 export function volumeAttachments(): KindBehaviour {
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       nameColumn,
       {

@@ -7,6 +7,8 @@ import { forbidUpdates, validateKept } from "../kept.ts";
 
 export function storageClasses(environment: KindEnvironment): KindBehaviour {
   return {
+    metadataRepeats: 1,
+    returnsDeleted: true,
     columns: [
       classNameColumn(defaultClassCheck("StorageClass", environment.domain)),
       text("Provisioner", "Program that makes the volumes.", (object) => textField(object, "provisioner")),

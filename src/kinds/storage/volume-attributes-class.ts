@@ -11,6 +11,7 @@ import { validateParameters } from "./parameters.ts";
 
 export function volumeAttributesClasses(environment: KindEnvironment): KindBehaviour {
   return {
+    returnsDeleted: true,
     columns: [
       classNameColumn(defaultClassCheck("VolumeAttributesClass", environment.domain)),
       text("DriverName", "Storage driver that the settings are for.", (object) => textField(object, "driverName")),
