@@ -2,7 +2,7 @@
  * The audit policy: rules in order, the first that fits says how much is recorded of a request and at which stages.
  * Source: upstream's `audit/policy` and the validation of `audit.k8s.io/v1`.
  */
-import { type FieldError, goTexts, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
@@ -74,26 +74,26 @@ function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
     const field = `${path}.nonResourceURLs[${at}]`;
     if (url === "*") continue;
     if (!url.startsWith("/")) {
-      errors.push(invalidField(field, url, "non-resource URL rules must begin with a '/' character"));
+      errors.push(invalid(field, url, "non-resource URL rules must begin with a '/' character"));
     }
     if (url.slice(0, -1).includes("*")) {
-      errors.push(invalidField(field, url, "non-resource URL wildcards '*' must be the final character of the rule"));
+      errors.push(invalid(field, url, "non-resource URL wildcards '*' must be the final character of the rule"));
     }
   }
   for (const [at, { group = "", resources: names = [], resourceNames = [] }] of resources.entries()) {
     const field = `${path}.resources[${at}]`;
     if (group !== "") {
-      for (const message of dns1123Subdomain(group)) errors.push(invalidField(`${field}.group`, group, message));
+      for (const message of dns1123Subdomain(group)) errors.push(invalid(`${field}.group`, group, message));
     }
     if (resourceNames.length > 0 && names.length === 0) {
       const message = "using resourceNames requires at least one resource";
-      errors.push(invalidField(`${field}.resourceNames`, goTexts(resourceNames), message));
+      errors.push(invalid(`${field}.resourceNames`, goTexts(resourceNames), message));
     }
   }
   errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
   if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
     const message = "rules cannot apply to both regular resources and non-resource URLs";
-    errors.push(invalidField(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
+    errors.push(invalid(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
   }
   return errors;
 }
@@ -102,7 +102,7 @@ function stageErrors(given: readonly string[], path: string): FieldError[] {
   return given.flatMap((stage, at) =>
     (stages as readonly string[]).includes(stage)
       ? []
-      : [invalidField(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
+      : [invalid(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
   );
 }
 

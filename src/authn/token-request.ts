@@ -4,10 +4,10 @@
  */
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalidField } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalid } from "#meta/field-error.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { badRequest, conflict, internalError, invalid, notFound } from "#meta/status-error.ts";
+import { badRequest, conflict, internalError, invalidObject, notFound } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
@@ -70,7 +70,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     const { name: bodyName = "", ...metadata } = object.metadata;
     if (bodyName !== "" && bodyName !== name) {
       const text = "must match the service account name if specified";
-      throw invalid(kind, name, [invalidField("metadata.name", bodyName, text)]);
+      throw invalidObject(kind, name, [invalid("metadata.name", bodyName, text)]);
     }
     const account = find("serviceaccounts", namespace, name);
     if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
@@ -79,7 +79,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     const audiences = asked?.audiences?.length ? asked.audiences : options.audiences;
     const ref = asked?.boundObjectRef ?? undefined;
     const problems = validate(asked?.expirationSeconds ?? 0);
-    if (problems.length > 0) throw invalid(kind, "", problems);
+    if (problems.length > 0) throw invalidObject(kind, "", problems);
     let lifetime = nearestNumber(asked?.expirationSeconds ?? 0);
     const request = (): Unstructured => ({
       ...object,
@@ -125,7 +125,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
 }
 
 function validate(asked: Int64): FieldError[] {
-  const about = (text: string): FieldError[] => [invalidField("spec.expirationSeconds", asked, text)];
+  const about = (text: string): FieldError[] => [invalid("spec.expirationSeconds", asked, text)];
   const seconds = nearestNumber(asked);
   if (seconds < lifetimeSecondsMin) return about("may not specify a duration less than 10 minutes");
   return seconds > 2 ** 32 ? about("may not specify a duration larger than 2^32 seconds") : [];

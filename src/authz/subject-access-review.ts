@@ -2,11 +2,11 @@
  * SubjectAccessReview and its relatives: whether somebody may do something, asked over the API. Source: upstream's
  * `registry/authorization` and `apis/authorization/validation`.
  */
-import { type FieldError, goQuote, GoSyntax, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import type { Action } from "#meta/action.ts";
 import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
-import { badRequest, invalid } from "#meta/status-error.ts";
+import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
@@ -54,7 +54,7 @@ export function accessReviews(authorizer: () => Authorizer, group: () => string)
       const spec = (object["spec"] ?? {}) as Spec; // by its schema
       const errors = check(object, spec, namespace);
       // Upstream: the kind of these is not known where they are refused.
-      if (errors.length > 0) throw invalid({ group: group(), kind: "" }, "", errors);
+      if (errors.length > 0) throw invalidObject({ group: group(), kind: "" }, "", errors);
       return andThen(admitted(object), () =>
         andThen(decide(authorizer(), subject(spec, context.user), spec), (status) => ({ ...object, status })),
       );
@@ -170,10 +170,10 @@ function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): 
   const errors: FieldError[] = [];
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
     const detail = "cannot be specified in combination with resourceAttributes";
-    errors.push(invalidField("spec.nonResourceAttributes", goAttributes(nonResourceAttributes), detail));
+    errors.push(invalid("spec.nonResourceAttributes", goAttributes(nonResourceAttributes), detail));
   } else if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
     const detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    errors.push(invalidField("spec.resourceAttributes", null, detail));
+    errors.push(invalid("spec.resourceAttributes", null, detail));
   }
   const { fieldSelector, labelSelector } = resourceAttributes ?? {};
   return [
@@ -195,7 +195,7 @@ function validateSelector(
   const errors: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
     const detail = "may not specified at the same time as requirements";
-    errors.push(invalidField(`${field}.rawSelector`, rawSelector, detail));
+    errors.push(invalid(`${field}.rawSelector`, rawSelector, detail));
   }
   if (rawSelector === "" && requirements.length === 0) {
     const detail = `when ${field} is specified, requirements or rawSelector is required`;
@@ -218,7 +218,7 @@ const labelRequirement = (requirement: SelectorRequirement, path: string): Field
 
 function validateSubject({ user = "", groups }: Spec): FieldError[] {
   if (user !== "" || (groups ?? []).length > 0) return [];
-  return [invalidField("spec.user", user, "at least one of user or group must be specified")];
+  return [invalid("spec.user", user, "at least one of user or group must be specified")];
 }
 
 function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): FieldError[] {
@@ -226,11 +226,11 @@ function validateLocal(metadata: ObjectMeta, spec: Spec, namespace: string): Fie
   const errors = emptyMetadata(other, "must be empty except for namespace");
   const asked = spec.resourceAttributes?.namespace ?? "";
   if (spec.resourceAttributes !== undefined && asked !== namespace) {
-    errors.push(invalidField("spec.resourceAttributes.namespace", asked, "must match metadata.namespace"));
+    errors.push(invalid("spec.resourceAttributes.namespace", asked, "must match metadata.namespace"));
   }
   if (spec.nonResourceAttributes !== undefined) {
     const detail = "disallowed on this kind of request";
-    errors.push(invalidField("spec.nonResourceAttributes", goAttributes(spec.nonResourceAttributes), detail));
+    errors.push(invalid("spec.nonResourceAttributes", goAttributes(spec.nonResourceAttributes), detail));
   }
   return errors;
 }
@@ -246,5 +246,5 @@ function emptyMetadata(metadata: ObjectMeta, detail = "must be empty"): FieldErr
     if (value === undefined || value === null || value === "" || value === 0) return false;
     return typeof value !== "object" || Object.keys(value).length > 0;
   };
-  return Object.values(other).some(isGiven) ? [invalidField("metadata", other, detail)] : [];
+  return Object.values(other).some(isGiven) ? [invalid("metadata", other, detail)] : [];
 }

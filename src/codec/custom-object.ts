@@ -4,9 +4,9 @@
  * built-in type it is. Source of the rules and the wording: upstream's `unstructuredSchemaCoercer` and its decoders.
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
-import { invalidField } from "#meta/field-error.ts";
+import { invalid } from "#meta/field-error.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
-import { badRequest, invalid } from "#meta/status-error.ts";
+import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers, withRawNumbers } from "#schema/plain-numbers.ts";
 import type { Room } from "#std/room.ts";
@@ -107,8 +107,8 @@ function wrongType(
   gvk: GroupVersionKind,
 ): Error {
   const name = (value["metadata"] as Json | null | undefined)?.["name"];
-  return invalid({ group: gvk.group, kind }, typeof name === "string" ? name : "", [
-    invalidField(field, given, `must be ${wanted}`),
+  return invalidObject({ group: gvk.group, kind }, typeof name === "string" ? name : "", [
+    invalid(field, given, `must be ${wanted}`),
   ]);
 }
 

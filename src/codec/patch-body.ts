@@ -2,10 +2,10 @@
  * Patch bodies to values, and patched values to objects: what `object.ts` does for whole objects, where the text of the
  * object was never sent. Source of the wording: upstream's patch handler.
  */
-import { invalidField } from "#meta/field-error.ts";
+import { invalid } from "#meta/field-error.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { badRequest, invalid, type StatusError } from "#meta/status-error.ts";
+import { badRequest, invalidObject, type StatusError } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, withBigInts } from "#schema/plain-numbers.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -123,5 +123,5 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
 
 export function unfit(value: unknown, error: DecodeError): StatusError {
   const text = escapeHtml(sortedJson(value) ?? "");
-  return invalid({ group: "", kind: "" }, "", [invalidField("patch", text, error.message)]);
+  return invalidObject({ group: "", kind: "" }, "", [invalid("patch", text, error.message)]);
 }

@@ -5,7 +5,7 @@
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
@@ -125,16 +125,16 @@ function checkScale(
   const { labelSelectorPath = "" } = scale;
   if (labelSelectorPath === "") return errors;
   const { problem } = nestedText(object, labelSelectorPath);
-  if (problem !== undefined) errors.push(invalidField(labelSelectorPath, "", problem));
+  if (problem !== undefined) errors.push(invalid(labelSelectorPath, "", problem));
   return errors;
 }
 
 function checkReplicas(object: Unstructured, path: string): FieldError[] {
   const { value, problem } = nestedInteger(object, path);
-  if (problem !== undefined) return [invalidField(path, 0, problem)];
+  if (problem !== undefined) return [invalid(path, 0, problem)];
   if (value === undefined) return [];
-  if (value < 0) return [invalidField(path, value, "should be a non-negative integer")];
-  if (value > int32Max) return [invalidField(path, value, `should be less than or equal to ${int32Max}`)];
+  if (value < 0) return [invalid(path, value, "should be a non-negative integer")];
+  if (value > int32Max) return [invalid(path, value, `should be less than or equal to ${int32Max}`)];
   return [];
 }
 

@@ -4,8 +4,8 @@
  * SEM-15, SEM-17, SEM-20).
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, forbiddenField, goQuote, invalidField, notSupported, tooLong } from "#meta/field-error.ts";
-import { badRequest, invalid } from "#meta/status-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, notSupported, tooLong } from "#meta/field-error.ts";
+import { badRequest, invalidObject } from "#meta/status-error.ts";
 import {
   checkedDeleteOptions,
   type DeleteOptions,
@@ -86,7 +86,7 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain, watches =
   const options = given.watch ? withInitialEvents(given) : given;
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) {
-    throw invalid({ group: domain.rename("meta.k8s.io"), kind: "ListOptions" }, "", errors);
+    throw invalidObject({ group: domain.rename("meta.k8s.io"), kind: "ListOptions" }, "", errors);
   }
   return options;
 }
@@ -108,7 +108,7 @@ function listErrors(options: ListOptions): FieldError[] {
     }
   }
   if (sendInitialEvents !== undefined) {
-    errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    errors.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
   }
   if (errors.length === 0 && options.continue !== "" && !["", "0"].includes(resourceVersion)) {
     throw badRequest("specifying resource version is not allowed when using continue");
@@ -129,19 +129,17 @@ function watchErrors(options: ListOptions): FieldError[] {
   const field = "resourceVersionMatch";
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && resourceVersionMatch !== "NotOlderThan") {
-    errors.push(forbiddenField(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+    errors.push(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
   }
   if (resourceVersionMatch === "") return errors;
   if (sendInitialEvents === undefined) {
-    errors.push(
-      forbiddenField(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
-    );
+    errors.push(forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
   }
   if (resourceVersionMatch !== "NotOlderThan") {
     errors.push(notSupported(field, resourceVersionMatch, ["NotOlderThan"]));
   }
   if (options.continue !== "") {
-    errors.push(forbiddenField(field, "resourceVersionMatch is forbidden when continue is provided"));
+    errors.push(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
   }
   return errors;
 }
@@ -166,7 +164,7 @@ export function writeOptions(
   if (!dryRun.ok) errors.push(dryRun.error);
   errors.push(...managerErrors(fieldManager));
   if (!levels.includes(fieldValidation)) errors.push(notSupported("fieldValidation", fieldValidation, levels));
-  if (errors.length > 0) throw invalid({ group: domain.rename("meta.k8s.io"), kind }, "", errors);
+  if (errors.length > 0) throw invalidObject({ group: domain.rename("meta.k8s.io"), kind }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
     fieldManager,
@@ -193,7 +191,7 @@ function managerErrors(manager: string): FieldError[] {
   for (const char of manager) {
     if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) {
       const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-      errors.push(invalidField("fieldManager", manager, `invalid character U+${code} (at position ${position})`));
+      errors.push(invalid("fieldManager", manager, `invalid character U+${code} (at position ${position})`));
     }
     position += Buffer.byteLength(char);
   }

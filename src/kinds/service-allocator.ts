@@ -4,10 +4,10 @@
  * could fall out of step: no allocation objects, and nothing to repair but services without an address.
  * Source: `Allocators` in upstream's `pkg/registry/core/service/storage`.
  */
-import { type FieldError, goTexts, invalidField } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { internalError, invalid, type StatusError, unclassified } from "#meta/status-error.ts";
+import { internalError, invalidObject, type StatusError, unclassified } from "#meta/status-error.ts";
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
 import type { Random } from "#std/random.ts";
@@ -163,7 +163,7 @@ export class ServiceAllocator {
           ? "provided IP is already allocated"
           : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
       const text = `failed to allocate IP ${ip}: ${reason}`;
-      throw taking.refused([invalidField("spec.clusterIPs", goTexts(given), text)]);
+      throw taking.refused([invalid("spec.clusterIPs", goTexts(given), text)]);
     });
     const next = sameTexts(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);
@@ -222,7 +222,7 @@ export class ServiceAllocator {
   #nodePort(wanted: number, field: string, taking: Taking): number {
     if (wanted === 0) return this.#anyPort(taking, "failed to allocate a nodePort");
     const problem = this.#takePort(taking, wanted);
-    if (problem !== undefined) throw taking.refused([invalidField(field, wanted, problem)]);
+    if (problem !== undefined) throw taking.refused([invalid(field, wanted, problem)]);
     return wanted;
   }
 
@@ -281,7 +281,7 @@ class Taking {
   }
 
   refused(errors: readonly FieldError[]): StatusError {
-    return invalid({ group: "", kind: "Service" }, this.#name, errors);
+    return invalidObject({ group: "", kind: "Service" }, this.#name, errors);
   }
 
   release(): void {

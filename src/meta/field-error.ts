@@ -3,6 +3,8 @@
  * The printed form is `<path>: <label>[: <value>][: <detail>]`; clients match on it.
  */
 
+import type { FieldPath } from "./field-path.ts";
+
 export type FieldErrorType =
   | "FieldValueNotFound"
   | "FieldValueRequired"
@@ -82,61 +84,61 @@ function escaped(code: number): string {
 
 const withDetail = (head: string, detail: string): string => (detail === "" ? head : `${head}: ${detail}`);
 
-export const fieldNotFound = (field: string, value: unknown): FieldError => ({
+export const notFound = (field: FieldPath | string, value: unknown): FieldError => ({
   type: "FieldValueNotFound",
-  field,
+  field: String(field),
   message: `Not found: ${printValue(value)}`,
 });
 
-export const required = (field: string, detail = ""): FieldError => ({
+export const required = (field: FieldPath | string, detail = ""): FieldError => ({
   type: "FieldValueRequired",
-  field,
+  field: String(field),
   message: withDetail("Required value", detail),
 });
 
-export const duplicate = (field: string, value: unknown): FieldError => ({
+export const duplicate = (field: FieldPath | string, value: unknown): FieldError => ({
   type: "FieldValueDuplicate",
-  field,
+  field: String(field),
   message: `Duplicate value: ${printValue(value)}`,
 });
 
-export const invalidField = (field: string, value: unknown, detail: string): FieldError => ({
+export const invalid = (field: FieldPath | string, value: unknown, detail: string): FieldError => ({
   type: "FieldValueInvalid",
-  field,
+  field: String(field),
   message: withDetail(`Invalid value: ${printValue(value)}`, detail),
 });
 
 /** `supported` is printed in the order given. */
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+export const notSupported = (field: FieldPath | string, value: unknown, supported: readonly string[]): FieldError => ({
   type: "FieldValueNotSupported",
-  field,
+  field: String(field),
   message: withDetail(
     `Unsupported value: ${printValue(value)}`,
     supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`,
   ),
 });
 
-export const forbiddenField = (field: string, detail: string): FieldError => ({
+export const forbidden = (field: FieldPath | string, detail: string): FieldError => ({
   type: "FieldValueForbidden",
-  field,
+  field: String(field),
   message: withDetail("Forbidden", detail),
 });
 
-export const tooLong = (field: string, maxBytes: number): FieldError => ({
+export const tooLong = (field: FieldPath | string, maxBytes: number): FieldError => ({
   type: "FieldValueTooLong",
-  field,
+  field: String(field),
   message: `Too long: may not be more than ${maxBytes} bytes`,
 });
 
-export const tooMany = (field: string, count: number, max: number): FieldError => ({
+export const tooMany = (field: FieldPath | string, count: number, max: number): FieldError => ({
   type: "FieldValueTooMany",
-  field,
+  field: String(field),
   message: `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`,
 });
 
-export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+export const typeInvalid = (field: FieldPath | string, value: unknown, detail: string): FieldError => ({
   type: "FieldValueTypeInvalid",
-  field,
+  field: String(field),
   message: withDetail(`Invalid value: ${printValue(value)}`, detail),
 });
 

@@ -2,7 +2,7 @@
  * LabelSelector objects, as specs of many kinds hold them: their checks, their compiled form and their text.
  * Source: upstream's `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
-import { type FieldError, forbiddenField, goQuote, invalidField, required } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, required } from "./field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { compileLabels, type LabelOperator, type LabelRequirement, type LabelSelector } from "./selector.ts";
 import { validateLabels } from "./validate-object-meta.ts";
@@ -37,7 +37,7 @@ export function validateLabelSelector(
     const { operator = "" } = expression;
     errors.push(...validateSelectorValues(expression, path));
     if (!operators.has(operator)) {
-      errors.push(invalidField(`${path}.operator`, operator, "not a valid selector operator"));
+      errors.push(invalid(`${path}.operator`, operator, "not a valid selector operator"));
     }
     errors.push(...validateLabelRequirement(expression, path, options));
   }
@@ -55,7 +55,7 @@ export function validateSelectorValues(
   }
   if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-    return [forbiddenField(`${path}.values`, detail)];
+    return [forbidden(`${path}.values`, detail)];
   }
   return [];
 }
@@ -66,10 +66,10 @@ export function validateLabelRequirement(
   path: string,
   options: { readonly allowInvalidValues?: boolean } = {},
 ): readonly FieldError[] {
-  const errors = qualifiedName(key).map((message) => invalidField(`${path}.key`, key, message));
+  const errors = qualifiedName(key).map((message) => invalid(`${path}.key`, key, message));
   if (options.allowInvalidValues === true) return errors;
   for (const [at, value] of (values ?? []).entries()) {
-    for (const message of labelValue(value)) errors.push(invalidField(`${path}.values[${at}]`, value, message));
+    for (const message of labelValue(value)) errors.push(invalid(`${path}.values[${at}]`, value, message));
   }
   return errors;
 }

@@ -3,7 +3,7 @@
  * event and watcher, so a selector of one requirement is one closure (a few nanoseconds an object). A parse is linear
  * in the text. Sources: upstream's `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
-import { type FieldError, goQuote, invalidField, notSupported, printFieldError } from "./field-error.ts";
+import { type FieldError, goQuote, invalid, notSupported, printFieldError } from "./field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { badRequest } from "./status-error.ts";
 
@@ -111,7 +111,7 @@ export function validateRequirement(requirement: LabelRequirement, path = ""): F
   const { key, operator, values } = requirement;
   const errors = checkKey(key, path === "" ? "key" : `${path}.key`);
   const at = path === "" ? "values" : `${path}.values`;
-  const wrong = (detail: string) => errors.push(invalidField(at, values, detail));
+  const wrong = (detail: string) => errors.push(invalid(at, values, detail));
   if (operator === "in" || operator === "notin") {
     if (values.length === 0) wrong("for 'in', 'notin' operators, values set can't be empty");
   } else if (operator === "exists" || operator === "!") {
@@ -120,7 +120,7 @@ export function validateRequirement(requirement: LabelRequirement, path = ""): F
     if (values.length !== 1) wrong("for 'Gt', 'Lt' operators, exactly one value is required");
     for (const [index, value] of values.entries()) {
       if (parseInt64(value) !== undefined) continue;
-      errors.push(invalidField(`${at}[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
+      errors.push(invalid(`${at}[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
     }
   } else if (operator === "=" || operator === "==" || operator === "!=") {
     if (values.length !== 1) wrong("exact-match compatibility requires one single value");
@@ -129,7 +129,7 @@ export function validateRequirement(requirement: LabelRequirement, path = ""): F
   }
   for (const [index, value] of values.entries()) {
     const messages = labelValue(value);
-    if (messages.length > 0) errors.push(invalidField(`${at}[${index}][${key}]`, value, messages.join("; ")));
+    if (messages.length > 0) errors.push(invalid(`${at}[${index}][${key}]`, value, messages.join("; ")));
   }
   return errors;
 }
@@ -138,7 +138,7 @@ const operators = ["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"];
 
 function checkKey(key: string, path: string): FieldError[] {
   const messages = qualifiedName(key);
-  return messages.length === 0 ? [] : [invalidField(path, key, messages.join("; "))];
+  return messages.length === 0 ? [] : [invalid(path, key, messages.join("; "))];
 }
 
 type Check = (labels: Labels | undefined) => boolean;

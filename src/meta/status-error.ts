@@ -180,7 +180,7 @@ function listed(errors: readonly FieldError[]): readonly FieldError[] {
 }
 
 /** Always 422. `details.kind` is a kind here, unlike most other reasons. */
-export function invalid(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
+export function invalidObject(of: KindName, name: string, errors: readonly FieldError[]): StatusError {
   const shown = listed(errors);
   const lines = [...new Set(shown.map(printFieldError))];
   if (errors.length > shown.length) lines.push(`and ${errors.length - shown.length} more`);

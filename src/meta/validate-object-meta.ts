@@ -5,7 +5,7 @@
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { type FieldError, forbiddenField, goQuote, invalidField, required, tooLong } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, required, tooLong } from "./field-error.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
@@ -40,20 +40,19 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
   if (nameRule === undefined) throw new Error(`no name rule called ${rules.nameRule}`);
   if (meta.generateName !== undefined && meta.generateName !== "") {
     for (const message of nameRule(meta.generateName, true)) {
-      errors.push(invalidField(`${field}.generateName`, meta.generateName, message));
+      errors.push(invalid(`${field}.generateName`, meta.generateName, message));
     }
   }
   const name = meta.name ?? "";
   if (name === "") errors.push(required(`${field}.name`, "name or generateName is required"));
-  else for (const message of nameRule(name, false)) errors.push(invalidField(`${field}.name`, name, message));
+  else for (const message of nameRule(name, false)) errors.push(invalid(`${field}.name`, name, message));
   const namespace = meta.namespace ?? "";
   if (!rules.namespaced) {
-    if (namespace !== "") errors.push(forbiddenField(`${field}.namespace`, "not allowed on this type"));
+    if (namespace !== "") errors.push(forbidden(`${field}.namespace`, "not allowed on this type"));
   } else if (namespace === "") errors.push(required(`${field}.namespace`));
-  else
-    for (const message of dns1123Label(namespace)) errors.push(invalidField(`${field}.namespace`, namespace, message));
+  else for (const message of dns1123Label(namespace)) errors.push(invalid(`${field}.namespace`, namespace, message));
   if (nearestNumber(meta.generation ?? 0) < 0) {
-    errors.push(invalidField(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
+    errors.push(invalid(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
   }
   checkLabels(meta.labels, `${field}.labels`, errors);
   checkAnnotations(meta.annotations, `${field}.annotations`, errors);
@@ -80,10 +79,10 @@ export function validateObjectMetaUpdate(
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, `${field}.finalizers`, errors);
   if (next.resourceVersion === undefined || next.resourceVersion === "") {
-    errors.push(invalidField(`${field}.resourceVersion`, "", "must be specified for an update"));
+    errors.push(invalid(`${field}.resourceVersion`, "", "must be specified for an update"));
   }
   if (nearestNumber(next.generation ?? 0) < nearestNumber(old.generation ?? 0)) {
-    errors.push(invalidField(`${field}.generation`, next.generation ?? 0, "must not be decremented"));
+    errors.push(invalid(`${field}.generation`, next.generation ?? 0, "must not be decremented"));
   }
   for (const key of unchanging) {
     // A creation time of null is one that is not set.
@@ -102,7 +101,7 @@ export function validateObjectMetaUpdate(
 /** Times are printed as Go prints them. */
 function changed(field: string, value: unknown): FieldError {
   const isTime = field.endsWith("Timestamp") && typeof value === "string";
-  if (!isTime) return invalidField(field, value ?? (field.endsWith("Seconds") ? null : ""), immutable);
+  if (!isTime) return invalid(field, value ?? (field.endsWith("Seconds") ? null : ""), immutable);
   const text = value.replace("T", " ").replace(/(\.[0-9]+)?Z$/, "");
   return { type: "FieldValueInvalid", field, message: `Invalid value: ${text} +0000 UTC: ${immutable}` };
 }
@@ -155,7 +154,7 @@ export function validateFieldManager(manager: string, field: string): FieldError
   if (at >= 0) {
     const code = manager.codePointAt(at)!.toString(16).toUpperCase().padStart(4, "0");
     const position = Buffer.byteLength(manager.slice(0, at));
-    errors.push(invalidField(field, manager, `invalid character U+${code} (at position ${position})`));
+    errors.push(invalid(field, manager, `invalid character U+${code} (at position ${position})`));
   }
   return errors;
 }
@@ -163,8 +162,8 @@ export function validateFieldManager(manager: string, field: string): FieldError
 function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string, errors: FieldError[]): void {
   if (labels === undefined) return;
   for (const [key, value] of Object.entries(labels)) {
-    for (const message of qualifiedName(key)) errors.push(invalidField(field, key, message));
-    for (const message of labelValue(value)) errors.push(invalidField(field, value, message));
+    for (const message of qualifiedName(key)) errors.push(invalid(field, key, message));
+    for (const message of labelValue(value)) errors.push(invalid(field, value, message));
   }
 }
 
@@ -177,7 +176,7 @@ function checkAnnotations(
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
     // Upper-case prefixes are tolerated here, unlike in labels.
-    for (const message of qualifiedName(key.toLowerCase())) errors.push(invalidField(field, key, message));
+    for (const message of qualifiedName(key.toLowerCase())) errors.push(invalid(field, key, message));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (bytes > annotationBytesMax) errors.push(tooLong(field, annotationBytesMax));
@@ -194,20 +193,20 @@ function checkOwnerReferences(
     const { apiVersion, kind, name, uid } = textsOf(reference);
     const gv = parseApiVersion(apiVersion);
     if (gv === undefined || gv.version === "") {
-      errors.push(invalidField(`${field}.apiVersion`, apiVersion, "version must not be empty"));
+      errors.push(invalid(`${field}.apiVersion`, apiVersion, "version must not be empty"));
     }
-    if (kind === "") errors.push(invalidField(`${field}.kind`, kind, "kind must not be empty"));
-    if (name === "") errors.push(invalidField(`${field}.name`, name, "name must not be empty"));
-    if (uid === "") errors.push(invalidField(`${field}.uid`, uid, "uid must not be empty"));
+    if (kind === "") errors.push(invalid(`${field}.kind`, kind, "kind must not be empty"));
+    if (name === "") errors.push(invalid(`${field}.name`, name, "name must not be empty"));
+    if (uid === "") errors.push(invalid(`${field}.uid`, uid, "uid must not be empty"));
     if (apiVersion === "v1" && kind === "Event") {
-      errors.push(invalidField(field, reference, "/v1, Kind=Event is disallowed from being an owner"));
+      errors.push(invalid(field, reference, "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (reference.controller !== true) continue;
     const current = `${kind}/${name}`;
     if (controller === "") controller = current;
     else {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
-      errors.push(invalidField(field, references, detail));
+      errors.push(invalid(field, references, detail));
     }
   }
 }
@@ -221,7 +220,7 @@ function textsOf(reference: Partial<OwnerReference>): Record<"apiVersion" | "kin
 function checkFinalizers(finalizers: readonly string[] | undefined, field: string, errors: FieldError[]): void {
   if (finalizers === undefined) return;
   for (const name of finalizers) {
-    for (const message of qualifiedName(name)) errors.push(invalidField(field, name, message));
+    for (const message of qualifiedName(name)) errors.push(invalid(field, name, message));
   }
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
@@ -234,7 +233,7 @@ function checkStandardFinalizers(finalizers: readonly string[] | undefined, fiel
   for (const [index, name] of (finalizers ?? []).entries()) {
     if (name.includes("/") || standardFinalizers.has(name)) continue;
     const detail = "name is neither a standard finalizer name nor is it fully qualified";
-    errors.push(invalidField(`${field}[${index}]`, name, detail));
+    errors.push(invalid(`${field}[${index}]`, name, detail));
   }
 }
 
@@ -243,10 +242,7 @@ function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: string, 
   if (added.size === 0) return;
   const list = goStrings([...added].sort());
   errors.push(
-    forbiddenField(
-      field,
-      `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
-    ),
+    forbidden(field, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`),
   );
 }
 
@@ -260,10 +256,10 @@ function checkManagedFields(
     const path = `${field}[${index}]`;
     const operation: string = entry.operation ?? "";
     if (operation !== "Apply" && operation !== "Update") {
-      errors.push(invalidField(`${path}.operation`, operation, "must be `Apply` or `Update`"));
+      errors.push(invalid(`${path}.operation`, operation, "must be `Apply` or `Update`"));
     }
     if (entry.fieldsType !== undefined && entry.fieldsType !== "" && entry.fieldsType !== "FieldsV1") {
-      errors.push(invalidField(`${path}.fieldsType`, entry.fieldsType, "must be `FieldsV1`"));
+      errors.push(invalid(`${path}.fieldsType`, entry.fieldsType, "must be `FieldsV1`"));
     }
     errors.push(...validateFieldManager(entry.manager ?? "", `${path}.manager`));
     if (Buffer.byteLength(entry.subresource ?? "") > subresourceBytesMax) {

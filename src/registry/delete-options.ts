@@ -1,7 +1,7 @@
 /** Options of deletions as clients give them, checked. Source: upstream's `ValidateDeleteOptions`. */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalidField, notSupported } from "#meta/field-error.ts";
-import { invalid } from "#meta/status-error.ts";
+import { type FieldError, goQuote, invalid, notSupported } from "#meta/field-error.ts";
+import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
 /** The shape of a decoded `DeleteOptions` body. */
@@ -30,11 +30,7 @@ export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain
   const policies = ["Foreground", "Background", "Orphan", "nil"];
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     errors.push(
-      invalidField(
-        "propagationPolicy",
-        propagationPolicy,
-        "orphanDependents and deletionPropagation cannot be both set",
-      ),
+      invalid("propagationPolicy", propagationPolicy, "orphanDependents and deletionPropagation cannot be both set"),
     );
   } else if (propagationPolicy !== undefined && !policies.slice(0, 3).includes(propagationPolicy)) {
     errors.push(notSupported("propagationPolicy", propagationPolicy, policies));
@@ -42,7 +38,8 @@ export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain
   const dryRun = dryRunOf(given.dryRun ?? []);
   if (!dryRun.ok) errors.push(dryRun.error);
   const forced = given.ignoreStoreReadErrorWithClusterBreakingPotential ?? false;
-  if (errors.length > 0) throw invalid({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
+  if (errors.length > 0)
+    throw invalidObject({ group: domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
     gracePeriodSeconds: given.gracePeriodSeconds,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import { invalid, StatusError } from "#meta/status-error.ts";
+import { invalidObject, StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Int64 } from "#std/int64.ts";
 import { seededRandom } from "#std/random.ts";
@@ -52,7 +52,7 @@ const context: RequestContext = {
   annotate() {},
 };
 const attributes: WriteAttributes = { context, subresource: "", dryRun: false };
-const readable = (): StatusError => invalid({ group: "", kind: "DeleteOptions" }, "", []);
+const readable = (): StatusError => invalidObject({ group: "", kind: "DeleteOptions" }, "", []);
 
 function setup(strategy: Strategy = {}) {
   const clock = new FakeClock();

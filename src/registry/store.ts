@@ -11,7 +11,7 @@ import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
 import { andThen, type Soon } from "#std/soon.ts";
 import { Pace, turn } from "#std/turn.ts";
-import { type FieldError, invalidField, printFieldError, printValue } from "#meta/field-error.ts";
+import { type FieldError, invalid, printFieldError, printValue } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
 import {
   alreadyExists,
@@ -19,7 +19,7 @@ import {
   conflict,
   expired,
   expiredContinue,
-  invalid,
+  invalidObject,
   notFound,
   objectTooLarge,
   StatusError,
@@ -199,7 +199,7 @@ export class Store {
   parseVersion(text: string): Revision {
     if (!/^[0-9]{1,20}$/.test(text) || BigInt(text) > 18446744073709551615n) {
       const reason = /^[0-9]+$/.test(text) ? "value out of range" : "invalid syntax";
-      const error = invalidField("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`);
+      const error = invalid("resourceVersion", text, `strconv.ParseUint: parsing ${printValue(text)}: ${reason}`);
       throw badRequest(printFieldError(error));
     }
     return Number(text);
@@ -460,7 +460,7 @@ export class Store {
 
   #check(object: Unstructured, errors: readonly FieldError[]): void {
     // Findings name the stored kind: an event is a core event, whatever group it was sent to.
-    if (errors.length > 0) throw invalid(this.definition.storage, object.metadata.name ?? "", errors);
+    if (errors.length > 0) throw invalidObject(this.definition.storage, object.metadata.name ?? "", errors);
   }
 
   /**
@@ -589,7 +589,7 @@ export class Store {
     const { resourceVersion = "" } = wanted.metadata;
     if (resourceVersion === "" || resourceVersion === "0") {
       if (definition.unconditionalUpdate) return;
-      throw invalid({ group: definition.group, kind: definition.resource }, name, [
+      throw invalidObject({ group: definition.group, kind: definition.resource }, name, [
         {
           type: "FieldValueInvalid",
           field: "metadata.resourceVersion",

@@ -1,8 +1,8 @@
 /** DELETE of one object and of a collection. */
 import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { invalid, type Status, type StatusError } from "#meta/status-error.ts";
-import { invalidField } from "#meta/field-error.ts";
+import { invalidObject, type Status, type StatusError } from "#meta/status-error.ts";
+import { invalid } from "#meta/field-error.ts";
 import type { DeleteOptions, DeleteOptionsBody } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
@@ -72,8 +72,8 @@ function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Del
 
 /** The flag on an object that can be read (DELST-09). */
 function readable(scope: Scope): StatusError {
-  return invalid({ group: scope.parts.domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, scope.name, [
-    invalidField(
+  return invalidObject({ group: scope.parts.domain.rename("meta.k8s.io"), kind: "DeleteOptions" }, scope.name, [
+    invalid(
       "ignoreStoreReadErrorWithClusterBreakingPotential",
       true,
       "cannot be set: the object can be read, delete it without this option",

@@ -8,14 +8,14 @@ import { PatchError } from "#apply/patch-error.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { decodePatchedCustom } from "#codec/custom-object.ts";
 import { decodePatch, decodePatched, type PatchedObject, type PatchedValue } from "#codec/patch-body.ts";
-import { forbiddenField } from "#meta/field-error.ts";
+import { forbidden } from "#meta/field-error.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import {
   badRequest,
   contentTypeNotConsumed,
   failedPatch,
-  invalid,
+  invalidObject,
   requestTooLarge,
   unclassified,
   unsupportedMediaType,
@@ -56,8 +56,8 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   if (type === applyPatchType) return applyObject(scope);
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
-    throw invalid({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
-      forbiddenField("force", "may not be specified for non-apply patch"),
+    throw invalidObject({ group: parts.domain.rename("meta.k8s.io"), kind: "PatchOptions" }, "", [
+      forbidden("force", "may not be specified for non-apply patch"),
     ]);
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);

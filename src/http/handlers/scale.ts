@@ -6,7 +6,7 @@
  */
 import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-owners.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { invalidField } from "#meta/field-error.ts";
+import { invalid } from "#meta/field-error.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
@@ -14,7 +14,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import {
   badRequest,
   internalError,
-  invalid,
+  invalidObject,
   notFound,
   type ResourceName,
   StatusError,
@@ -136,8 +136,8 @@ class ScaleWrites implements Pick<Store, "update"> {
       throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
     }
     if (!custom && replicas < 0) {
-      throw invalid({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
-        invalidField("spec.replicas", replicas, "must be greater than or equal to 0"),
+      throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
+        invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
       ]);
     }
     const { managedFields: _old, ...metadata } = parent.metadata;

@@ -1,5 +1,5 @@
 /** Which fields of custom resources field selectors may name. Source of the wording: upstream's `cel.ValidFieldPath`. */
-import { duplicate, type FieldError, invalidField, required, tooMany } from "#meta/field-error.ts";
+import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 
 const selectableMax = 8;
@@ -20,16 +20,16 @@ export function checkSelectableFields(
     }
     const found = follow(jsonPath, schema ?? {});
     if (typeof found === "string") {
-      errors.push(invalidField(at, jsonPath, `is an invalid path: ${found}`));
+      errors.push(invalid(at, jsonPath, `is an invalid path: ${found}`));
       continue;
     }
     if (found.names[0] === "metadata") {
-      errors.push(invalidField(at, jsonPath, "must not point to fields in metadata"));
+      errors.push(invalid(at, jsonPath, "must not point to fields in metadata"));
     }
     if (!simpleTypes.includes(found.schema.type)) {
       const detail =
         "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
-      errors.push(invalidField(at, jsonPath, detail));
+      errors.push(invalid(at, jsonPath, detail));
     }
     const path = found.names.join(".");
     if (seen.has(path)) errors.push(duplicate(at, jsonPath));

@@ -1,6 +1,6 @@
 /** How versions of a custom resource are converted, checked. Source: upstream's validation and its `util/webhook`. */
 import type { CustomResourceConversion } from "#api/apiextensions/v1.ts";
-import { type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 
 const acceptedVersions = ["v1", "v1beta1"];
@@ -16,7 +16,7 @@ export function checkConversion(
   const { strategy, webhook } = conversion;
   const errors: FieldError[] = [];
   if (strategy !== "None" && preserves) {
-    errors.push(invalidField(`${field}.strategy`, strategy, "must be None if spec.preserveUnknownFields is true"));
+    errors.push(invalid(`${field}.strategy`, strategy, "must be None if spec.preserveUnknownFields is true"));
   }
   if (strategy === "") errors.push(required(`${field}.strategy`));
   else if (strategy !== "None" && strategy !== "Webhook") {
@@ -32,8 +32,8 @@ export function checkConversion(
     return errors;
   }
   const unused = "should not be set when strategy is not set to Webhook";
-  if (webhook?.clientConfig !== undefined) errors.push(forbiddenField(`${field}.webhookClientConfig`, unused));
-  if (versions.length > 0) errors.push(forbiddenField(`${field}.conversionReviewVersions`, unused));
+  if (webhook?.clientConfig !== undefined) errors.push(forbidden(`${field}.webhookClientConfig`, unused));
+  if (versions.length > 0) errors.push(forbidden(`${field}.conversionReviewVersions`, unused));
   return errors;
 }
 
@@ -57,7 +57,7 @@ function checkClient(
   const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));
   if (caBundle !== "" && !mayBeBroken && !hasCertificates(caBundle)) {
     errors.push(
-      invalidField(`${at}.caBundle`, caBundle, "unable to load root certificates: unable to parse bytes as PEM block"),
+      invalid(`${at}.caBundle`, caBundle, "unable to load root certificates: unable to parse bytes as PEM block"),
     );
   }
   return errors;
@@ -83,12 +83,12 @@ function checkUrl(text: string, at: string): FieldError[] {
   const [, scheme = "", user, host = "", query = "", fragment = ""] = match;
   const errors: FieldError[] = [];
   if (scheme.toLowerCase() !== "https") {
-    errors.push(invalidField(at, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`));
+    errors.push(invalid(at, scheme.toLowerCase(), `'https' is the only allowed URL scheme${form}`));
   }
-  if (host === "") errors.push(invalidField(at, host, `host must be specified${form}`));
-  if (user !== undefined) errors.push(invalidField(at, user, "user information is not permitted in the URL"));
-  if (fragment !== "") errors.push(invalidField(at, fragment, "fragments are not permitted in the URL"));
-  if (query !== "") errors.push(invalidField(at, query, "query parameters are not permitted in the URL"));
+  if (host === "") errors.push(invalid(at, host, `host must be specified${form}`));
+  if (user !== undefined) errors.push(invalid(at, user, "user information is not permitted in the URL"));
+  if (fragment !== "") errors.push(invalid(at, fragment, "fragments are not permitted in the URL"));
+  if (query !== "") errors.push(invalid(at, query, "query parameters are not permitted in the URL"));
   return errors;
 }
 
@@ -99,9 +99,9 @@ function checkService(service: NonNullable<NonNullable<ClientConfig>["service"]>
   if (namespace === "") errors.push(required(`${at}.name`, "service name is required"));
   if (name === "") errors.push(required(`${at}.namespace`, "service namespace is required"));
   const problems = portNumber(port);
-  if (problems.length > 0) errors.push(invalidField(`${at}.port`, port, `port is not valid: ${problems.join(", ")}`));
+  if (problems.length > 0) errors.push(invalid(`${at}.port`, port, `port is not valid: ${problems.join(", ")}`));
   if (path === "" || path === "/") return errors;
-  const wrong = (detail: string): FieldError => invalidField(`${at}.path`, path, detail);
+  const wrong = (detail: string): FieldError => invalid(`${at}.path`, path, detail);
   if (path === "//") return [...errors, wrong("segment[0] may not be empty")];
   if (!path.startsWith("/")) errors.push(wrong("must start with a '/'"));
   const segments = path.slice(1).replace(/\/$/, "").split("/");
@@ -117,8 +117,8 @@ function checkReviewVersions(versions: readonly string[], mustKnow: boolean): Fi
   if (versions.length === 0) return [required(at)];
   const errors: FieldError[] = [];
   for (const [index, version] of versions.entries()) {
-    if (versions.indexOf(version) !== index) errors.push(invalidField(`${at}[${index}]`, version, "duplicate version"));
-    else for (const problem of dns1035Label(version)) errors.push(invalidField(`${at}[${index}]`, version, problem));
+    if (versions.indexOf(version) !== index) errors.push(invalid(`${at}[${index}]`, version, "duplicate version"));
+    else for (const problem of dns1035Label(version)) errors.push(invalid(`${at}[${index}]`, version, problem));
   }
   if (mustKnow && !versions.some((version) => acceptedVersions.includes(version))) {
     const message = `Invalid value: []string{${versions.map(goQuote).join(", ")}}: must include at least one of ${acceptedVersions.join(", ")}`;

@@ -15,7 +15,7 @@ import type {
 } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
@@ -59,7 +59,7 @@ export function validateDefinitionUpdate(
   const isEstablished = isConditionTrue(old, "Established");
   const { spec } = object;
   const immutable = (field: string, next: unknown, before: unknown): FieldError[] =>
-    next === before ? [] : [invalidField(field, next, "field is immutable")];
+    next === before ? [] : [invalid(field, next, "field is immutable")];
   return [
     ...checkSpec(spec, old.spec, isEstablished, rules),
     ...(isEstablished
@@ -88,7 +88,7 @@ function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   for (const field of ["generateName", "name"] as const) {
     const name = metadata[field] ?? "";
     if (name !== "" && name !== wanted) {
-      errors.push(invalidField(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group'));
+      errors.push(invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group'));
     }
   }
   return errors;
@@ -141,9 +141,9 @@ function checkSpec(
   const errors: FieldError[] = [];
   if (group === "") errors.push(required("spec.group"));
   else if (dns1123Subdomain(group).length > 0) {
-    errors.push(invalidField("spec.group", group, dns1123Subdomain(group).join(",")));
+    errors.push(invalid("spec.group", group, dns1123Subdomain(group).join(",")));
   } else if (!group.includes(".")) {
-    errors.push(invalidField("spec.group", group, "should be a domain with at least one dot"));
+    errors.push(invalid("spec.group", group, "should be a domain with at least one dot"));
   }
   errors.push(...oneOf("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
   // What was stored without schemas may stay without them.
@@ -160,9 +160,7 @@ function checkSpec(
     }
   }
   if (spec.preserveUnknownFields === true && versions.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) {
-    errors.push(
-      invalidField("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"),
-    );
+    errors.push(invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"));
   }
   for (const [index, version] of versions.entries()) {
     const field = `spec.versions[${index}]`;
@@ -186,13 +184,7 @@ function checkSpec(
   if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
     errors.push(
       ...(shared.schema === undefined
-        ? [
-            invalidField(
-              "spec.selectableFields",
-              "",
-              "selectableFields may only be set when validations.schema is included",
-            ),
-          ]
+        ? [invalid("spec.selectableFields", "", "selectableFields may only be set when validations.schema is included")]
         : checkSelectableFields(shared.selectableFields, shared.schema.openAPIV3Schema, "spec.selectableFields")),
     );
   }
@@ -249,7 +241,7 @@ function checkVersion(
   const selectable = is.selectableFields ? undefined : version.selectableFields;
   const errors: FieldError[] = [];
   for (const problem of warningProblems(version)) {
-    errors.push(invalidField(`${field}.deprecationWarning`, version.deprecationWarning, problem));
+    errors.push(invalid(`${field}.deprecationWarning`, version.deprecationWarning, problem));
   }
   const hasStatus = version.subresources?.status !== undefined;
   errors.push(...checkSchema(schema, hasStatus, schemas, `${field}.schema`, version.name));
@@ -261,7 +253,7 @@ function checkVersion(
     const at = `${field}.selectableFields`;
     if (schema?.openAPIV3Schema === undefined) {
       const detail = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
-      errors.push(invalidField(at, "", detail));
+      errors.push(invalid(at, "", detail));
     } else errors.push(...checkSelectableFields(selectable, schema.openAPIV3Schema, at));
   }
   return errors;
@@ -344,12 +336,12 @@ export function checkNames(names: CustomResourceDefinitionNames | undefined, fie
     const problems = dns1035Label(value.toLowerCase());
     if (value === "" || problems.length === 0) continue;
     const detail = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
-    errors.push(invalidField(`${field}.${key}`, value, detail));
+    errors.push(invalid(`${field}.${key}`, value, detail));
   }
   for (const [index, name] of (shortNames ?? []).entries())
     errors.push(...label(`${field}.shortNames[${index}]`, name));
   if (kind !== "" && kind === listKind) {
-    errors.push(invalidField(`${field}.listKind`, listKind, "kind and listKind may not be the same"));
+    errors.push(invalid(`${field}.listKind`, listKind, "kind and listKind may not be the same"));
   }
   for (const [index, name] of (categories ?? []).entries())
     errors.push(...label(`${field}.categories[${index}]`, name));
@@ -358,7 +350,7 @@ export function checkNames(names: CustomResourceDefinitionNames | undefined, fie
 
 function label(field: string, value: string): FieldError[] {
   const problems = dns1035Label(value);
-  return problems.length === 0 ? [] : [invalidField(field, value, problems.join(","))];
+  return problems.length === 0 ? [] : [invalid(field, value, problems.join(","))];
 }
 
 export function oneOf(field: string, value: string, accepted: readonly string[]): FieldError[] {
@@ -371,8 +363,8 @@ function checkSubresources(subresources: CustomResourceSubresources | undefined,
   if (scale === undefined) return [];
   const below = (key: string, path: string, roots: readonly string[], detail: string): FieldError[] => {
     const at = `${field}.scale.${key}`;
-    if (!path.startsWith(".")) return [invalidField(at, path, simplePath)];
-    return roots.some((root) => path.startsWith(root)) ? [] : [invalidField(at, path, detail)];
+    if (!path.startsWith(".")) return [invalid(at, path, simplePath)];
+    return roots.some((root) => path.startsWith(root)) ? [] : [invalid(at, path, detail)];
   };
   const needed = (key: string, path: string, root: string): FieldError[] =>
     path === ""
@@ -404,12 +396,12 @@ function checkColumns(columns: readonly CustomResourceColumnDefinition[] | undef
     if (name === "") errors.push(required(`${at}.name`));
     const types = `must be one of ${columnTypes.join(",")}`;
     if (type === "") errors.push(required(`${at}.type`, types));
-    else if (!columnTypes.includes(type)) errors.push(invalidField(`${at}.type`, type, types));
+    else if (!columnTypes.includes(type)) errors.push(invalid(`${at}.type`, type, types));
     if (format !== "" && !columnFormats.includes(format)) {
-      errors.push(invalidField(`${at}.format`, format, `must be one of ${columnFormats.join(",")}`));
+      errors.push(invalid(`${at}.format`, format, `must be one of ${columnFormats.join(",")}`));
     }
     if (jsonPath === "") errors.push(required(`${at}.JSONPath`));
-    else if (!jsonPath.startsWith(".")) errors.push(invalidField(`${at}.JSONPath`, jsonPath, simplePath));
+    else if (!jsonPath.startsWith(".")) errors.push(invalid(`${at}.JSONPath`, jsonPath, simplePath));
   }
   return errors;
 }
@@ -435,7 +427,7 @@ function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldE
   }
   for (const [index, name] of stored.entries()) {
     if (stored.lastIndexOf(name) !== index || versions.some((version) => version.name === name)) continue;
-    errors.push(invalidField(`${field}[${index}]`, name, "must appear in spec.versions"));
+    errors.push(invalid(`${field}[${index}]`, name, "must appear in spec.versions"));
   }
   return errors;
 }
@@ -451,12 +443,12 @@ function checkApproval(
   const name = approvalAnnotation(domain);
   const field = `metadata.annotations[${name}]`;
   if (state === "missing") return [required(field, reason)];
-  return state === "invalid" ? [invalidField(field, object.metadata.annotations?.[name], reason)] : [];
+  return state === "invalid" ? [invalid(field, object.metadata.annotations?.[name], reason)] : [];
 }
 
 function checkPreserving(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   if (old?.spec.preserveUnknownFields === true || object.spec.preserveUnknownFields !== true) return [];
   const detail =
     "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-  return [invalidField("spec.preserveUnknownFields", true, detail)];
+  return [invalid("spec.preserveUnknownFields", true, detail)];
 }

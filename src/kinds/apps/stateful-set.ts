@@ -1,6 +1,6 @@
 /** StatefulSet: pods with names and storage of their own. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField } from "#meta/field-error.ts";
+import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { ageColumn, containerColumns, inside, nameColumn, text } from "../cells.ts";
 import {
   editField,
@@ -88,5 +88,5 @@ function validateSpecKept(spec: Json, old: Json): FieldError[] {
   if ([...names].every((name) => jsonEquals(spec[name] ?? null, old[name] ?? null))) return [];
   const shown = changeable.map((name) => `'${name}'`);
   const list = `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
-  return [forbiddenField("spec", `updates to statefulset spec for fields other than ${list} are forbidden`)];
+  return [forbidden("spec", `updates to statefulset spec for fields other than ${list} are forbidden`)];
 }

@@ -1,6 +1,6 @@
 /** What the workloads of the apps group share: pod templates, selectors that never change, and columns. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { compileLabelSelector, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -23,7 +23,7 @@ export function validateWorkload(object: Unstructured, called: string): FieldErr
   const spec = specOf(object);
   const errors: FieldError[] = [];
   const replicas = numberField(spec, "replicas");
-  if (replicas < 0) errors.push(invalidField("spec.replicas", replicas, "must be greater than or equal to 0"));
+  if (replicas < 0) errors.push(invalid("spec.replicas", replicas, "must be greater than or equal to 0"));
   const selector = objectField(spec, "selector");
   const template = objectField(spec, "template") ?? noFields;
   // An absent selector selects nothing, the template's pods included.

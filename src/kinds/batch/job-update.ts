@@ -3,7 +3,7 @@
  * still get other nodes. Source: `ValidateJobSpecUpdate` in upstream's `pkg/apis/batch/validation`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { editField, type Json, noFields, numberField, objectField, textField, withField } from "../edit.ts";
 import { validateKept } from "../kept.ts";
@@ -29,7 +29,7 @@ function validateCompletions(spec: Json, old: Json): FieldError[] {
   if (textField(spec, "completionMode") !== "Indexed") return validateKept(spec, old, ["completions"], "spec.");
   const completions = numberField(spec, "completions");
   if (completions === numberField(old, "completions") || completions === numberField(spec, "parallelism")) return [];
-  return [invalidField("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
+  return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
 }
 
 /** Whether a job was suspended before it began. */

@@ -5,15 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { fieldSetOf } from "#apply/field-set.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  goQuote,
-  invalidField,
-  notSupported,
-  required,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import { keyUsages } from "#meta/key-usages.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -138,7 +130,7 @@ function onlyConditions(object: Unstructured, old: Unstructured): Unstructured {
 function validateSpec(spec: Json, legacySigner: string): FieldError[] {
   const errors: FieldError[] = [];
   const parsed = parseCertificateRequest(Buffer.from(textField(spec, "request"), "base64").toString("latin1"));
-  if (!parsed.ok) errors.push(invalidField("spec.request", "<request data>", parsed.problem));
+  if (!parsed.ok) errors.push(invalid("spec.request", "<request data>", parsed.problem));
   const usages = Array.isArray(spec["usages"]) ? (spec["usages"] as readonly string[]) : []; // the schema says so
   if (usages.length === 0) errors.push(required("spec.usages"));
   for (const [index, usage] of usages.entries()) {
@@ -152,12 +144,12 @@ function validateSpec(spec: Json, legacySigner: string): FieldError[] {
   const signerName = textField(spec, "signerName");
   if (signerName === legacySigner) {
     const reason = "the legacy signerName is not allowed via this API version";
-    errors.push(invalidField("spec.signerName", signerName, reason));
+    errors.push(invalid("spec.signerName", signerName, reason));
   } else errors.push(...validateSignerName("spec.signerName", signerName));
   const seconds = spec["expirationSeconds"];
   if (typeof seconds === "number" && seconds < 600) {
     const reason = "may not specify a duration less than 600 seconds (10 minutes)";
-    errors.push(invalidField("spec.expirationSeconds", seconds, reason));
+    errors.push(invalid("spec.expirationSeconds", seconds, reason));
   }
   return errors;
 }
@@ -169,9 +161,7 @@ function validateStatus(object: Unstructured, old: Unstructured | undefined): Fi
   const before = old === undefined ? "" : textField(statusOf(old), "certificate");
   if (certificate === before || certificateProblem(before) !== undefined) return errors;
   const problem = certificateProblem(certificate);
-  return problem === undefined
-    ? errors
-    : [...errors, invalidField("status.certificate", "<certificate data>", problem)];
+  return problem === undefined ? errors : [...errors, invalid("status.certificate", "<certificate data>", problem)];
 }
 
 /** Types of conditions that are either there, and true, or not there. */
@@ -193,7 +183,7 @@ function validateConditions(conditions: readonly Json[], old: readonly Json[]): 
     else if (!allowed.includes(status)) errors.push(notSupported(`${field}.status`, status, allowed));
     const other = type === "Approved" ? "Denied" : type === "Denied" ? "Approved" : undefined;
     if (other !== undefined && seen.has(other) && !wasBoth) {
-      errors.push(invalidField(`${field}.type`, type, "Approved and Denied conditions are mutually exclusive"));
+      errors.push(invalid(`${field}.type`, type, "Approved and Denied conditions are mutually exclusive"));
     }
     if (seen.has(type) && !wasTwofold) errors.push(duplicate(`${field}.type`, type));
     seen.add(type);
@@ -228,13 +218,13 @@ function validateUpdate(object: Unstructured, old: Unstructured, fixed: readonly
   const count = (of: Unstructured, type: string): number =>
     conditionsOf(of).filter((condition) => textField(condition, "type") === type).length;
   const refuse = (verb: string, type: string): void => {
-    errors.push(forbiddenField("status.conditions", `updates may not ${verb} a condition of type ${goQuote(type)}`));
+    errors.push(forbidden("status.conditions", `updates may not ${verb} a condition of type ${goQuote(type)}`));
   };
   for (const type of lastingTypes) if (count(object, type) < count(old, type)) refuse("remove", type);
   for (const type of fixed) if (count(object, type) > count(old, type)) refuse("add", type);
   const before = textField(statusOf(old), "certificate");
   if (textField(statusOf(object), "certificate") !== before && before !== "") {
-    errors.push(forbiddenField("status.certificate", "updates may not modify existing certificate content"));
+    errors.push(forbidden("status.certificate", "updates may not modify existing certificate content"));
   }
   return errors;
 }

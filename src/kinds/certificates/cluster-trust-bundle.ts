@@ -1,6 +1,6 @@
 /** ClusterTrustBundle: certificates that are trusted, of one signer or of none. */
 import { X509Certificate } from "node:crypto";
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
@@ -23,7 +23,7 @@ export function clusterTrustBundles(): KindBehaviour {
         ...(bundleOf(object) === bundleOf(old) ? [] : validateBundle(bundleOf(object))),
         ...(signerOf(object) === signerOf(old)
           ? []
-          : [invalidField("spec.signerName", signerOf(object), "field is immutable")]),
+          : [invalid("spec.signerName", signerOf(object), "field is immutable")]),
       ],
     },
   };
@@ -36,7 +36,7 @@ function validateSigner(object: Unstructured): FieldError[] {
 
 function validateBundle(bundle: string): FieldError[] {
   const field = "spec.trustBundle";
-  const refuse = (reason: string): FieldError => invalidField(field, "<value omitted>", reason);
+  const refuse = (reason: string): FieldError => invalid(field, "<value omitted>", reason);
   const errors: FieldError[] = [];
   const seen = new Map<string, number>();
   let index = 0;

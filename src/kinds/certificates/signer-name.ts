@@ -1,5 +1,5 @@
 /** Names of those who sign certificates: a domain, a slash, a path. Source: upstream's `ValidateSignerName`. */
-import { type FieldError, goQuote, invalidField, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalid, required, tooLong } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 
 const domainMax = 253;
@@ -11,12 +11,12 @@ export function validateSignerName(field: string, name: string): FieldError[] {
   const [domain, path, ...more] = name.split("/");
   if (domain === undefined || path === undefined || more.length > 0) {
     const form = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    return [invalidField(field, name, form)];
+    return [invalid(field, name, form)];
   }
   const errors: FieldError[] = domain.length > domainMax ? [tooLong(field, domainMax)] : [];
   errors.push(...firstBadPart(field, domain, dns1123Label));
   if (!domain.includes(".")) {
-    errors.push(invalidField(field, domain, "should be a domain with at least two segments separated by dots"));
+    errors.push(invalid(field, domain, "should be a domain with at least two segments separated by dots"));
   }
   errors.push(...firstBadPart(field, path, dns1123Subdomain));
   if (name.length > nameMax) errors.push(tooLong(field, nameMax));
@@ -28,7 +28,7 @@ function firstBadPart(field: string, segment: string, check: NameCheck): FieldEr
   for (const part of segment.split(".")) {
     const messages = check(part);
     if (messages.length > 0) {
-      return messages.map((message) => invalidField(field, segment, `validating label ${goQuote(part)}: ${message}`));
+      return messages.map((message) => invalid(field, segment, `validating label ${goQuote(part)}: ${message}`));
     }
   }
   return [];

@@ -1,5 +1,5 @@
 /** Lease and LeaseCandidate: who leads, and who would. */
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { type Json, noFields, objectField, textField } from "../edit.ts";
@@ -24,11 +24,11 @@ function validate(object: Unstructured): FieldError[] {
   const errors: FieldError[] = [];
   const seconds = spec["leaseDurationSeconds"];
   if (typeof seconds === "number" && seconds <= 0) {
-    errors.push(invalidField("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
+    errors.push(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
   }
   const transitions = spec["leaseTransitions"];
   if (typeof transitions === "number" && transitions < 0) {
-    errors.push(invalidField("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
+    errors.push(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
   }
   return errors;
 }

@@ -2,7 +2,7 @@
  * The spec of a persistent volume claim: data sources, dropped fields and checks. Shared by claims and by the templates
  * of claims. Source: upstream's `ValidatePersistentVolumeClaimSpec` and `pkg/api/persistentvolumeclaim`.
  */
-import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
@@ -85,7 +85,7 @@ export function validateClaimSpec(spec: Json, field: string, gates: ClaimGates):
   const className = textField(spec, "storageClassName");
   if (className !== "") {
     for (const message of dns1123Subdomain(className)) {
-      errors.push(invalidField(`${field}.storageClassName`, className, message));
+      errors.push(invalid(`${field}.storageClassName`, className, message));
     }
   }
   const mode = spec["volumeMode"];
@@ -96,7 +96,7 @@ export function validateClaimSpec(spec: Json, field: string, gates: ClaimGates):
   const attributes = textField(spec, "volumeAttributesClassName");
   if (gates.attributesClass && attributes !== "") {
     for (const message of dns1123Subdomain(attributes)) {
-      errors.push(invalidField(`${field}.volumeAttributesClassName`, attributes, message));
+      errors.push(invalid(`${field}.volumeAttributesClassName`, attributes, message));
     }
   }
   return errors;
@@ -109,7 +109,7 @@ function validateAccessModes(spec: Json, field: string): FieldError[] {
     .filter((mode) => !accessModes.includes(mode))
     .map((mode) => notSupported(field, mode, accessModes));
   if (modes.includes("ReadWriteOncePod") && modes.some((mode) => mode !== "ReadWriteOncePod")) {
-    errors.push(forbiddenField(field, "may not use ReadWriteOncePod with other access modes"));
+    errors.push(forbidden(field, "may not use ReadWriteOncePod with other access modes"));
   }
   return errors;
 }
@@ -122,13 +122,13 @@ function validateSize(resources: Json, field: string): FieldError[] {
   const storage = requests["storage"];
   if (storage === undefined) errors.push(required(`${field}[storage]`));
   else if (compareTexts(storage, "0") <= 0) {
-    errors.push(invalidField(`${field}[storage]`, storage, "must be greater than zero"));
+    errors.push(invalid(`${field}[storage]`, storage, "must be greater than zero"));
   }
   for (const [name, request] of Object.entries(requests)) {
     const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
     if (limit === undefined || compareTexts(request, limit) <= 0) continue;
     errors.push(
-      invalidField(`${field}.requests[${name}]`, request, `must be less than or equal to ${name} limit of ${limit}`),
+      invalid(`${field}.requests[${name}]`, request, `must be less than or equal to ${name} limit of ${limit}`),
     );
   }
   return errors;
@@ -151,14 +151,14 @@ function validateSources(spec: Json, field: string): FieldError[] {
   const namespace = textField(ref, "namespace");
   if (namespace !== "") {
     for (const message of dns1123Label(namespace)) {
-      errors.push(invalidField(`${field}.dataSourceRef.namespace`, namespace, message));
+      errors.push(invalid(`${field}.dataSourceRef.namespace`, namespace, message));
     }
     if (source !== undefined) {
       const detail = "may not be specified when dataSourceRef.namespace is specified";
-      errors.push(invalidField(field, `${field}.dataSource`, detail));
+      errors.push(invalid(field, `${field}.dataSource`, detail));
     }
   } else if (source !== undefined && !isSameReference(source, ref)) {
-    errors.push(invalidField(field, `${field}.dataSource`, "must match dataSourceRef"));
+    errors.push(invalid(field, `${field}.dataSource`, "must match dataSourceRef"));
   }
   return errors;
 }
@@ -172,9 +172,9 @@ function validateSource(source: Json, field: string): FieldError[] {
   if (textField(source, "name") === "") errors.push(required(`${field}.name`));
   if (kind === "") errors.push(required(`${field}.kind`));
   const group = textField(source, "apiGroup");
-  if (group === "" && kind !== "PersistentVolumeClaim") errors.push(invalidField(field, kind, ""));
+  if (group === "" && kind !== "PersistentVolumeClaim") errors.push(invalid(field, kind, ""));
   if (group !== "") {
-    for (const message of dns1123Subdomain(group)) errors.push(invalidField(`${field}.apiGroup`, group, message));
+    for (const message of dns1123Subdomain(group)) errors.push(invalid(`${field}.apiGroup`, group, message));
   }
   return errors;
 }

@@ -1,6 +1,6 @@
 /** ConfigMap: configuration data that is not secret. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, invalidField, tooLong } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, tooLong } from "#meta/field-error.ts";
 import { configKey } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -31,14 +31,14 @@ function validate(object: Unstructured): FieldError[] {
   const binary = textsField(object, "binaryData") ?? {};
   let bytes = 0;
   for (const [key, value] of Object.entries(textsField(object, "data") ?? {})) {
-    for (const message of configKey(key)) errors.push(invalidField(`data[${key}]`, key, message));
+    for (const message of configKey(key)) errors.push(invalid(`data[${key}]`, key, message));
     if (Object.hasOwn(binary, key)) {
-      errors.push(invalidField(`data[${key}]`, key, "duplicate of key present in binaryData"));
+      errors.push(invalid(`data[${key}]`, key, "duplicate of key present in binaryData"));
     }
     bytes += Buffer.byteLength(value);
   }
   for (const [key, value] of Object.entries(binary)) {
-    for (const message of configKey(key)) errors.push(invalidField(`binaryData[${key}]`, key, message));
+    for (const message of configKey(key)) errors.push(invalid(`binaryData[${key}]`, key, message));
     bytes += base64Bytes(value);
   }
   // Upstream: the path of the whole object prints like this.
@@ -49,10 +49,10 @@ function validate(object: Unstructured): FieldError[] {
 function validateFrozen(object: Unstructured, old: Unstructured): FieldError[] {
   if (old["immutable"] !== true) return [];
   const errors: FieldError[] = [];
-  if (object["immutable"] !== true) errors.push(forbiddenField("immutable", frozenMessage));
+  if (object["immutable"] !== true) errors.push(forbidden("immutable", frozenMessage));
   for (const field of ["data", "binaryData"]) {
     const isSame = jsonEquals(textsField(object, field) ?? {}, textsField(old, field) ?? {});
-    if (!isSame) errors.push(forbiddenField(field, frozenMessage));
+    if (!isSame) errors.push(forbidden(field, frozenMessage));
   }
   return errors;
 }

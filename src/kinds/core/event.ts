@@ -4,7 +4,7 @@
  * `pkg/apis/core/validation/events.go`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -58,7 +58,7 @@ export function validateReport(
   const errors: FieldError[] = [];
   const namespace = object.metadata.namespace ?? "";
   const about = textField(objectField(object, "involvedObject"), "namespace");
-  const mismatch = () => errors.push(invalidField("involvedObject.namespace", about, "does not match event.namespace"));
+  const mismatch = () => errors.push(invalid("involvedObject.namespace", about, "does not match event.namespace"));
   if (isAbsent(object["eventTime"])) {
     const expected = about === "" ? ["", "default"] : [about];
     if (!expected.includes(namespace)) mismatch();
@@ -67,7 +67,7 @@ export function validateReport(
   if (about === "" && namespace !== "default" && namespace !== rename("kube-system")) mismatch();
   const reporter = textField(object, "reportingComponent");
   if (reporter === "") errors.push(required(reporterField));
-  for (const message of qualifiedName(reporter)) errors.push(invalidField(reporterField, reporter, message));
+  for (const message of qualifiedName(reporter)) errors.push(invalid(reporterField, reporter, message));
   for (const [name, max] of [
     ["reportingInstance", shortTextMax],
     ["action", shortTextMax],
@@ -76,7 +76,7 @@ export function validateReport(
   ] as const) {
     const value = textField(object, name);
     if (value === "" && name !== "message") errors.push(required(name));
-    if (Buffer.byteLength(value) > max) errors.push(invalidField(name, "", `can have at most ${max} characters`));
+    if (Buffer.byteLength(value) > max) errors.push(invalid(name, "", `can have at most ${max} characters`));
   }
   return errors;
 }
@@ -86,14 +86,14 @@ export function validateNewEvent(object: Unstructured): FieldError[] {
   const errors = validateSeries(object);
   if (isAbsent(object["eventTime"])) errors.push(required("eventTime"));
   const type = textField(object, "type");
-  if (type !== "Normal" && type !== "Warning") errors.push(invalidField("type", "", `has invalid value: ${type}`));
+  if (type !== "Normal" && type !== "Warning") errors.push(invalid("type", "", `has invalid value: ${type}`));
   for (const name of ["firstTimestamp", "lastTimestamp"]) {
-    if (!isAbsent(object[name])) errors.push(invalidField(name, "", "needs to be unset"));
+    if (!isAbsent(object[name])) errors.push(invalid(name, "", "needs to be unset"));
   }
-  if (numberField(object, "count") !== 0) errors.push(invalidField("count", "", "needs to be unset"));
+  if (numberField(object, "count") !== 0) errors.push(invalid("count", "", "needs to be unset"));
   const source = objectField(object, "source");
   if (textField(source, "component") !== "" || textField(source, "host") !== "") {
-    errors.push(invalidField("source", "", "needs to be unset"));
+    errors.push(invalid("source", "", "needs to be unset"));
   }
   return errors;
 }
@@ -119,7 +119,7 @@ export function validateNewEventUpdate(object: Unstructured, old: Unstructured):
   const errors = jsonEquals(object["series"], old["series"]) ? [] : validateSeries(object);
   for (const [name, field] of unchanging) {
     if (jsonEquals(object[name] ?? null, old[name] ?? null)) continue;
-    errors.push(invalidField(field, object[name] ?? "", "field is immutable"));
+    errors.push(invalid(field, object[name] ?? "", "field is immutable"));
   }
   return errors;
 }
@@ -128,7 +128,7 @@ function validateSeries(object: Unstructured): FieldError[] {
   const series = objectField(object, "series");
   if (series === undefined) return [];
   const errors: FieldError[] = [];
-  if (numberField(series, "count") < 2) errors.push(invalidField("series.count", "", "should be at least 2"));
+  if (numberField(series, "count") < 2) errors.push(invalid("series.count", "", "should be at least 2"));
   if (isAbsent(series["lastObservedTime"])) errors.push(required("series.lastObservedTime"));
   return errors;
 }

@@ -2,7 +2,7 @@
  * Namespace: its phase, the finalizers of its content, and the label with its name. Emptying it is a controller's;
  * refusing content of one that is missing or ending is admission's.
  */
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -75,9 +75,9 @@ function validateFinalizers(object: Unstructured, indexed: boolean): FieldError[
   for (const [index, name] of finalizersOf(object).entries()) {
     const field = indexed ? `spec.finalizers[${index}]` : "spec.finalizers";
     const messages = qualifiedName(name);
-    for (const message of messages) errors.push(invalidField(field, name, message));
+    for (const message of messages) errors.push(invalid(field, name, message));
     if (messages.length === 0 && !name.includes("/") && !standardFinalizers.has(name)) {
-      errors.push(invalidField(field, name, "name is neither a standard finalizer name nor is it fully qualified"));
+      errors.push(invalid(field, name, "name is neither a standard finalizer name nor is it fully qualified"));
     }
   }
   return errors;
@@ -90,5 +90,5 @@ function validatePhase(object: Unstructured): FieldError[] {
   const detail = isEnding
     ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
     : "may only be 'Active' if `deletionTimestamp` is empty";
-  return [invalidField("status.Phase", phase, detail)];
+  return [invalid("status.Phase", phase, detail)];
 }

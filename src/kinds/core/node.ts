@@ -1,6 +1,6 @@
 /** Node: a machine. Agents report it; nothing here runs on one. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField } from "#meta/field-error.ts";
+import { type FieldError, forbidden } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
 import { editField, isAbsent, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
@@ -78,7 +78,7 @@ function statusText(object: Unstructured): string {
 /** A node's ranges of pod addresses are given to it once. */
 function validateRanges(next: Json = noFields, old: Json = noFields): FieldError[] {
   if (listLength(old["podCIDRs"]) === 0 || jsonEquals(next["podCIDRs"], old["podCIDRs"])) return [];
-  return [forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
+  return [forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
 }
 
 const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0);

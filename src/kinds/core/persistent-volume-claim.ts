@@ -4,7 +4,7 @@
  * `ValidatePersistentVolumeClaim*`; where the specification says more, it decides.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -108,7 +108,7 @@ function validateSpecUpdate(
   const isFirstClass =
     oldAnnotation === "" && isAbsent(before["storageClassName"]) && !isAbsent(after["storageClassName"]);
   if (!movesToField && annotation !== oldAnnotation) {
-    errors.push(invalidField(`metadata.annotations[${classAnnotation}]`, annotation, "field is immutable"));
+    errors.push(invalid(`metadata.annotations[${classAnnotation}]`, annotation, "field is immutable"));
   }
   const isBound = textField(statusOf(object), "phase") === "Bound";
   let comparable: Json = after;
@@ -121,14 +121,14 @@ function validateSpecUpdate(
   comparable = withField(comparable, "volumeAttributesClassName", before["volumeAttributesClassName"]);
   if (!jsonEquals(comparable, before)) {
     errors.push(
-      forbiddenField(
+      forbidden(
         "spec",
         "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
       ),
     );
   } else errors.push(...validateShrink(object, old, gates));
   if ((after["volumeMode"] ?? null) !== (before["volumeMode"] ?? null)) {
-    errors.push(invalidField("volumeMode", after["volumeMode"] ?? null, "field is immutable"));
+    errors.push(invalid("volumeMode", after["volumeMode"] ?? null, "field is immutable"));
   }
   errors.push(...validateAttributesClass(after, before, gates));
   return errors;
@@ -148,10 +148,10 @@ function validateShrink(object: Unstructured, old: Unstructured, gates: ClaimGat
   const before = storageRequest(old);
   if (wanted === undefined || before === undefined || compareTexts(wanted, before) >= 0) return [];
   const field = "spec.resources.requests.storage";
-  if (!gates.recoverExpansion) return [forbiddenField(field, "field can not be less than previous value")];
+  if (!gates.recoverExpansion) return [forbidden(field, "field can not be less than previous value")];
   const capacity = textsField(statusOf(old), "capacity")?.["storage"] ?? "0";
   if (compareTexts(wanted, capacity) > 0) return [];
-  return [forbiddenField(field, "field can not be less than status.capacity")];
+  return [forbidden(field, "field can not be less than status.capacity")];
 }
 
 function validateAttributesClass(after: Json, before: Json, gates: ClaimGates): FieldError[] {
@@ -160,10 +160,10 @@ function validateAttributesClass(after: Json, before: Json, gates: ClaimGates): 
   const had = before["volumeAttributesClassName"] ?? null;
   if (wanted === had) return [];
   if (!gates.attributesClass) {
-    return [forbiddenField(field, "update is forbidden when the VolumeAttributesClass feature gate is disabled")];
+    return [forbidden(field, "update is forbidden when the VolumeAttributesClass feature gate is disabled")];
   }
-  if (wanted === null) return [forbiddenField(field, "update from non-nil value to nil is forbidden")];
-  if (wanted === "") return [forbiddenField(field, "update to empty value is forbidden")];
+  if (wanted === null) return [forbidden(field, "update from non-nil value to nil is forbidden")];
+  if (wanted === "") return [forbidden(field, "update to empty value is forbidden")];
   return [];
 }
 
@@ -201,12 +201,12 @@ function validateStatus(object: Unstructured, gates: ClaimGates, reservedPrefix:
 const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
 const notNegative = (field: string, quantity: string): FieldError[] =>
-  compareTexts(quantity, "0") < 0 ? [invalidField(field, quantity, "must be greater than or equal to 0")] : [];
+  compareTexts(quantity, "0") < 0 ? [invalid(field, quantity, "must be greater than or equal to 0")] : [];
 
 /** Names without a prefix, and with the platform's, are reserved; `storage` is the only one that means something. */
 function validateResourceKey(key: string, field: string, reservedPrefix: string): FieldError[] {
   const messages = qualifiedName(key);
-  if (messages.length > 0) return messages.map((message) => invalidField(field, key, message));
+  if (messages.length > 0) return messages.map((message) => invalid(field, key, message));
   const isReserved = !key.includes("/") || key.includes(reservedPrefix);
   return isReserved && key !== "storage" ? [notSupported(field, key, ["storage"])] : [];
 }

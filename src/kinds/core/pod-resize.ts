@@ -3,7 +3,7 @@
  * else. Source: `podResizeStrategy` and `ValidatePodResize` upstream.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, invalidField } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { editField, editItems, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
 import { qosClass } from "./pod-qos.ts";
@@ -34,7 +34,7 @@ export function validateResize(next: Unstructured, old: Unstructured): FieldErro
   const errors: FieldError[] = [];
   const before = qosClass(specOf(old));
   if (qosClass(specOf(next)) !== before) {
-    errors.push(invalidField("spec", before, "Pod QOS Class may not change as a result of resizing"));
+    errors.push(invalid("spec", before, "Pod QOS Class may not change as a result of resizing"));
   }
   const olds = listField(specOf(old), "containers");
   let onlyMutable = true;
@@ -46,12 +46,12 @@ export function validateResize(next: Unstructured, old: Unstructured): FieldErro
       const has = objectField(resources, part) ?? noFields;
       if (mutable.some((name) => Object.hasOwn(had, name) && !Object.hasOwn(has, name))) {
         const field = `spec.containers[${i}].resources.${part}`;
-        errors.push(forbiddenField(field, `resource ${part} cannot be removed`));
+        errors.push(forbidden(field, `resource ${part} cannot be removed`));
       }
     }
     onlyMutable &&= jsonEquals(fixedPart(resources), fixedPart(present));
   }
-  if (!onlyMutable) errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
+  if (!onlyMutable) errors.push(forbidden("spec", "only cpu and memory resources are mutable"));
   return errors;
 }
 

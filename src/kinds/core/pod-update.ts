@@ -4,7 +4,7 @@
  * Source: `ValidatePodUpdate` in upstream's `pkg/apis/core/validation`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, goQuote, invalidField } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { int64Field, type Json, listField, noFields, objectField, textField, textsField } from "../edit.ts";
 
@@ -14,7 +14,7 @@ const int32Max = 2 ** 31 - 1;
 export function validatePodSpecUpdate(spec: Json, old: Json): FieldError[] {
   for (const list of ["containers", "initContainers"]) {
     if (listField(spec, list).length !== listField(old, list).length) {
-      return [forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
+      return [forbidden(`spec.${list}`, "pod updates may not add or remove containers")];
     }
   }
   const isGated = listField(old, "schedulingGates").length > 0;
@@ -31,7 +31,7 @@ export function validatePodSpecUpdate(spec: Json, old: Json): FieldError[] {
 export function validateActiveDeadline(spec: Json): FieldError[] {
   const deadline = int64Field(spec, "activeDeadlineSeconds");
   if (deadline === undefined || (nearestNumber(deadline) >= 1 && nearestNumber(deadline) <= int32Max)) return [];
-  return [invalidField("spec.activeDeadlineSeconds", deadline, `must be between 1 and ${int32Max}, inclusive`)];
+  return [invalid("spec.activeDeadlineSeconds", deadline, `must be between 1 and ${int32Max}, inclusive`)];
 }
 
 function validateDeadline(spec: Json, old: Json): FieldError[] {
@@ -39,16 +39,14 @@ function validateDeadline(spec: Json, old: Json): FieldError[] {
   const deadline = int64Field(spec, "activeDeadlineSeconds");
   const before = int64Field(old, "activeDeadlineSeconds");
   if (deadline === undefined) {
-    return before === undefined
-      ? []
-      : [invalidField(field, null, "must not update from a positive integer to nil value")];
+    return before === undefined ? [] : [invalid(field, null, "must not update from a positive integer to nil value")];
   }
   const seconds = nearestNumber(deadline);
   if (seconds < 0 || seconds > int32Max) {
-    return [invalidField(field, deadline, `must be between 0 and ${int32Max}, inclusive`)];
+    return [invalid(field, deadline, `must be between 0 and ${int32Max}, inclusive`)];
   }
   if (before === undefined || seconds <= nearestNumber(before)) return [];
-  return [invalidField(field, deadline, "must be less than or equal to previous value")];
+  return [invalid(field, deadline, "must be less than or equal to previous value")];
 }
 
 function validateTolerations(spec: Json, old: Json): FieldError[] {
@@ -58,7 +56,7 @@ function validateTolerations(spec: Json, old: Json): FieldError[] {
     now.some((candidate) => jsonEquals(candidate, timeless(toleration))),
   );
   if (isKept) return [];
-  return [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
+  return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
 function validateGates(spec: Json, old: Json): FieldError[] {
@@ -67,7 +65,7 @@ function validateGates(spec: Json, old: Json): FieldError[] {
     const name = textField(gate, "name");
     if (names.has(name)) return [];
     const detail = `only deletion is allowed, but found new scheduling gate '${name}'`;
-    return [forbiddenField(`spec.schedulingGates[${i}].name`, detail)];
+    return [forbidden(`spec.schedulingGates[${i}].name`, detail)];
   });
 }
 
@@ -78,7 +76,7 @@ function validateNodeSelector(spec: Json, old: Json): FieldError[] {
   );
   if (isKept) return [];
   const detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-  return [invalidField("spec.nodeSelector", now, detail)];
+  return [invalid("spec.nodeSelector", now, detail)];
 }
 
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -90,12 +88,12 @@ function validateNodeAffinity(spec: Json, old: Json): FieldError[] {
   const before = termsOf(old);
   if (before.length === 0) return [];
   if (now.length !== before.length) {
-    return [invalidField(field, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
+    return [invalid(field, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
   }
   return now.flatMap((term, i) =>
     isNarrower(term, before[i]!)
       ? []
-      : [invalidField(`${field}[${i}]`, term, "only additions are allowed (no mutations or deletions)")],
+      : [invalid(`${field}[${i}]`, term, "only additions are allowed (no mutations or deletions)")],
   );
 }
 
@@ -135,7 +133,7 @@ function validateRest(spec: Json, old: Json, isGated: boolean): FieldError[] {
   );
   if (changed.length === 0) return [];
   const detail = `pod updates may not change fields other than ${allowed} (changed: ${changed.map(goQuote).join(", ")})`;
-  return [forbiddenField("spec", detail)];
+  return [forbidden("spec", detail)];
 }
 
 /** A spec without what may change. */

@@ -1,6 +1,6 @@
 /** Pod: defaults, first status, columns and the checks of containers. Most other checks come with the workloads. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, forbiddenField, goQuote, invalidField, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import { dns1123Label } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
@@ -37,7 +37,7 @@ export function pods(environment: KindEnvironment): KindBehaviour {
         ...validate(object),
         ...(listField(specOf(object), ephemeral).length === 0
           ? []
-          : [forbiddenField(`spec.${ephemeral}`, "cannot be set on create")]),
+          : [forbidden(`spec.${ephemeral}`, "cannot be set on create")]),
       ],
       validateUpdate: (object, old) => [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))],
       subresources: {
@@ -84,9 +84,7 @@ function validateEphemeralContainers(next: Json, old: Json): FieldError[] {
     const now = given.get(name);
     if (now !== undefined && jsonEquals(now, container)) continue;
     const what = now === undefined ? "removed" : "changed";
-    errors.push(
-      forbiddenField(`spec.${ephemeral}`, `existing ephemeral containers ${goQuote(name)} may not be ${what}\n`),
-    );
+    errors.push(forbidden(`spec.${ephemeral}`, `existing ephemeral containers ${goQuote(name)} may not be ${what}\n`));
   }
   return errors;
 }
@@ -144,14 +142,14 @@ export function validateContainers(spec: Json, field: string): FieldError[] {
     const name = textField(container, "name");
     if (name === "") errors.push(required(`${path}.name`));
     else {
-      for (const message of dns1123Label(name)) errors.push(invalidField(`${path}.name`, name, message));
+      for (const message of dns1123Label(name)) errors.push(invalid(`${path}.name`, name, message));
       if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
     const image = textField(container, "image");
     if (image === "") errors.push(required(`${path}.image`));
     else if (image.trim() !== image) {
-      errors.push(invalidField(`${path}.image`, image, "must not have leading or trailing whitespace"));
+      errors.push(invalid(`${path}.image`, image, "must not have leading or trailing whitespace"));
     }
   }
   return errors;

@@ -1,6 +1,6 @@
 /** Secret: data with a type, of which some ask for certain keys. Values are base64 on the wire. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, invalidField, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
 import { configKey } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
@@ -77,7 +77,7 @@ function validateData(data: Data): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(data)) {
-    for (const message of configKey(key)) errors.push(invalidField(`data[${key}]`, key, message));
+    for (const message of configKey(key)) errors.push(invalid(`data[${key}]`, key, message));
     bytes += base64Bytes(value);
   }
   if (bytes > dataBytesMax) errors.push(tooLong("data", dataBytesMax));
@@ -88,7 +88,7 @@ function requireJson(data: Data, key: string): FieldError[] {
   const field = `data[${key}]`;
   if (!Object.hasOwn(data, key)) return [required(field)];
   const problem = jsonProblem(Buffer.from(data[key]!, "base64").toString());
-  return problem === undefined ? [] : [invalidField(field, "<secret contents redacted>", problem)];
+  return problem === undefined ? [] : [invalid(field, "<secret contents redacted>", problem)];
 }
 
 /** Why a text is no JSON object, in words that tell nothing of it. */
@@ -111,10 +111,10 @@ function jsonProblem(text: string): string | undefined {
 function validateKept(object: Unstructured, old: Unstructured): FieldError[] {
   const errors: FieldError[] = [];
   const type = textField(object, "type");
-  if (type !== textField(old, "type")) errors.push(invalidField("type", type, "field is immutable"));
+  if (type !== textField(old, "type")) errors.push(invalid("type", type, "field is immutable"));
   if (old["immutable"] !== true) return errors;
-  if (object["immutable"] !== true) errors.push(forbiddenField("immutable", frozenMessage));
+  if (object["immutable"] !== true) errors.push(forbidden("immutable", frozenMessage));
   const isSame = jsonEquals(textsField(object, "data") ?? {}, textsField(old, "data") ?? {});
-  if (!isSame) errors.push(forbiddenField("data", frozenMessage));
+  if (!isSame) errors.push(forbidden("data", frozenMessage));
   return errors;
 }

@@ -2,7 +2,7 @@
  * Checks of a service's cluster addresses and their families, by themselves and against what they were.
  * Source: `ValidateServiceClusterIPsRelatedFields` and the rules of upgrades in upstream's `pkg/apis/core/validation`.
  */
-import { duplicate, type FieldError, goTexts, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
 import { ipAddress } from "#meta/names.ts";
 import { type Json, textField } from "../edit.ts";
@@ -30,18 +30,16 @@ export function validateAddresses(spec: Json): FieldError[] {
   const errors = [...validateAgreement(spec, addresses), ...validateFamilies(spec)];
   const wrong = addresses.flatMap((address, i) => {
     if (i > 0 || address !== headless) {
-      return ipAddress(address).map((message) => invalidField(`${ips}[${i}]`, address, message));
+      return ipAddress(address).map((message) => invalid(`${ips}[${i}]`, address, message));
     }
-    return addresses.length > 1
-      ? [invalidField(ips, goTexts(addresses), "'None' must be the first and only value")]
-      : [];
+    return addresses.length > 1 ? [invalid(ips, goTexts(addresses), "'None' must be the first and only value")] : [];
   });
   errors.push(...wrong);
-  if (addresses.length > 2) errors.push(invalidField(ips, goTexts(addresses), "may only hold up to 2 values"));
+  if (addresses.length > 2) errors.push(invalid(ips, goTexts(addresses), "may only hold up to 2 values"));
   // What is said of several addresses would be skewed by a wrong one among them.
   if (wrong.length > 0) return errors;
   if (addresses.length > 1 && new Set(addresses.map(ipFamily)).size < 2) {
-    errors.push(invalidField(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
+    errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
   }
   if (!isHeadless(spec) && errors.length === 0) errors.push(...validateMatch(spec, addresses));
   if (policyOf(spec) === singleStack && errors.length === 0) errors.push(...validateSingle(spec));
@@ -52,10 +50,10 @@ function validateAgreement(spec: Json, addresses: readonly string[]): FieldError
   const ip = textField(spec, "clusterIP");
   if (ip === "") {
     if (addresses.length === 0) return [];
-    return [invalidField(ips, goTexts(addresses), "must be empty when `clusterIP` is not specified")];
+    return [invalid(ips, goTexts(addresses), "must be empty when `clusterIP` is not specified")];
   }
   if (addresses.length === 0) return [required(ips)];
-  return addresses[0] === ip ? [] : [invalidField(ips, goTexts(addresses), "first value must match `clusterIP`")];
+  return addresses[0] === ip ? [] : [invalid(ips, goTexts(addresses), "first value must match `clusterIP`")];
 }
 
 function validateFamilies(spec: Json): FieldError[] {
@@ -80,13 +78,13 @@ function validateMatch(spec: Json, addresses: readonly string[]): FieldError[] {
   return addresses.flatMap((address, i) =>
     i >= named.length || ipFamily(address) === named[i]
       ? []
-      : [invalidField(`${ips}[${i}]`, address, `expected an ${named[i]} value as indicated by \`ipFamilies[${i}]\``)],
+      : [invalid(`${ips}[${i}]`, address, `expected an ${named[i]} value as indicated by \`ipFamilies[${i}]\``)],
   );
 }
 
 function validateSingle(spec: Json): FieldError[] {
   const tooMany = (what: string): FieldError =>
-    invalidField(
+    invalid(
       "spec.ipFamilyPolicy",
       singleStack,
       `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`,
@@ -126,14 +124,14 @@ function validateKept(
   const after = textsOf(spec, name);
   if (before.length === 0) return [];
   // A type that does not exist is told alone: the addresses went with the one that did.
-  if (after.length === 0) return needsClusterIp(spec) ? [invalidField(`spec.${name}[0]`, goTexts(after), unset)] : [];
+  if (after.length === 0) return needsClusterIp(spec) ? [invalid(`spec.${name}[0]`, goTexts(after), unset)] : [];
   const errors = after
     .map((value, i) => ({ value, i }))
     .filter(({ value, i }) => i < before.length && value !== before[i])
-    .map(({ i }) => invalidField(`spec.${name}[${i}]`, goTexts(after), "may not change once set"));
+    .map(({ i }) => invalid(`spec.${name}[${i}]`, goTexts(after), "may not change once set"));
   if (after.length < before.length && policyOf(spec) !== singleStack) {
     const text = `must be set to 'SingleStack' when releasing the secondary ${secondary}`;
-    errors.push(invalidField("spec.ipFamilyPolicy", policyOf(spec), text));
+    errors.push(invalid("spec.ipFamilyPolicy", policyOf(spec), text));
   }
   return errors;
 }

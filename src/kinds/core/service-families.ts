@@ -3,7 +3,7 @@
  * cluster. Source: `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goTexts, invalidField } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
 import { type Json, objectField, withField } from "../edit.ts";
 import {
@@ -41,12 +41,12 @@ export function settleFamilies(spec: Json, old: Json | undefined, configured: re
   }
   if (policyOf(next) === requireDualStack && configured.length < 2) {
     errors.push(
-      invalidField("spec.ipFamilyPolicy", requireDualStack, "this cluster is not configured for dual-stack services"),
+      invalid("spec.ipFamilyPolicy", requireDualStack, "this cluster is not configured for dual-stack services"),
     );
   }
   for (const [i, family] of textsOf(next, "ipFamilies").entries()) {
     if (!isOneOf(configured, family)) {
-      errors.push(invalidField(`spec.ipFamilies[${i}]`, family, "not configured on this cluster"));
+      errors.push(invalid(`spec.ipFamilies[${i}]`, family, "not configured on this cluster"));
     }
   }
   return { spec: errors.length > 0 ? next : completed(next, singleStack, configured[0]!, configured), errors };
@@ -76,9 +76,7 @@ function released(spec: Json, old: Json, errors: FieldError[]): Json {
     if (before.length < 2) continue;
     if (policy === singleStack && jsonEquals(after, before)) next = withField(next, name, after.slice(0, 1));
     else if (policy !== singleStack && after.length === 1) {
-      errors.push(
-        invalidField("spec.ipFamilyPolicy", policy, `must be 'SingleStack' to release the secondary ${what}`),
-      );
+      errors.push(invalid("spec.ipFamilyPolicy", policy, `must be 'SingleStack' to release the secondary ${what}`));
     }
   }
   return next;
@@ -93,7 +91,7 @@ function withFamiliesOfAddresses(spec: Json, configured: readonly IpFamily[], er
     if (configured.includes(family)) families.push(family);
     else {
       const text = `${family} is not configured on this cluster`;
-      errors.push(invalidField(`spec.clusterIPs[${i}]`, goTexts(addresses), text));
+      errors.push(invalid(`spec.clusterIPs[${i}]`, goTexts(addresses), text));
     }
   }
   return families.length === textsOf(spec, "ipFamilies").length ? spec : withField(spec, "ipFamilies", families);

@@ -7,10 +7,10 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import {
   duplicate,
   type FieldError,
-  forbiddenField,
+  forbidden,
   GoSyntax,
   goQuote,
-  invalidField,
+  invalid,
   notSupported,
   required,
 } from "#meta/field-error.ts";
@@ -75,10 +75,10 @@ export function validateServiceUpdate(object: Unstructured, oldObject: Unstructu
   return [
     ...validateAddressesUpdate(spec, old),
     ...(areBalancers && loadBalancerClass !== (old["loadBalancerClass"] ?? null)
-      ? [invalidField("spec.loadBalancerClass", loadBalancerClass, "may not change once set")]
+      ? [invalid("spec.loadBalancerClass", loadBalancerClass, "may not change once set")]
       : []),
     ...(haveHealthChecks && numberField(spec, "healthCheckNodePort") !== numberField(old, "healthCheckNodePort")
-      ? [forbiddenField("spec.healthCheckNodePort", "field is immutable")]
+      ? [forbidden("spec.healthCheckNodePort", "field is immutable")]
       : []),
     ...validateService(object, domain),
   ];
@@ -95,11 +95,11 @@ function validateByType(spec: Json, type: string): FieldError[] {
     for (const [i, port] of ports.entries()) {
       if (numberField(port, "port") !== kubeletPort) continue;
       const text = `may not expose port ${kubeletPort} externally since it is used by kubelet`;
-      errors.push(invalidField(`spec.ports[${i}]`, kubeletPort, text));
+      errors.push(invalid(`spec.ports[${i}]`, kubeletPort, text));
     }
   }
   if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(spec)) {
-    errors.push(invalidField("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`));
+    errors.push(invalid("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`));
   }
   if (type === "ExternalName") errors.push(...validateExternalName(spec));
   return errors;
@@ -111,8 +111,8 @@ function validateExternalName(spec: Json): FieldError[] {
   const field = "spec.externalName";
   const name = textField(spec, "externalName").replace(/\.$/, "");
   return [
-    ...unset.map((name) => forbiddenField(`spec.${name}`, "may not be set for ExternalName services")),
-    ...(name === "" ? [required(field)] : dns1123Subdomain(name).map((message) => invalidField(field, name, message))),
+    ...unset.map((name) => forbidden(`spec.${name}`, "may not be set for ExternalName services")),
+    ...(name === "" ? [required(field)] : dns1123Subdomain(name).map((message) => invalid(field, name, message))),
   ];
 }
 
@@ -126,21 +126,19 @@ function validatePorts(spec: Json): FieldError[] {
     if (name === "") {
       if (ports.length > 1) errors.push(required(`${path}.name`));
     } else {
-      errors.push(...dns1123Label(name).map((message) => invalidField(`${path}.name`, name, message)));
+      errors.push(...dns1123Label(name).map((message) => invalid(`${path}.name`, name, message)));
       if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
     const number = numberField(port, "port");
-    errors.push(...portNumber(number).map((message) => invalidField(`${path}.port`, number, message)));
+    errors.push(...portNumber(number).map((message) => invalid(`${path}.port`, number, message)));
     errors.push(...oneOf(`${path}.protocol`, textField(port, "protocol"), protocols));
     const target = port["targetPort"] ?? 0;
     const messages = typeof target === "string" ? portName(target) : portNumber(target as number); // by its schema
-    errors.push(...messages.map((message) => invalidField(`${path}.targetPort`, target, message)));
+    errors.push(...messages.map((message) => invalid(`${path}.targetPort`, target, message)));
     const application = port["appProtocol"] ?? undefined;
     if (typeof application === "string") {
-      errors.push(
-        ...qualifiedName(application).map((message) => invalidField(`${path}.appProtocol`, application, message)),
-      );
+      errors.push(...qualifiedName(application).map((message) => invalid(`${path}.appProtocol`, application, message)));
     }
     return errors;
   });
@@ -152,7 +150,7 @@ function validateAffinity(spec: Json): FieldError[] {
   const errors = oneOf("spec.sessionAffinity", affinity, affinities);
   const config = objectField(spec, "sessionAffinityConfig");
   if (affinity === "None" && config !== undefined) {
-    errors.push(forbiddenField(field, "must not be set when session affinity is None"));
+    errors.push(forbidden(field, "must not be set when session affinity is None"));
   }
   if (affinity !== "ClientIP") return errors;
   const text = "when session affinity type is ClientIP";
@@ -163,7 +161,7 @@ function validateAffinity(spec: Json): FieldError[] {
   if (seconds === null) return [...errors, required(`${field}.clientIP.timeoutSeconds`, text)];
   if (!(Number(seconds) > 0 && Number(seconds) <= stickySecondsMax)) {
     const range = `must be greater than 0 and less than ${stickySecondsMax}`;
-    errors.push(invalidField(`${field}.clientIP.timeoutSeconds`, seconds, range));
+    errors.push(invalid(`${field}.clientIP.timeoutSeconds`, seconds, range));
   }
   return errors;
 }
@@ -171,7 +169,7 @@ function validateAffinity(spec: Json): FieldError[] {
 /** An address that others can reach: none of those that mean a machine itself or its neighbours. */
 export function validateReachable(ip: string, field: string): FieldError[] {
   const messages = ipAddress(ip);
-  if (messages.length > 0) return messages.map((message) => invalidField(field, ip, message));
+  if (messages.length > 0) return messages.map((message) => invalid(field, ip, message));
   const bytes = plainBytes(ip)!; // it is an address
   const [first = 0, second = 0, third = 0] = bytes;
   const isV4 = bytes.length === 4;
@@ -181,11 +179,11 @@ export function validateReachable(ip: string, field: string): FieldError[] {
     ? first === 224 && second === 0 && third === 0
     : first === 0xff && (second & 0x0f) === 0x02;
   return [
-    ...(bytes.every((byte) => byte === 0) ? [invalidField(field, ip, `may not be unspecified (${ip})`)] : []),
-    ...(isLocal ? [invalidField(field, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)")] : []),
-    ...(isLinkLocal ? [invalidField(field, ip, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")] : []),
+    ...(bytes.every((byte) => byte === 0) ? [invalid(field, ip, `may not be unspecified (${ip})`)] : []),
+    ...(isLocal ? [invalid(field, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)")] : []),
+    ...(isLinkLocal ? [invalid(field, ip, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")] : []),
     ...(isLinkLocalMulticast
-      ? [invalidField(field, ip, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")]
+      ? [invalid(field, ip, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")]
       : []),
   ];
 }
@@ -205,7 +203,7 @@ function validateNodePorts(spec: Json, type: string): FieldError[] {
   const nodePorts = [...ports.entries()].filter(([, port]) => numberField(port, "nodePort") !== 0);
   if (type === "ClusterIP") {
     const text = "may not be used when `type` is 'ClusterIP'";
-    errors.push(...nodePorts.map(([i]) => forbiddenField(`spec.ports[${i}].nodePort`, text)));
+    errors.push(...nodePorts.map(([i]) => forbidden(`spec.ports[${i}].nodePort`, text)));
   }
   const repeatsNodePort = isRepeated("nodePort");
   for (const [i, port] of nodePorts) {
@@ -227,13 +225,13 @@ const printPort = (port: Json): GoSyntax =>
 function validateSourceRanges(object: Unstructured, spec: Json, type: string, domain: ApiDomain): FieldError[] {
   const isWrong = type !== "LoadBalancer";
   const check = (field: string, value: string): FieldError[] =>
-    cidr(value.trim()).map((message) => invalidField(field, value.trim(), message));
+    cidr(value.trim()).map((message) => invalid(field, value.trim(), message));
   const ranges = textsOf(spec, "loadBalancerSourceRanges");
   if (ranges.length > 0) {
     // Upstream: with a capital letter.
     const field = "spec.LoadBalancerSourceRanges";
     return [
-      ...(isWrong ? [forbiddenField(field, onlyBalancers)] : []),
+      ...(isWrong ? [forbidden(field, onlyBalancers)] : []),
       ...ranges.flatMap((range, i) => check(`${field}[${i}]`, range)),
     ];
   }
@@ -242,7 +240,7 @@ function validateSourceRanges(object: Unstructured, spec: Json, type: string, do
   if (annotated === undefined) return [];
   const field = `metadata.annotations[${annotation}]`;
   return [
-    ...(isWrong ? [forbiddenField(field, onlyBalancers)] : []),
+    ...(isWrong ? [forbidden(field, onlyBalancers)] : []),
     ...(annotated.trim() === "" ? [] : annotated.split(",").flatMap((range) => check(field, range))),
   ];
 }
@@ -252,15 +250,15 @@ function validateBalancer(spec: Json, type: string): FieldError[] {
   const isBalancer = type === "LoadBalancer";
   const allocates = spec["allocateLoadBalancerNodePorts"] ?? null;
   if (!isBalancer && allocates !== null) {
-    errors.push(forbiddenField("spec.allocateLoadBalancerNodePorts", onlyBalancers));
+    errors.push(forbidden("spec.allocateLoadBalancerNodePorts", onlyBalancers));
   }
   if (isBalancer && allocates === null) errors.push(required("spec.allocateLoadBalancerNodePorts"));
   const name = spec["loadBalancerClass"] ?? null;
   if (name === null) return errors;
   const field = "spec.loadBalancerClass";
-  if (!isBalancer) return [...errors, forbiddenField(field, onlyBalancers)];
+  if (!isBalancer) return [...errors, forbidden(field, onlyBalancers)];
   const text = textField(spec, "loadBalancerClass");
-  return [...errors, ...qualifiedName(text).map((message) => invalidField(field, text, message))];
+  return [...errors, ...qualifiedName(text).map((message) => invalid(field, text, message))];
 }
 
 function validateTraffic(spec: Json): FieldError[] {
@@ -268,15 +266,14 @@ function validateTraffic(spec: Json): FieldError[] {
   const outside = textField(spec, "externalTrafficPolicy");
   const field = "spec.externalTrafficPolicy";
   if (isExternal(spec)) errors.push(...oneOf(field, outside, trafficPolicies));
-  else if (outside !== "")
-    errors.push(invalidField(field, outside, "may only be set for externally-accessible services"));
+  else if (outside !== "") errors.push(invalid(field, outside, "may only be set for externally-accessible services"));
   const port = numberField(spec, "healthCheckNodePort");
   const portField = "spec.healthCheckNodePort";
   if (!needsHealthCheckPort(spec)) {
     const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-    if (port !== 0) errors.push(invalidField(portField, port, text));
+    if (port !== 0) errors.push(invalid(portField, port, text));
   } else if (port === 0) errors.push(required(portField));
-  else errors.push(...portNumber(port).map((message) => invalidField(portField, port, message)));
+  else errors.push(...portNumber(port).map((message) => invalid(portField, port, message)));
   if (needsClusterIp(spec)) {
     errors.push(...oneOf("spec.internalTrafficPolicy", textField(spec, "internalTrafficPolicy"), trafficPolicies));
   }
@@ -296,25 +293,25 @@ export function validateServiceStatus(object: Unstructured, old: Unstructured): 
   if (typeOf(specOf(object)) !== "LoadBalancer") {
     return ingress.length === 0 || jsonEquals(ingress, balancer(old))
       ? []
-      : [forbiddenField(field, "may only be used when `spec.type` is 'LoadBalancer'")];
+      : [forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")];
   }
   return ingress.flatMap((one, i) => {
     const path = `${field}[${i}]`;
     const ip = textField(one, "ip");
     const mode = one["ipMode"] ?? null;
     const host = textField(one, "hostname");
-    const errors = ip === "" ? [] : ipAddress(ip).map((message) => invalidField(`${path}.ip`, ip, message));
+    const errors = ip === "" ? [] : ipAddress(ip).map((message) => invalid(`${path}.ip`, ip, message));
     if (ip === "" && mode !== null) {
-      errors.push(forbiddenField(`${path}.ipMode`, "may not be specified when `ip` is not set"));
+      errors.push(forbidden(`${path}.ipMode`, "may not be specified when `ip` is not set"));
     } else if (ip !== "" && mode === null)
       errors.push(required(`${path}.ipMode`, "must be specified when `ip` is set"));
     else if (mode !== null && mode !== "VIP" && mode !== "Proxy") {
       errors.push(notSupported(`${path}.ipMode`, mode, ["Proxy", "VIP"]));
     }
     if (host !== "") {
-      errors.push(...dns1123Subdomain(host).map((message) => invalidField(`${path}.hostname`, host, message)));
+      errors.push(...dns1123Subdomain(host).map((message) => invalid(`${path}.hostname`, host, message)));
       if (parseIp(host) !== undefined) {
-        errors.push(invalidField(`${path}.hostname`, host, "must be a DNS name, not an IP address"));
+        errors.push(invalid(`${path}.hostname`, host, "must be a DNS name, not an IP address"));
       }
     }
     return errors;

@@ -5,11 +5,11 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import {
   duplicate,
   type FieldError,
-  forbiddenField,
+  forbidden,
   goQuote,
   GoSyntax,
   goTexts,
-  invalidField,
+  invalid,
   notSupported,
   required,
 } from "#meta/field-error.ts";
@@ -77,14 +77,14 @@ function validateExempt(spec: Json, wanted: Json | undefined): readonly FieldErr
   return [fixedError(spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
 }
 
-const fixedError = (spec: Json, detail: string): FieldError => invalidField("spec", spec, detail);
+const fixedError = (spec: Json, detail: string): FieldError => invalid("spec", spec, detail);
 
 /** Upstream: told a beta version's shares of zero from none. */
 const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-function validateAnnotations({ metadata }: Unstructured, forbidden: string): readonly FieldError[] {
-  if (metadata.annotations?.[forbidden] === undefined) return [];
-  return [forbiddenField("metadata.annotations", `annotation '${forbidden}' is forbidden`)];
+function validateAnnotations({ metadata }: Unstructured, annotation: string): readonly FieldError[] {
+  if (metadata.annotations?.[annotation] === undefined) return [];
+  return [forbidden("metadata.annotations", `annotation '${annotation}' is forbidden`)];
 }
 
 function validateStatus(object: Unstructured): readonly FieldError[] {
@@ -105,7 +105,7 @@ const precedenceMax = 10_000;
 function validateSchema(name: string, spec: Json): readonly FieldError[] {
   const errors: FieldError[] = [];
   const precedence = numberField(spec, "matchingPrecedence");
-  const wrong = (detail: string) => errors.push(invalidField("spec.matchingPrecedence", precedence, detail));
+  const wrong = (detail: string) => errors.push(invalid("spec.matchingPrecedence", precedence, detail));
   if (precedence <= 0) wrong("must be a positive value");
   if (precedence > precedenceMax) wrong(`must not be greater than ${precedenceMax}`);
   if (precedence === 1 && name !== "exempt") wrong("only the schema named 'exempt' may have matchingPrecedence 1");
@@ -120,7 +120,7 @@ function validateSchema(name: string, spec: Json): readonly FieldError[] {
   const level = textField(objectField(spec, "priorityLevelConfiguration"), "name");
   const levelField = "spec.priorityLevelConfiguration.name";
   if (level === "") errors.push(required(levelField, "must reference a priority level"));
-  else errors.push(...dns1123Subdomain(level).map((message) => invalidField(levelField, level, message)));
+  else errors.push(...dns1123Subdomain(level).map((message) => invalid(levelField, level, message)));
   for (const [index, rule] of listField(spec, "rules").entries()) {
     errors.push(...validateRule(rule, `spec.rules[${index}]`));
   }
@@ -168,7 +168,7 @@ function validateSubject(subject: Json, field: string): readonly FieldError[] {
   else if (textField(content, "name") === "") errors.push(required(`${path}.name`));
   for (const [other, otherKind] of members) {
     if (other !== member && !isAbsent(subject[other])) {
-      errors.push(forbiddenField(`${field}.${other}`, `${other} is forbidden when subject kind is not '${otherKind}'`));
+      errors.push(forbidden(`${field}.${other}`, `${other} is forbidden when subject kind is not '${otherKind}'`));
     }
   }
   return errors;
@@ -179,11 +179,11 @@ function validateAccount(account: Json, field: string): readonly FieldError[] {
   const name = textField(account, "name");
   if (name === "") errors.push(required(`${field}.name`));
   else if (name !== "*") {
-    errors.push(...dns1123Subdomain(name).map((message) => invalidField(`${field}.name`, name, message)));
+    errors.push(...dns1123Subdomain(name).map((message) => invalid(`${field}.name`, name, message)));
   }
   const namespace = textField(account, "namespace");
   if (namespace === "") errors.push(required(`${field}.namespace`, "must specify namespace for service account"));
-  else errors.push(...dns1123Label(namespace).map((message) => invalidField(`${field}.namespace`, namespace, message)));
+  else errors.push(...dns1123Label(namespace).map((message) => invalid(`${field}.namespace`, namespace, message)));
   return errors;
 }
 
@@ -198,7 +198,7 @@ function validateList(rule: Json, field: string, name: string, words: readonly [
   const [missing, others] = words;
   if (list.length === 0) return [required(`${field}.${name}`, missing)];
   if (list.length > 1 && list.includes("*")) {
-    return [invalidField(`${field}.${name}`, goTexts(list), `if '*' is present, must not specify other ${others}`)];
+    return [invalid(`${field}.${name}`, goTexts(list), `if '*' is present, must not specify other ${others}`)];
   }
   return [];
 }
@@ -225,12 +225,12 @@ function validateResourceRule(rule: Json, field: string): readonly FieldError[] 
   }
   if (namespaces.includes("*")) {
     if (namespaces.length === 1) return errors;
-    return [...errors, invalidField(path, goTexts(namespaces), "if '*' is present, must not specify other namespaces")];
+    return [...errors, invalid(path, goTexts(namespaces), "if '*' is present, must not specify other namespaces")];
   }
   for (const [index, name] of namespaces.entries()) {
     for (const message of dns1123Label(name)) {
       const detail = `each member of this list must be '*' or a DNS-1123 label; ${message}`;
-      errors.push(invalidField(`${path}[${index}]`, name, detail));
+      errors.push(invalid(`${path}[${index}]`, name, detail));
     }
   }
   return errors;
@@ -244,7 +244,7 @@ function validateNonResourceRule(rule: Json, field: string): readonly FieldError
   if (urls.includes("*")) return errors;
   for (const [index, url] of urls.entries()) {
     const problem = urlProblem(url);
-    if (problem !== "") errors.push(invalidField(`${field}.${name}[${index}]`, url, problem));
+    if (problem !== "") errors.push(invalid(`${field}.${name}[${index}]`, url, problem));
   }
   return errors;
 }
@@ -263,16 +263,16 @@ function validateLevel(name: string, spec: Json): readonly FieldError[] {
   const errors: FieldError[] = [];
   const type = textField(spec, "type");
   if ((name === "exempt") !== (type === "Exempt")) {
-    errors.push(invalidField("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
+    errors.push(invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
   }
   const exempt = objectField(spec, "exempt");
   const limited = objectField(spec, "limited");
   if (type === "Exempt") {
-    if (limited !== undefined) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
+    if (limited !== undefined) errors.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
     if (exempt !== undefined)
       errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
   } else if (type === "Limited") {
-    if (exempt !== undefined) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
+    if (exempt !== undefined) errors.push(forbidden("spec.exempt", "must be nil if the type is Limited"));
     if (limited === undefined) errors.push(required("spec.limited", "must not be empty when type is Limited"));
     else errors.push(...validateLimited(limited, "spec.limited"));
   } else errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
@@ -281,15 +281,13 @@ function validateLevel(name: string, spec: Json): readonly FieldError[] {
 
 function validateShares(sharing: Json, field: string): readonly FieldError[] {
   const shares = numberField(sharing, "nominalConcurrencyShares");
-  return shares < 0
-    ? [invalidField(`${field}.nominalConcurrencyShares`, shares, "must be a non-negative integer")]
-    : [];
+  return shares < 0 ? [invalid(`${field}.nominalConcurrencyShares`, shares, "must be a non-negative integer")] : [];
 }
 
 function validateLendable(sharing: Json, field: string): readonly FieldError[] {
   const lendable = numberField(sharing, "lendablePercent");
   return lendable < 0 || lendable > 100
-    ? [invalidField(`${field}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")]
+    ? [invalid(`${field}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")]
     : [];
 }
 
@@ -303,7 +301,7 @@ function validateLimited(limited: Json, field: string): readonly FieldError[] {
   const borrowing = numberField(limited, "borrowingLimitPercent");
   if (borrowing >= 0) return errors;
   const detail = "if specified, must be a non-negative integer";
-  return [...errors, invalidField(`${field}.borrowingLimitPercent`, borrowing, detail)];
+  return [...errors, invalid(`${field}.borrowingLimitPercent`, borrowing, detail)];
 }
 
 function validateResponse(response: Json, field: string): FieldError[] {
@@ -311,7 +309,7 @@ function validateResponse(response: Json, field: string): FieldError[] {
   const queuing = objectField(response, "queuing");
   if (type === "Reject") {
     const detail = "must be nil if limited.limitResponse.type is not Limited";
-    return queuing === undefined ? [] : [forbiddenField(`${field}.queuing`, detail)];
+    return queuing === undefined ? [] : [forbidden(`${field}.queuing`, detail)];
   }
   if (type !== "Queue") return [notSupported(`${field}.type`, type, ["Queue", "Reject"])];
   if (queuing !== undefined) return validateQueuing(queuing, `${field}.queuing`);
@@ -325,14 +323,14 @@ const entropyMax = 60;
 function validateQueuing(queuing: Json, field: string): FieldError[] {
   const errors: FieldError[] = [];
   const length = numberField(queuing, "queueLengthLimit");
-  if (length <= 0) errors.push(invalidField(`${field}.queueLengthLimit`, length, "must be positive"));
+  if (length <= 0) errors.push(invalid(`${field}.queueLengthLimit`, length, "must be positive"));
   const queues = numberField(queuing, "queues");
-  if (queues <= 0) errors.push(invalidField(`${field}.queues`, queues, "must be positive"));
+  if (queues <= 0) errors.push(invalid(`${field}.queues`, queues, "must be positive"));
   else if (queues > queuesMax) {
-    errors.push(invalidField(`${field}.queues`, queues, `must not be greater than ${queuesMax}`));
+    errors.push(invalid(`${field}.queues`, queues, `must not be greater than ${queuesMax}`));
   }
   const handSize = numberField(queuing, "handSize");
-  const wrong = (detail: string) => errors.push(invalidField(`${field}.handSize`, handSize, detail));
+  const wrong = (detail: string) => errors.push(invalid(`${field}.handSize`, handSize, detail));
   if (handSize <= 0) wrong("must be positive");
   else if (handSize > queues) wrong(`should not be greater than queues (${queues})`);
   else {

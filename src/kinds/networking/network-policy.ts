@@ -1,5 +1,5 @@
 /** NetworkPolicy: which traffic pods take part in. */
-import { type FieldError, invalidField, notSupported } from "#meta/field-error.ts";
+import { type FieldError, invalid, notSupported } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, selectorText, text } from "../cells.ts";
 import {
@@ -58,11 +58,10 @@ function validatePort({ port, endPort, ...rest }: Json, field: string): FieldErr
   const errors: FieldError[] = [];
   const protocol = textField(rest, "protocol");
   if (!protocols.includes(protocol)) errors.push(notSupported(`${field}.protocol`, protocol, protocols));
-  const wrong = (value: unknown, detail: string): void =>
-    void errors.push(invalidField(`${field}.endPort`, value, detail));
+  const wrong = (value: unknown, detail: string): void => void errors.push(invalid(`${field}.endPort`, value, detail));
   const range = `must be between 1 and ${portMax}, inclusive`;
   if (typeof port === "number" && (port < 1 || port > portMax)) {
-    errors.push(invalidField(`${field}.port`, port, range));
+    errors.push(invalid(`${field}.port`, port, range));
   }
   if (typeof endPort !== "number") return errors;
   if (typeof port === "string") wrong(endPort, "may not be specified when `port` is non-numeric");

@@ -1,6 +1,6 @@
 /** RoleBinding and ClusterRoleBinding: who may do what a role says. The role that is bound never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, goQuote, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
 import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -51,7 +51,7 @@ function validateRole(ref: Json, group: string, kinds: readonly string[]): Field
   if (!kinds.includes(kind)) errors.push(notSupported("roleRef.kind", kind, kinds));
   const name = textField(ref, "name");
   if (name === "") errors.push(required("roleRef.name"));
-  else errors.push(...pathSegment(name).map((message) => invalidField("roleRef.name", name, message)));
+  else errors.push(...pathSegment(name).map((message) => invalid("roleRef.name", name, message)));
   return errors;
 }
 
@@ -66,7 +66,7 @@ function validateSubject(
   if (name === "") errors.push(required(`${field}.name`));
   const isAccount = kind === "ServiceAccount";
   if (isAccount && name !== "") {
-    errors.push(...dns1123Subdomain(name).map((message) => invalidField(`${field}.name`, name, message)));
+    errors.push(...dns1123Subdomain(name).map((message) => invalid(`${field}.name`, name, message)));
   }
   if (!isAccount && !isPerson(kind)) {
     return [...errors, notSupported(`${field}.kind`, kind, ["ServiceAccount", "User", "Group"])];

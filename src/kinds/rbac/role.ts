@@ -1,5 +1,5 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { isAbsent, type Json, listField, objectField } from "../edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
@@ -39,7 +39,7 @@ function validateRules(object: Unstructured, namespaced: boolean): FieldError[] 
     const groups = texts(rule, "apiGroups");
     const resources = texts(rule, "resources");
     if (urls.length > 0) {
-      const wrong = (detail: string) => errors.push(invalidField(`${field}.nonResourceURLs`, urls, detail));
+      const wrong = (detail: string) => errors.push(invalid(`${field}.nonResourceURLs`, urls, detail));
       if (namespaced) wrong("namespaced rules cannot apply to non-resource URLs");
       if (groups.length + resources.length + texts(rule, "resourceNames").length > 0) {
         wrong("rules cannot apply to both regular resources and non-resource URLs");
@@ -66,6 +66,6 @@ function validateAggregation(rule: Json | undefined): FieldError[] {
     const at = `${field}[${index}]`;
     const errors = validateLabelSelector(selector, at);
     // Upstream: there is then no selector to be shown.
-    return errors.length === 0 ? errors : [...errors, invalidField(at, null, "invalid label selector.")];
+    return errors.length === 0 ? errors : [...errors, invalid(at, null, "invalid label selector.")];
   });
 }

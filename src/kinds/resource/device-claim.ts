@@ -2,15 +2,7 @@
  * The spec of a resource claim, which templates of claims hold too. Device selectors are expressions; whether they
  * compile is not checked here. Source: upstream's `pkg/apis/resource/validation`.
  */
-import {
-  type FieldError,
-  duplicate,
-  invalidField,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-} from "#meta/field-error.ts";
+import { type FieldError, duplicate, invalid, notSupported, required, tooLong, tooMany } from "#meta/field-error.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
 import {
@@ -88,14 +80,14 @@ function validateRequest(request: Json, path: string, names: Set<string>): Field
   const errors: FieldError[] = [];
   const name = textField(request, "name");
   if (name === "") errors.push(required(`${path}.name`));
-  else for (const message of dns1123Label(name)) errors.push(invalidField(`${path}.name`, name, message));
+  else for (const message of dns1123Label(name)) errors.push(invalid(`${path}.name`, name, message));
   if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
   names.add(name);
   const className = textField(request, "deviceClassName");
   if (className === "") errors.push(required(`${path}.deviceClassName`));
   else {
     for (const message of dns1123Subdomain(className)) {
-      errors.push(invalidField(`${path}.deviceClassName`, className, message));
+      errors.push(invalid(`${path}.deviceClassName`, className, message));
     }
   }
   errors.push(...limited(listField(request, "selectors"), selectorsMax, `${path}.selectors`, validateSelector));
@@ -118,10 +110,10 @@ function validateCount(request: Json, path: string): FieldError[] {
   const count = int64Field(request, "count") ?? 0;
   if (mode === "All") {
     if (count === 0) return [];
-    return [invalidField(`${path}.count`, count, "must not be specified when allocationMode is 'All'")];
+    return [invalid(`${path}.count`, count, "must not be specified when allocationMode is 'All'")];
   }
   if (mode !== "ExactCount") return [notSupported(`${path}.allocationMode`, mode, modes)];
-  return nearestNumber(count) > 0 ? [] : [invalidField(`${path}.count`, count, "must be greater than zero")];
+  return nearestNumber(count) > 0 ? [] : [invalid(`${path}.count`, count, "must be greater than zero")];
 }
 
 function validateRequestNames(holder: Json, field: string, names: ReadonlySet<string>): FieldError[] {
@@ -131,8 +123,8 @@ function validateRequestNames(holder: Json, field: string, names: ReadonlySet<st
   const seen = new Set<string>();
   for (const [index, name] of listed.slice(0, requestsMax).entries()) {
     const path = `${field}[${index}]`;
-    for (const message of dns1123Label(name)) errors.push(invalidField(path, name, message));
-    if (!names.has(name)) errors.push(invalidField(path, name, "must be the name of a request in the claim"));
+    for (const message of dns1123Label(name)) errors.push(invalid(path, name, message));
+    if (!names.has(name)) errors.push(invalid(path, name, "must be the name of a request in the claim"));
     if (seen.has(name)) errors.push(duplicate(path, name));
     seen.add(name);
   }
@@ -143,11 +135,11 @@ function validateRequestNames(holder: Json, field: string, names: ReadonlySet<st
 function validateAttribute(name: string, field: string): FieldError[] {
   if (name === "") return [required(field)];
   const slash = name.indexOf("/");
-  if (slash < 0) return [invalidField(field, name, "must include a domain")];
+  if (slash < 0) return [invalid(field, name, "must include a domain")];
   const domain = name.slice(0, slash);
   const identifier = name.slice(slash + 1);
   const messages = [...dns1123Subdomain(domain), ...cIdentifier(identifier)];
-  return messages.map((message) => invalidField(field, name, message));
+  return messages.map((message) => invalid(field, name, message));
 }
 
 function validateOpaque(opaque: Json | undefined, field: string): FieldError[] {
@@ -157,12 +149,12 @@ function validateOpaque(opaque: Json | undefined, field: string): FieldError[] {
   if (driver === "") errors.push(required(`${field}.driver`));
   else {
     if (Buffer.byteLength(driver) > driverBytesMax) errors.push(tooLong(`${field}.driver`, driverBytesMax));
-    for (const message of dns1123Subdomain(driver)) errors.push(invalidField(`${field}.driver`, driver, message));
+    for (const message of dns1123Subdomain(driver)) errors.push(invalid(`${field}.driver`, driver, message));
   }
   const parameters = opaque["parameters"];
   if (parameters === undefined || parameters === null) errors.push(required(`${field}.parameters`));
   else if (typeof parameters !== "object" || Array.isArray(parameters)) {
-    errors.push(invalidField(`${field}.parameters`, "<value omitted>", "must be a valid JSON object"));
+    errors.push(invalid(`${field}.parameters`, "<value omitted>", "must be a valid JSON object"));
   } else if (Buffer.byteLength(JSON.stringify(parameters)) > parameterBytesMax) {
     errors.push(tooLong(`${field}.parameters`, parameterBytesMax));
   }

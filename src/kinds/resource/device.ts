@@ -1,6 +1,6 @@
 /** DeviceClass, ResourceClaim and ResourceSlice: devices, who offers them and who wants them. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
@@ -24,7 +24,7 @@ export function resourceClaims(): KindBehaviour {
       subresources: { status: {} },
       validateUpdate(object, old) {
         if (jsonEquals(object["spec"], old["spec"])) return validate(object);
-        return [invalidField("spec", object["spec"] ?? null, "field is immutable")];
+        return [invalid("spec", object["spec"] ?? null, "field is immutable")];
       },
     },
   };

@@ -1,6 +1,6 @@
 /** ResourceClaimTemplate: the claim that is made for a pod which asks for one. Its spec never changes. */
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbiddenField, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn } from "../cells.ts";
@@ -17,7 +17,7 @@ export function resourceClaimTemplates(): KindBehaviour {
       validateUpdate: (object, old) =>
         jsonEquals(object["spec"], old["spec"])
           ? validate(object)
-          : [invalidField("spec", object["spec"] ?? null, "field is immutable")],
+          : [invalid("spec", object["spec"] ?? null, "field is immutable")],
     },
   };
 }
@@ -41,6 +41,6 @@ function validateTemplateMeta(meta: Json): FieldError[] {
     ...validateLabels(textsField(meta, "labels"), `${field}.labels`),
     ...Object.keys(meta)
       .filter((name) => name !== "labels" && name !== "annotations" && !isAbsent(meta[name]))
-      .map((name) => forbiddenField(`${field}.${name}`, "cannot be set")),
+      .map((name) => forbidden(`${field}.${name}`, "cannot be set")),
   ];
 }

@@ -1,5 +1,5 @@
 /** PriorityClass: a name for a number that says which pods go first. */
-import { forbiddenField } from "#meta/field-error.ts";
+import { forbidden } from "#meta/field-error.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { fillAbsent, numberField, textField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -26,7 +26,7 @@ export function priorityClasses(): KindBehaviour {
       validateUpdate: (object, old) => [
         ...(numberField(object, "value") === numberField(old, "value")
           ? []
-          : [forbiddenField("value", "may not be changed in an update.")]),
+          : [forbidden("value", "may not be changed in an update.")]),
         ...validateKept(object, old, ["preemptionPolicy"]),
       ],
     },

@@ -1,5 +1,5 @@
 /** Parameters that classes hand to storage drivers, unread. */
-import { type FieldError, invalidField, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
 
 const entriesMax = 512;
 const bytesMax = 256 * 1024;
@@ -17,7 +17,7 @@ export function validateParameters(
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of entries) {
-    if (key === "") errors.push(invalidField(field, key, "field can not be empty."));
+    if (key === "") errors.push(invalid(field, key, "field can not be empty."));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (bytes > bytesMax) errors.push(tooLong(field, bytesMax));

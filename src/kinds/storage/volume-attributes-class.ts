@@ -1,6 +1,6 @@
 /** VolumeAttributesClass: named settings of volumes for a storage driver; made once and never changed. */
 import { defaultClassCheck } from "#meta/default-class.ts";
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
@@ -36,5 +36,5 @@ function validate(object: Unstructured): FieldError[] {
 
 function validateDriver(name: string, field: string): FieldError[] {
   if (name === "") return [required(field)];
-  return qualifiedName(name.toLowerCase()).map((message) => invalidField(field, name, message));
+  return qualifiedName(name.toLowerCase()).map((message) => invalid(field, name, message));
 }

@@ -2,7 +2,7 @@
  * Which keywords a schema may have, and in which company. In upstream's order, properties by name. Source: upstream's
  * `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
-import { type FieldError, forbiddenField, invalidField, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
@@ -79,7 +79,7 @@ class Walk {
   }
 
   #forbid(field: string, detail: string): void {
-    this.findings.push(forbiddenField(field, detail));
+    this.findings.push(forbidden(field, detail));
   }
 
   /** Keywords that are wrong whatever else there is. */
@@ -143,7 +143,7 @@ class Walk {
   #extensions(props: JsonSchemaProps, path: string): void {
     if (props["x-kubernetes-preserve-unknown-fields"] === false) {
       const field = `${path}.x-kubernetes-preserve-unknown-fields`;
-      this.findings.push(invalidField(field, false, "must be true or undefined"));
+      this.findings.push(invalid(field, false, "must be true or undefined"));
     }
     const mapType = props["x-kubernetes-map-type"];
     if (mapType !== undefined) {
@@ -158,7 +158,7 @@ class Walk {
     if (keys.length > 0 && listType !== "map") {
       const field = `${path}.x-kubernetes-list-type`;
       const detail = "must be map if x-kubernetes-list-map-keys is non-empty";
-      this.findings.push(listType === undefined ? required(field, detail) : invalidField(field, listType, detail));
+      this.findings.push(listType === undefined ? required(field, detail) : invalid(field, listType, detail));
     }
     if (listType === "map") this.#mapList(props, keys, path);
   }
@@ -168,7 +168,7 @@ class Walk {
     const detail = `must be ${type} if ${keyword} is specified`;
     const field = `${path}.type`;
     const isNone = props.type === undefined || props.type === "";
-    this.findings.push(isNone ? required(field, detail) : invalidField(field, props.type, detail));
+    this.findings.push(isNone ? required(field, detail) : invalid(field, props.type, detail));
     return false;
   }
 
@@ -202,12 +202,12 @@ class Walk {
     } else if (items === undefined) {
       const detail = "must only have a single schema if x-kubernetes-list-type is map";
       this.findings.push({
-        ...invalidField(`${path}.items`, "", ""),
+        ...invalid(`${path}.items`, "", ""),
         message: `Invalid value: ${showValue(props.items)}: ${detail}`,
       });
     } else if (items.type !== "object") {
       const detail = "must be object if parent array's x-kubernetes-list-type is map";
-      this.findings.push(invalidField(`${path}.items.type`, items.type ?? "", detail));
+      this.findings.push(invalid(`${path}.items.type`, items.type ?? "", detail));
     } else this.#mapListKeys(items, keys, path, field);
   }
 
@@ -224,7 +224,7 @@ class Walk {
       else if (type.type === "array" || type.type === "object") {
         const detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
         // Upstream: the type of the item is shown.
-        this.findings.push(invalidField(`${path}.items.properties[${key}].type`, items.type, detail));
+        this.findings.push(invalid(`${path}.items.properties[${key}].type`, items.type, detail));
       }
       if (seen.has(key)) add("must not contain duplicate entries");
       seen.add(key);
@@ -238,7 +238,7 @@ class Walk {
     const said = message.trim();
     const hasBreaks = (value: string): boolean => /[\n\r]/.test(value);
     const bad = (name: string, value: string, detail: string): void => {
-      this.findings.push(invalidField(`${path}.${name}`, value, detail));
+      this.findings.push(invalid(`${path}.${name}`, value, detail));
     };
     if (text === "") this.findings.push(required(`${path}.rule`, "rule is not specified"));
     else if (message !== "" && said === "") bad("message", message, "message must be non-empty if specified");
@@ -278,7 +278,7 @@ export function mapKeyFindings(props: JsonSchemaProps, path: string): FieldError
   const findings: FieldError[] = [];
   if (items.nullable === true) {
     const detail = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
-    findings.push(forbiddenField(`${path}.items.nullable`, detail));
+    findings.push(forbidden(`${path}.items.nullable`, detail));
   }
   if (listType === "set") return findings;
   for (const key of props["x-kubernetes-list-map-keys"] ?? []) {
@@ -292,7 +292,7 @@ export function mapKeyFindings(props: JsonSchemaProps, path: string): FieldError
     }
     if (inner.nullable === true) {
       const detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-      findings.push(forbiddenField(`${field}.nullable`, detail));
+      findings.push(forbidden(`${field}.nullable`, detail));
     }
   }
   return findings;

@@ -3,7 +3,7 @@
  * further. Source of rules and wording: KEP on structural schemas and upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema`, files `validation.go` and `complete.go`.
  */
-import { type FieldError, forbiddenField, invalidField, printFieldError, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, printFieldError, required } from "#meta/field-error.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";
 import { patternError } from "./pattern.ts";
 
@@ -68,7 +68,7 @@ function checkNode(props: JsonSchemaProps, level: Level, path: string, findings:
   }
   if (props.additionalProperties !== undefined) {
     const field = `${path}.additionalProperties`;
-    if (level === "root") findings.push(forbiddenField(field, "must not be used at the root"));
+    if (level === "root") findings.push(forbidden(field, "must not be used at the root"));
     const additional = additionalOf(props);
     if (additional !== undefined) checkNode(additional, "field", field, findings);
   }
@@ -83,7 +83,7 @@ function checkExtensions(props: JsonSchemaProps, path: string, findings: FieldEr
   if (props["x-kubernetes-int-or-string"] !== true) return;
   for (const name of ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] as const) {
     if (props[name] !== true) continue;
-    findings.push(invalidField(`${path}.${name}`, true, "must be false if x-kubernetes-int-or-string is true"));
+    findings.push(invalid(`${path}.${name}`, true, "must be false if x-kubernetes-int-or-string is true"));
   }
 }
 
@@ -96,16 +96,16 @@ function checkType(props: JsonSchemaProps, level: Level, path: string, findings:
   const preserves = props["x-kubernetes-preserve-unknown-fields"] === true;
   if (isEmbedded && type !== "object") {
     const detail = "must be object if x-kubernetes-embedded-resource is true";
-    findings.push(type === "" ? required(field, detail) : invalidField(field, type, detail));
+    findings.push(type === "" ? required(field, detail) : invalid(field, type, detail));
   } else if (type === "" && props["x-kubernetes-int-or-string"] !== true && !preserves) {
     findings.push(required(field, emptyType[level]));
   }
   if (isEmbedded && props.additionalProperties !== undefined) {
     const detail = "must not be used if x-kubernetes-embedded-resource is set";
-    findings.push(forbiddenField(`${path}.additionalProperties`, detail));
+    findings.push(forbidden(`${path}.additionalProperties`, detail));
   }
   if (level === "root" && type !== "" && type !== "object") {
-    findings.push(invalidField(field, type, "must be object at the root"));
+    findings.push(invalid(field, type, "must be object at the root"));
   }
   if (isEmbedded && !preserves && namesOf(props.properties).length === 0) {
     const detail =
@@ -121,17 +121,17 @@ function checkMeta(props: JsonSchemaProps, level: Level, path: string, findings:
   const isWhole = level === "root" || props["x-kubernetes-embedded-resource"] === true;
   for (const name of ["kind", "apiVersion"]) {
     if (!isWhole || !Object.hasOwn(properties, name) || typeOf(properties[name]!) === "string") continue;
-    findings.push(invalidField(`${property(path, name)}.type`, typeOf(properties[name]!), "must be string"));
+    findings.push(invalid(`${property(path, name)}.type`, typeOf(properties[name]!), "must be string"));
   }
   if (!Object.hasOwn(properties, "metadata")) return;
   const metadata = properties["metadata"]!;
   const field = property(path, "metadata");
   if (isWhole && typeOf(metadata) !== "object") {
-    findings.push(invalidField(`${field}.type`, typeOf(metadata), "must be object"));
+    findings.push(invalid(`${field}.type`, typeOf(metadata), "must be object"));
   }
   if (level === "root" && !restrictsNamesOnly(metadata)) {
     const detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-    findings.push(forbiddenField(field, detail));
+    findings.push(forbidden(field, detail));
   }
 }
 
@@ -186,7 +186,7 @@ function checkRules(props: JsonSchemaProps, skips: Skips, path: string, findings
     const problem = patternError(props.pattern);
     if (problem !== undefined) {
       const detail = `must be a valid regular expression, but isn't: ${problem}`;
-      findings.push(invalidField(`${path}.pattern`, props.pattern, detail));
+      findings.push(invalid(`${path}.pattern`, props.pattern, detail));
     }
   }
 }
@@ -200,7 +200,7 @@ function checkInner(props: JsonSchemaProps, skips: Skips, path: string, findings
     checkInner(props.properties![name]!, noSkips, property(path, name), findings);
   }
   const forbid = (keyword: string, state: string): void => {
-    findings.push(forbiddenField(`${path}.${keyword}`, `must be ${state} to be structural`));
+    findings.push(forbidden(`${path}.${keyword}`, `must be ${state} to be structural`));
   };
   if (typeOf(props) !== "") forbid("type", "empty");
   if (typeof props.additionalProperties === "object" || props.additionalProperties === true) {
@@ -216,7 +216,7 @@ function checkInner(props: JsonSchemaProps, skips: Skips, path: string, findings
   if (props["x-kubernetes-map-type"] !== undefined) forbid("x-kubernetes-map-type", "undefined");
   if ((props["x-kubernetes-validations"]?.length ?? 0) > 0) forbid("x-kubernetes-validations", "empty");
   if (props.properties !== undefined && Object.hasOwn(props.properties, "metadata")) {
-    findings.push(forbiddenField(property(path, "metadata"), "must not be specified in a nested context"));
+    findings.push(forbidden(property(path, "metadata"), "must not be specified in a nested context"));
   }
 }
 

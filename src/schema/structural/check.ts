@@ -3,7 +3,7 @@
  * leaves order to chance, properties go by name. Beyond upstream's rules there are bounds on depth and on patterns,
  * where it would use minutes or its whole stack. Source: upstream's `apiextensions-apiserver`.
  */
-import { type FieldError, forbiddenField, invalidField, tooMany } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
@@ -42,7 +42,7 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
   if (bound !== undefined) return [bound];
   const findings: FieldError[] = [];
   if (options.statusSubresource === true) findings.push(...rootFindings(props, path));
-  if (props.nullable === true) findings.push(forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"));
+  if (props.nullable === true) findings.push(forbidden(`${path}.nullable`, "nullable cannot be true at the root"));
   let problem: string | undefined;
   if (options.structural !== false) {
     problem = unreadable(props);
@@ -54,7 +54,7 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
     mapKeys: options.mapKeys !== false,
   });
   add(findings, keywords);
-  if (findings.length === 0 && problem !== undefined) findings.push(invalidField(path, "", problem));
+  if (findings.length === 0 && problem !== undefined) findings.push(invalid(path, "", problem));
   if (findings.length <= findingsMax) return findings;
   return [...findings.slice(0, findingsMax), tooMany(path, findings.length, findingsMax)];
 }
@@ -76,7 +76,7 @@ function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefi
   let size = 0;
   let level: JsonSchemaProps[] = [props];
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > depthMax) return forbiddenField(path, `schemas must not be nested deeper than ${depthMax} levels`);
+    if (depth > depthMax) return forbidden(path, `schemas must not be nested deeper than ${depthMax} levels`);
     const next: JsonSchemaProps[] = [];
     for (const schema of level) {
       const { pattern } = schema;
@@ -85,14 +85,14 @@ function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefi
         size += Math.max(pattern.length, expandedSize(pattern));
       }
       if (isDeeper(schema.default, depthMax) || isDeeper(schema.enum, depthMax) || isDeeper(schema.example, depthMax)) {
-        return forbiddenField(path, `values must not be nested deeper than ${depthMax} levels`);
+        return forbidden(path, `values must not be nested deeper than ${depthMax} levels`);
       }
       addSubSchemas(schema, next);
     }
     level = next;
   }
   if (size <= patternsSizeMax || patterns.size < 2) return undefined;
-  return forbiddenField(path, `patterns must not have more than ${patternsSizeMax} instructions together`);
+  return forbidden(path, `patterns must not have more than ${patternsSizeMax} instructions together`);
 }
 
 /** Keywords in the order of upstream's type, up to `type` and after it, that a root with a status may not have. */
@@ -129,12 +129,12 @@ function rootFindings(props: JsonSchemaProps, path: string): FieldError[] {
     if (isSet(props.type) && props.type !== "object") {
       const detail =
         'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
-      return [invalidField(`${path}.type`, props.type, detail)];
+      return [invalid(`${path}.type`, props.type, detail)];
     }
     if (!afterType.some(has)) return [];
   }
   const detail = `only [${allowedAtRoot}] fields are allowed at the root of the schema if the status subresource is enabled`;
-  return [{ ...invalidField(path, "", ""), message: `Invalid value: ${showValue(props)}: ${detail}` }];
+  return [{ ...invalid(path, "", ""), message: `Invalid value: ${showValue(props)}: ${detail}` }];
 }
 
 const isSet = (value: unknown): boolean =>

@@ -2,7 +2,7 @@
  * Objects inside of objects: apiVersion, kind and metadata of their own. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta`.
  */
-import { type FieldError, invalidField, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { dns1035Label } from "#meta/names.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
@@ -91,12 +91,12 @@ function checkWhole(object: Json, field: string, options: EmbeddedOptions, findi
 function checkKind(kind: string, field: string): FieldError[] {
   const messages = dns1035Label(kind.toLowerCase());
   if (messages.length === 0) return [];
-  return [invalidField(field, kind, `may have mixed case, but should otherwise match: ${messages.join(",")}`)];
+  return [invalid(field, kind, `may have mixed case, but should otherwise match: ${messages.join(",")}`)];
 }
 
 function checkApiVersion(apiVersion: string, field: string): FieldError[] {
   if (parseApiVersion(apiVersion) !== undefined) return [];
-  return [invalidField(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  return [invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
 }
 
 /** A name need not be there. */

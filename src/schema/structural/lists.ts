@@ -2,7 +2,7 @@
  * Lists of type `set` hold no item twice, lists of type `map` no key. The first repetition of each is reported. Source:
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
-import { type FieldError, invalidField } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { goJson, type Json, kindOf, numberOf, showValue } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
@@ -18,7 +18,7 @@ export function listFindings(node: SchemaNode, value: unknown, field: string): F
   } catch (error) {
     // Items that the schema leaves open may nest deeper than can be compared.
     if (!(error instanceof RangeError)) throw error;
-    findings.push(invalidField(field, "", "the object is nested too deeply to be checked against its schema"));
+    findings.push(invalid(field, "", "the object is nested too deeply to be checked against its schema"));
   }
   return findings;
 }
@@ -118,7 +118,7 @@ function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: s
     const kind = kindOf(item);
     if (kind === "object" || kind === "null") continue;
     const message = `Invalid value: ${showValue(item)}: must be an object for an array of list-type map`;
-    findings.push({ ...invalidField(`${field}[${at}]`, "", ""), message });
+    findings.push({ ...invalid(`${field}[${at}]`, "", ""), message });
     return;
   }
   if (list.length < 2) return;

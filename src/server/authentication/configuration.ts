@@ -13,7 +13,7 @@ import {
   usernameFromClaim,
 } from "#authn/oidc-claims.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, goQuote, GoSyntax, invalidField, required, tooMany } from "#meta/field-error.ts";
+import { duplicate, type FieldError, goQuote, GoSyntax, invalid, required, tooMany } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
@@ -140,10 +140,10 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
     const detail = "enabled should be set to true when conditions are defined";
     const paths = conditions.map(({ path = "" }) => `apiserver.AnonymousAuthCondition{Path:${goQuote(path)}}`);
     const value = new GoSyntax(`[]apiserver.AnonymousAuthCondition{${paths.join(", ")}}`);
-    errors.push(invalidField("anonymous.conditions", value, detail));
+    errors.push(invalid("anonymous.conditions", value, detail));
   }
   const paths = conditions.map(({ path = "" }, at) => {
-    if (!path.startsWith("/")) errors.push(invalidField(`anonymous.conditions[${at}].path`, path, "must begin with /"));
+    if (!path.startsWith("/")) errors.push(invalid(`anonymous.conditions[${at}].path`, path, "must begin with /"));
     return path;
   });
   refuseWith(errors);
@@ -195,18 +195,14 @@ function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors
   if (discoveryURL !== "") {
     const bare = (text: string): string => text.replace(/\/+$/, "");
     if (url !== "" && bare(url) === bare(discoveryURL)) {
-      errors.push(invalidField(`${at}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
+      errors.push(invalid(`${at}.discoveryURL`, discoveryURL, "discoveryURL must be different from URL"));
     }
     checkUrl(discoveryURL, `${at}.discoveryURL`, [], errors);
   }
   checkAudiences(audiences, config.issuer?.audienceMatchPolicy ?? "", at, errors);
   if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
     errors.push(
-      invalidField(
-        `${at}.certificateAuthority`,
-        "<omitted>",
-        "data does not contain any valid RSA or ECDSA certificates",
-      ),
+      invalid(`${at}.certificateAuthority`, "<omitted>", "data does not contain any valid RSA or ECDSA certificates"),
     );
   }
   const claimRules = checkRules(config, path, rules, errors);
@@ -221,7 +217,7 @@ function checkIssuer(config: JwtConfig, path: string, rules: ConfigRules, errors
 }
 
 function checkUrl(text: string, path: string, disallowed: readonly string[], errors: FieldError[]): void {
-  const refuse = (detail: string): void => void errors.push(invalidField(path, text, detail));
+  const refuse = (detail: string): void => void errors.push(invalid(path, text, detail));
   if (disallowed.includes(text)) {
     refuse(`URL must not overlap with disallowed issuers: [${disallowed.toSorted().join(" ")}]`);
   }
@@ -252,7 +248,7 @@ function checkAudiences(audiences: readonly string[], policy: string, at: string
   const detail = many
     ? "audienceMatchPolicy must be MatchAny for multiple audiences"
     : "audienceMatchPolicy must be empty or MatchAny for single audience";
-  errors.push(invalidField(`${at}.audienceMatchPolicy`, policy, detail));
+  errors.push(invalid(`${at}.audienceMatchPolicy`, policy, detail));
 }
 
 function isBundle(pem: string): boolean {
@@ -271,7 +267,7 @@ function compiled<T extends object>(
   errors: FieldError[],
 ): T | undefined {
   if (typeof result !== "string") return result;
-  errors.push(invalidField(path, expression, result));
+  errors.push(invalid(path, expression, result));
   return undefined;
 }
 
@@ -306,17 +302,15 @@ function checkClaimRules(config: JwtConfig, path: string, { expressions }: Confi
   for (const [i, rule] of (config.claimValidationRules ?? []).entries()) {
     const at = `${path}[${i}]`;
     const { claim = "", requiredValue = "", expression = "", message = "" } = rule;
-    if (claim !== "" && expression !== "") errors.push(invalidField(at, claim, bothSet));
+    if (claim !== "" && expression !== "") errors.push(invalid(at, claim, bothSet));
     else if (claim !== "") {
-      if (message !== "") errors.push(invalidField(`${at}.message`, message, "message can't be set when claim is set"));
+      if (message !== "") errors.push(invalid(`${at}.message`, message, "message can't be set when claim is set"));
       once(seenClaims, claim, `${at}.claim`, errors);
       checks.push(requiredClaim(claim, requiredValue));
     } else if (expression === "") errors.push(required(at, oneRequired));
     else {
       if (requiredValue !== "") {
-        errors.push(
-          invalidField(`${at}.requiredValue`, requiredValue, "requiredValue can't be set when expression is set"),
-        );
+        errors.push(invalid(`${at}.requiredValue`, requiredValue, "requiredValue can't be set when expression is set"));
       }
       if (!once(seenExpressions, expression, `${at}.expression`, errors)) continue;
       const result = expressions.claimCheck(expression, message);
@@ -337,12 +331,12 @@ function prefixedOf<T>(
   fromTexts: (texts: (claims: Claims) => readonly string[]) => (claims: Claims) => T,
 ): ((claims: Claims) => T) | undefined {
   if (claim !== "" && expression !== "") {
-    errors.push(invalidField(path, "", bothSet));
+    errors.push(invalid(path, "", bothSet));
     return undefined;
   }
   if (expression !== "") {
     if (prefix !== undefined) {
-      errors.push(invalidField(`${path}.prefix`, prefix, "prefix can't be set when expression is set"));
+      errors.push(invalid(`${path}.prefix`, prefix, "prefix can't be set when expression is set"));
     }
     const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
     return texts === undefined ? undefined : fromTexts(texts);
@@ -364,7 +358,7 @@ function checkUid(
   { expressions }: ConfigRules,
   errors: FieldError[],
 ): ((claims: Claims) => string) | undefined {
-  if (claim !== "" && expression !== "") errors.push(invalidField(path, "", bothSet));
+  if (claim !== "" && expression !== "") errors.push(invalid(path, "", bothSet));
   else if (claim !== "") return uidFromClaim(claim);
   else if (expression !== "") {
     const texts = compiled(expressions.texts(expression), `${path}.expression`, expression, errors);
@@ -395,19 +389,19 @@ function checkExtraKey(key: string, path: string, domain: ApiDomain, errors: Fie
   const rest = segments.join("/");
   if (key === "") errors.push(required(path));
   else if (host === "" || rest === "") {
-    errors.push(invalidField(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
+    errors.push(invalid(path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'));
   } else {
-    for (const message of dns1123Subdomain(host)) errors.push(invalidField(path, host, message));
+    for (const message of dns1123Subdomain(host)) errors.push(invalid(path, host, message));
     if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) {
       const form = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
-      errors.push(invalidField(path, rest, `Invalid path (regex used for validation is '${form}')`));
+      errors.push(invalid(path, rest, `Invalid path (regex used for validation is '${form}')`));
     }
   }
-  if (key !== key.toLowerCase()) errors.push(invalidField(path, key, "key must be lowercase"));
+  if (key !== key.toLowerCase()) errors.push(invalid(path, key, "key must be lowercase"));
   const reserved = ["k8s.io", "kubernetes.io"].map((name) => domain.rename(name));
   if (reserved.some((name) => host === name || host.endsWith(`.${name}`))) {
     const names = [...new Set(reserved)].join(", ");
-    errors.push(invalidField(path, key, `${names} and their subdomains are reserved for Kubernetes use`));
+    errors.push(invalid(path, key, `${names} and their subdomains are reserved for Kubernetes use`));
   }
 }
 

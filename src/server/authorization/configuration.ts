@@ -7,15 +7,7 @@ import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import type { FailurePolicy, MatchCondition } from "#authz/webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalidField,
-  notSupported,
-  required,
-  tooMany,
-} from "#meta/field-error.ts";
+import { duplicate, type FieldError, forbidden, invalid, notSupported, required, tooMany } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import { webhookTimeoutMaxMs } from "./flags.ts";
@@ -129,7 +121,7 @@ function checkAuthorizer(
   checkName(name, `${path}.name`, seen.names, errors);
   if (known !== "Webhook") {
     if (webhook !== undefined) {
-      errors.push(invalidField(`${path}.webhook`, "non-null", "may only be specified when type=Webhook"));
+      errors.push(invalid(`${path}.webhook`, "non-null", "may only be specified when type=Webhook"));
     }
     return { type: known, name };
   }
@@ -146,7 +138,7 @@ function checkName(name: string, path: string, seen: Set<string>, errors: FieldE
   if (name === "") errors.push(required(path));
   else if (seen.has(name)) errors.push(duplicate(path, name));
   else if (problems.length > 0) {
-    errors.push(invalidField(path, name, `authorizer name is invalid: ${problems.join(", ")}`));
+    errors.push(invalid(path, name, `authorizer name is invalid: ${problems.join(", ")}`));
   }
   seen.add(name);
 }
@@ -177,7 +169,7 @@ function checkWebhook(
   const conditions = checkConditions(config.matchConditions ?? [], `${path}.matchConditions`, compile, errors);
   const ttl = (text: string | undefined, initialMs: number, name: string): number => {
     const ms = milliseconds(text);
-    if (ms < 0) errors.push(invalidField(`${path}.${name}`, text, "must be > 0s"));
+    if (ms < 0) errors.push(invalid(`${path}.${name}`, text, "must be > 0s"));
     return ms === 0 ? initialMs : ms;
   };
   const settings = {
@@ -196,7 +188,7 @@ const milliseconds = (text: string | undefined): number => parseGoDuration(text 
 function checkTimeout(text: string | undefined, path: string, errors: FieldError[]): number {
   const ms = milliseconds(text);
   if (ms === 0) errors.push(required(path));
-  else if (ms < 0 || ms > webhookTimeoutMaxMs) errors.push(invalidField(path, text, "must be > 0s and <= 30s"));
+  else if (ms < 0 || ms > webhookTimeoutMaxMs) errors.push(invalid(path, text, "must be > 0s and <= 30s"));
   return ms;
 }
 
@@ -216,20 +208,20 @@ function checkConnection(
   if (known === undefined) return undefined;
   if (known === "InClusterConfig") {
     if (kubeConfigFile !== "") {
-      errors.push(invalidField(at, kubeConfigFile, "can only be set when type=KubeConfigFile"));
+      errors.push(invalid(at, kubeConfigFile, "can only be set when type=KubeConfigFile"));
     }
-    errors.push(forbiddenField(`${path}.type`, "InClusterConfig is not allowed in the configuration of this server"));
+    errors.push(forbidden(`${path}.type`, "InClusterConfig is not allowed in the configuration of this server"));
     return undefined;
   }
   const problem = kubeConfigFile === "" ? "" : fileProblem(kubeConfigFile);
   if (kubeConfigFile === "") errors.push(required(at));
-  else if (problem !== "") errors.push(invalidField(at, kubeConfigFile, problem));
+  else if (problem !== "") errors.push(invalid(at, kubeConfigFile, problem));
   else {
     try {
       return readWebhookConnection(kubeConfigFile);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      errors.push(invalidField(at, kubeConfigFile, error.message));
+      errors.push(invalid(at, kubeConfigFile, error.message));
     }
   }
   return undefined;
@@ -266,7 +258,7 @@ function checkConditions(
     seen.add(expression);
     const condition = compile(expression);
     if (typeof condition !== "string") return [condition];
-    errors.push(invalidField(at, expression, condition));
+    errors.push(invalid(at, expression, condition));
     return [];
   });
 }
