@@ -1,15 +1,17 @@
 /** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
 import { formatLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import { ageOf } from "#meta/human-duration.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { type Json, listField, objectField, textField } from "./edit.ts";
-
-type Cell = (object: Unstructured, nowMs: number) => unknown;
+import { type Json, listField, objectField, textField } from "./json-edit.ts";
 
 const column =
   (type: Column["type"], priority: number) =>
-  (name: string, description: string, cell: Cell): Column => ({
+  <T extends ApiObject = Unstructured>(
+    name: string,
+    description: string,
+    cell: (object: T, nowMs: number) => unknown,
+  ): Column<T> => ({
     name,
     type,
     format: "",
@@ -25,24 +27,24 @@ export const flag = column("boolean", 0);
 /** Shown only in wide output. */
 export const wideText = column("string", 1);
 
-export const nameColumn: Column = {
-  ...text("Name", "Name of the object, unique within its scope.", (object) => object.metadata.name ?? ""),
+export const nameColumn: Column<ApiObject> = {
+  ...text<ApiObject>("Name", "Name of the object, unique within its scope.", (object) => object.metadata.name ?? ""),
   format: "name",
 };
 
 /** The name of a class, marked when it is the default. */
-export function classNameColumn(isDefault: (object: Unstructured) => boolean): Column {
-  const cell = (object: Unstructured): string =>
+export function classNameColumn<T extends ApiObject>(isDefault: (object: T) => boolean): Column<T> {
+  const cell = (object: T): string =>
     `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
   return { ...nameColumn, cell };
 }
 
-export const ageColumn: Column = text("Age", "Time since the server created the object.", (object, nowMs) =>
+export const ageColumn: Column<ApiObject> = text("Age", "Time since the server created the object.", (object: ApiObject, nowMs) =>
   ageOf(object.metadata.creationTimestamp, nowMs),
 );
 
-export const createdColumn: Column = {
-  ...column("date", 0)("Created At", "Time at which the server created the object, in UTC.", (object) =>
+export const createdColumn: Column<ApiObject> = {
+  ...column("date", 0)<ApiObject>("Created At", "Time at which the server created the object, in UTC.", (object) =>
     object.metadata.creationTimestamp === undefined ? null : object.metadata.creationTimestamp,
   ),
 };
@@ -53,7 +55,7 @@ export const orNone = (value: unknown): unknown =>
   value === undefined || value === null || value === "" ? "<none>" : value;
 
 /** `k=v` pairs in order of the keys. */
-export function labelsText(labels: Json | undefined): string {
+export function labelsText(labels: Readonly<Record<string, unknown>> | undefined): string {
   const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${String(value)}`);
   return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
 }

@@ -1,5 +1,5 @@
 /** Two fields that say one thing: a single value, and a list of which it is the first. */
-import { isZero, type Json, withField } from "./edit.ts";
+import { isZero, type Json, withField } from "./json-edit.ts";
 
 interface Pair {
   /** Name of the field that holds the single value. */

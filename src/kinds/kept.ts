@@ -1,7 +1,7 @@
 /** Fields that stay as they were made. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
-import type { Json } from "./edit.ts";
+import type { Json } from "./json-edit.ts";
 
 /** Findings for those of `names` that differ; absent and null are the same. `path` is where the fields are: `spec.`. */
 export function validateKept(object: Json, old: Json, names: readonly string[], path = ""): FieldError[] {

@@ -7,7 +7,7 @@ import { notSupported, printFieldError, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, success, unclassified } from "#meta/status-error.ts";
 import type { Store } from "#registry/store.ts";
-import { type Json, listField, noFields, objectField, textField } from "./edit.ts";
+import { type Json, listField, noFields, objectField, textField } from "./json-edit.ts";
 import { withCondition } from "./pod-condition.ts";
 
 export interface PodBindingOptions {

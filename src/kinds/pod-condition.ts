@@ -1,6 +1,6 @@
 /** Conditions of pods that the server itself sets. Source: `UpdatePodCondition` in upstream's `pkg/api/pod`. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { listField, noFields, objectField } from "./edit.ts";
+import { listField, noFields, objectField } from "./json-edit.ts";
 
 export interface PodCondition {
   readonly type: string;

@@ -18,7 +18,7 @@ import {
 } from "#meta/status-error.ts";
 import { checkedDeleteOptions, type DeleteOptions, type DeleteOptionsBody } from "#registry/delete-options.ts";
 import type { Store } from "#registry/store.ts";
-import { type Json, listField, noFields, numberField, objectField, textField } from "./edit.ts";
+import { type Json, listField, noFields, numberField, objectField, textField } from "./json-edit.ts";
 import { withCondition } from "./pod-condition.ts";
 
 export interface PodEvictionOptions {

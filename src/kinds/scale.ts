@@ -3,7 +3,7 @@ import type { KindFacts } from "#api/definitions.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ScaleDefinition } from "#registry/resource-definition.ts";
-import { noFields, objectField } from "./edit.ts";
+import { noFields, objectField } from "./json-edit.ts";
 
 /** Where a kind keeps its numbers; `undefined` when it has no such subresource. */
 export function scaleOf(

@@ -22,7 +22,7 @@ import {
   specOf,
   textsOf,
 } from "./core/service-fields.ts";
-import { type Json, listField, numberField, textField, withField } from "./edit.ts";
+import { type Json, listField, numberField, textField, withField } from "./json-edit.ts";
 
 export interface PortRange {
   readonly first: number;

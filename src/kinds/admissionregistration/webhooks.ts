@@ -1,6 +1,6 @@
 /** MutatingWebhookConfiguration and ValidatingWebhookConfiguration: who is asked before something is written. */
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { editField, editItems, fillAbsent, type Json, listField } from "../edit.ts";
+import { editField, editItems, fillAbsent, type Json, listField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function mutatingWebhooks(): KindBehaviour {

@@ -13,7 +13,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
-import { editField, type Json, objectField, textField, withField } from "../edit.ts";
+import { editField, type Json, objectField, textField, withField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 

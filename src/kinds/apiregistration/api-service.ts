@@ -1,7 +1,7 @@
 /** APIService: a group version and who serves it. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, fillAbsent, listField, noFields, objectField, textField } from "../edit.ts";
+import { editField, fillAbsent, listField, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function apiServices(): KindBehaviour {

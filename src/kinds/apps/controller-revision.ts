@@ -2,7 +2,7 @@
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { int64Field } from "../edit.ts";
+import { int64Field } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function controllerRevisions(): KindBehaviour {

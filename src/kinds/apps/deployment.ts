@@ -10,7 +10,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { specOf, statusNumber, templateColumns, validateSelectorKept, validateWorkload } from "./workload.ts";

@@ -1,6 +1,6 @@
 /** ReplicaSet: keeps a number of pods running. */
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { editField, fillAbsent, numberField } from "../edit.ts";
+import { editField, fillAbsent, numberField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { specOf, statusNumber, templateColumns, validateSelectorKept, validateWorkload } from "./workload.ts";

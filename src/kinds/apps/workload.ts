@@ -5,7 +5,7 @@ import { compileLabelSelector, printLabelSelector, validateLabelSelector } from 
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { containerColumns, inside, selectorText, wideText } from "../cells.ts";
-import { type Json, noFields, numberField, objectField, textField, textsField } from "../edit.ts";
+import { type Json, noFields, numberField, objectField, textField, textsField } from "../json-edit.ts";
 import { validateContainers } from "../core/pod.ts";
 
 export const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

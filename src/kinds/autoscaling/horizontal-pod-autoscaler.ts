@@ -16,7 +16,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 const shownMax = 2;

@@ -5,7 +5,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { editField, type Json, noFields, numberField, objectField, textField, withField } from "../edit.ts";
+import { editField, type Json, noFields, numberField, objectField, textField, withField } from "../json-edit.ts";
 import { validateKept } from "../kept.ts";
 
 const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

@@ -16,7 +16,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { withTemplateLabels } from "../core/replication-controller.ts";

@@ -14,7 +14,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
-import { isZero, type Json, listField, noFields, objectField, textField, withField } from "../edit.ts";
+import { isZero, type Json, listField, noFields, objectField, textField, withField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
 

@@ -4,7 +4,7 @@ import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
-import { type Json, noFields, objectField, textField } from "../edit.ts";
+import { type Json, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
 

@@ -2,7 +2,7 @@
 import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { type Json, noFields, objectField, textField } from "../edit.ts";
+import { type Json, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

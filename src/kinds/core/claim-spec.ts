@@ -6,7 +6,7 @@ import { type FieldError, forbidden, invalid, notSupported, required } from "#me
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { compareQuantities, parseQuantity } from "#meta/quantity.ts";
-import { isAbsent, type Json, noFields, objectField, textField, textsField, withField } from "../edit.ts";
+import { isAbsent, type Json, noFields, objectField, textField, textsField, withField } from "../json-edit.ts";
 import type { KindEnvironment } from "../generic.ts";
 
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];

@@ -1,7 +1,7 @@
 /** ComponentStatus: a deprecated view of the health of parts of the system; never stored. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { nameColumn, text } from "../cells.ts";
-import { listField, textField } from "../edit.ts";
+import { listField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function componentStatuses(): KindBehaviour {

@@ -1,22 +1,23 @@
 /** ConfigMap: configuration data that is not secret. */
+import type { ConfigMap } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, tooLong } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
-import { textsField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function configMaps(): KindBehaviour {
+export function configMaps(): KindBehaviour<ConfigMap> {
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      text("Data", "Number of keys, of texts and of binary data.", (object) => {
-        const count = (name: string) => Object.keys(textsField(object, name) ?? {}).length;
-        return count("data") + count("binaryData");
-      }),
+      text(
+        "Data",
+        "Number of keys, of texts and of binary data.",
+        ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+      ),
       ageColumn,
     ],
     strategy: {
@@ -26,19 +27,21 @@ export function configMaps(): KindBehaviour {
   };
 }
 
-function validate(object: Unstructured): FieldError[] {
+const dataPath = FieldPath.of("data");
+const binaryPath = FieldPath.of("binaryData");
+
+function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   const errors: FieldError[] = [];
-  const binary = textsField(object, "binaryData") ?? {};
   let bytes = 0;
-  for (const [key, value] of Object.entries(textsField(object, "data") ?? {})) {
-    for (const message of configKey(key)) errors.push(invalid(`data[${key}]`, key, message));
-    if (Object.hasOwn(binary, key)) {
-      errors.push(invalid(`data[${key}]`, key, "duplicate of key present in binaryData"));
+  for (const [key, value] of Object.entries(data)) {
+    for (const message of configKey(key)) errors.push(invalid(dataPath.key(key), key, message));
+    if (Object.hasOwn(binaryData, key)) {
+      errors.push(invalid(dataPath.key(key), key, "duplicate of key present in binaryData"));
     }
     bytes += Buffer.byteLength(value);
   }
-  for (const [key, value] of Object.entries(binary)) {
-    for (const message of configKey(key)) errors.push(invalid(`binaryData[${key}]`, key, message));
+  for (const [key, value] of Object.entries(binaryData)) {
+    for (const message of configKey(key)) errors.push(invalid(binaryPath.key(key), key, message));
     bytes += base64Bytes(value);
   }
   // Upstream: the path of the whole object prints like this.
@@ -46,13 +49,11 @@ function validate(object: Unstructured): FieldError[] {
   return errors;
 }
 
-function validateFrozen(object: Unstructured, old: Unstructured): FieldError[] {
-  if (old["immutable"] !== true) return [];
+function validateFrozen(object: ConfigMap, old: ConfigMap): FieldError[] {
+  if (old.immutable !== true) return [];
   const errors: FieldError[] = [];
-  if (object["immutable"] !== true) errors.push(forbidden("immutable", frozenMessage));
-  for (const field of ["data", "binaryData"]) {
-    const isSame = jsonEquals(textsField(object, field) ?? {}, textsField(old, field) ?? {});
-    if (!isSame) errors.push(forbidden(field, frozenMessage));
-  }
+  if (object.immutable !== true) errors.push(forbidden("immutable", frozenMessage));
+  if (!jsonEquals(object.data ?? {}, old.data ?? {})) errors.push(forbidden(dataPath, frozenMessage));
+  if (!jsonEquals(object.binaryData ?? {}, old.binaryData ?? {})) errors.push(forbidden(binaryPath, frozenMessage));
   return errors;
 }

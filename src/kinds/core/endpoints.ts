@@ -1,7 +1,7 @@
 /** Endpoints: the addresses behind a service. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
-import { editItems, fillZero, listField, numberField, textField } from "../edit.ts";
+import { editItems, fillZero, listField, numberField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 const shownMax = 3;

@@ -9,7 +9,7 @@ import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, nameColumn, text, wideText } from "../cells.ts";
-import { isAbsent, numberField, objectField, textField } from "../edit.ts";
+import { isAbsent, numberField, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function coreEvents(environment: KindEnvironment): KindBehaviour {

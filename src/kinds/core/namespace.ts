@@ -6,7 +6,7 @@ import { type FieldError, invalid } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { objectField, textField, withField } from "../edit.ts";
+import { objectField, textField, withField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 const finalizer = "kubernetes";

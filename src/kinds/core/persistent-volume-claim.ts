@@ -21,7 +21,7 @@ import {
   textField,
   textsField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { type ClaimGates, claimGates, compareTexts, prepareClaimSpec, validateClaimSpec } from "./claim-spec.ts";
 

@@ -1,6 +1,6 @@
 /** The class of service of a pod, by what its containers ask for. */
 import { parseQuantity } from "#meta/quantity.ts";
-import { type Json, listField, noFields, objectField, textsField } from "../edit.ts";
+import { type Json, listField, noFields, objectField, textsField } from "../json-edit.ts";
 import { compareTexts } from "./claim-spec.ts";
 
 /** Source: upstream's `ComputePodQOS`. */

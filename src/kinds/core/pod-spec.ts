@@ -15,7 +15,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 
 const fileMode = 0o644;
 const portLists = ["containers", "initContainers"];

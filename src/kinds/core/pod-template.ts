@@ -1,6 +1,6 @@
 /** PodTemplate: a template of pods kept by itself. */
 import { containerColumns, inside, labelsText, nameColumn, text } from "../cells.ts";
-import { editField } from "../edit.ts";
+import { editField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 

@@ -6,7 +6,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { int64Field, type Json, listField, noFields, objectField, textField, textsField } from "../edit.ts";
+import { int64Field, type Json, listField, noFields, objectField, textField, textsField } from "../json-edit.ts";
 
 const int32Max = 2 ** 31 - 1;
 

@@ -2,7 +2,7 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
 import { ageColumn, containerColumns, inside, integer, labelsText, nameColumn, wideText } from "../cells.ts";
-import { editField, fillAbsent, noFields, numberField, objectField, textsField, withField } from "../edit.ts";
+import { editField, fillAbsent, noFields, numberField, objectField, textsField, withField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 

@@ -1,7 +1,7 @@
 /** ResourceQuota: how much a namespace may hold. Counting and enforcing come with a later step. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { noFields, objectField, textsField } from "../edit.ts";
+import { noFields, objectField, textsField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function resourceQuotas(): KindBehaviour {

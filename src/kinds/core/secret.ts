@@ -5,7 +5,7 @@ import { configKey } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
-import { textField, textsField } from "../edit.ts";
+import { textField, textsField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function secrets(environment: KindEnvironment): KindBehaviour {

@@ -1,7 +1,7 @@
 /** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { editItems, listField, textField } from "../edit.ts";
+import { editItems, listField, textField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour {

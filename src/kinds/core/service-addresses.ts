@@ -5,7 +5,7 @@
 import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
 import { ipAddress } from "#meta/names.ts";
-import { type Json, textField } from "../edit.ts";
+import { type Json, textField } from "../json-edit.ts";
 import {
   headless,
   isHeadless,

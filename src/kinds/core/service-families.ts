@@ -5,7 +5,7 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
-import { type Json, objectField, withField } from "../edit.ts";
+import { type Json, objectField, withField } from "../json-edit.ts";
 import {
   headless,
   isHeadless,

@@ -15,7 +15,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 
 /** The address of a service that has none. */
 export const headless = "None";

@@ -28,7 +28,7 @@ import {
 } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
-import { type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
+import { type Json, listField, noFields, numberField, objectField, textField } from "../json-edit.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
 import {
   isExternal,

@@ -15,7 +15,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { specOf, withoutOldType } from "./service-fields.ts";
 import {

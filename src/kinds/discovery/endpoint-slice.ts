@@ -1,7 +1,7 @@
 /** EndpointSlice: a part of the addresses behind a service. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
-import { editItems, fillAbsent, listField, textField } from "../edit.ts";
+import { editItems, fillAbsent, listField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateKept } from "../kept.ts";
 

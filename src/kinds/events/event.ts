@@ -3,7 +3,7 @@ import type { FieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
-import { isAbsent, objectField, textField } from "../edit.ts";
+import { isAbsent, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function events(environment: KindEnvironment): KindBehaviour {

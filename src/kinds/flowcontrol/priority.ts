@@ -11,7 +11,7 @@ import {
   numberField,
   objectField,
   textField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { type Check, flowControlChecks } from "./validation.ts";

@@ -15,7 +15,7 @@ import {
 } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { isAbsent, type Json, listField, noFields, numberField, objectField, textField } from "../edit.ts";
+import { isAbsent, type Json, listField, noFields, numberField, objectField, textField } from "../json-edit.ts";
 
 export type Check = (object: Unstructured) => readonly FieldError[];
 

@@ -1,7 +1,7 @@
 /** StorageVersion and StorageVersionMigration: which versions objects are stored in, and moving them to another. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, firstOf, inside, nameColumn, text } from "../cells.ts";
-import { listField, noFields, objectField, textField } from "../edit.ts";
+import { listField, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function storageVersions(): KindBehaviour {

@@ -1,7 +1,7 @@
 /** IPAddress and ServiceCIDR: the addresses of services as objects. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { objectField, textField } from "../edit.ts";
+import { objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function ipAddresses(): KindBehaviour {

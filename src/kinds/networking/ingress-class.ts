@@ -1,7 +1,7 @@
 /** IngressClass: who implements ingresses. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, fillAbsent, type Json, noFields, objectField, textField } from "../edit.ts";
+import { editField, fillAbsent, type Json, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateKept } from "../kept.ts";
 

@@ -1,7 +1,7 @@
 /** Ingress: HTTP routes from outside to services. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
-import { type Json, listField, noFields, objectField, textField } from "../edit.ts";
+import { type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { balancerText } from "../core/service.ts";
 

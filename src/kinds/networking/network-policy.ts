@@ -12,7 +12,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function networkPolicies(): KindBehaviour {

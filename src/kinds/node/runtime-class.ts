@@ -1,6 +1,6 @@
 /** RuntimeClass: a way to run containers. */
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { textField } from "../edit.ts";
+import { textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateKept } from "../kept.ts";
 

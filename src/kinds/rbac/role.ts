@@ -1,7 +1,7 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { isAbsent, type Json, listField, objectField } from "../edit.ts";
+import { isAbsent, type Json, listField, objectField } from "../json-edit.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { twice } from "./twice.ts";

@@ -16,7 +16,7 @@ import {
   noFields,
   objectField,
   textField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 
 const requestsMax = 32;
 const constraintsMax = 32;

@@ -4,7 +4,7 @@ import { type FieldError, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, editItems, type Json, listField, noFields, objectField, textField } from "../edit.ts";
+import { editField, editItems, type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultClaimSpec, validateClaimSpec } from "./device-claim.ts";
 

@@ -4,7 +4,7 @@ import { type FieldError, forbidden, invalid, required } from "#meta/field-error
 import type { Unstructured } from "#meta/object-meta.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn } from "../cells.ts";
-import { editField, isAbsent, type Json, noFields, objectField, textsField } from "../edit.ts";
+import { editField, isAbsent, type Json, noFields, objectField, textsField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultClaimSpec, isEmptyClaimSpec, validateClaimSpec } from "./device-claim.ts";
 

@@ -1,7 +1,7 @@
 /** PriorityClass: a name for a number that says which pods go first. */
 import { forbidden } from "#meta/field-error.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
-import { fillAbsent, numberField, textField } from "../edit.ts";
+import { fillAbsent, numberField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateKept } from "../kept.ts";
 

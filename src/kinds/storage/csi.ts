@@ -11,7 +11,7 @@ import {
   objectField,
   textField,
   withField,
-} from "../edit.ts";
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

@@ -1,7 +1,7 @@
 /** StorageClass: a way to make volumes. */
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { fillAbsent, textField } from "../edit.ts";
+import { fillAbsent, textField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { forbidUpdates, validateKept } from "../kept.ts";
 

@@ -4,7 +4,7 @@ import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { textField, textsField } from "../edit.ts";
+import { textField, textsField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateKept } from "../kept.ts";
 import { validateParameters } from "./parameters.ts";
