@@ -4,6 +4,7 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
+import { decodeTyped } from "#schema/typed.ts";
 import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
@@ -38,7 +39,13 @@ export function kindUnderTest(
   );
   if (definition === undefined) throw new Error(`no kind ${of.kind}`);
   const { strategy } = definition;
-  const defaulted = (object: Unstructured): Unstructured => strategy.defaults?.(freeze(object)) ?? object;
+  // As the type says: hooks are never given anything else.
+  const decoded = (object: Unstructured): Unstructured =>
+    freeze(decodeTyped(definition.schema, object, { keys: 0, unknown: false }) as Unstructured);
+  const defaulted = (given: Unstructured): Unstructured => {
+    const object = decoded(given);
+    return strategy.defaults?.(object) ?? object;
+  };
   const prepareCreate = (object: Unstructured): Unstructured => {
     const first = defaulted(object);
     const prepared = strategy.prepareForCreate?.(freeze(first), writing("")) ?? first;
@@ -47,7 +54,7 @@ export function kindUnderTest(
   const prepareUpdate = (object: Unstructured, old: Unstructured, subresource: string): Unstructured => {
     const first = defaulted(object);
     const hooks = updateStrategy(strategy, subresource);
-    return freeze(hooks.prepareForUpdate?.(freeze(first), freeze(old), writing(subresource)) ?? first);
+    return freeze(hooks.prepareForUpdate?.(freeze(first), decoded(old), writing(subresource)) ?? first);
   };
   return {
     definition,
@@ -58,12 +65,12 @@ export function kindUnderTest(
       (
         updateStrategy(strategy, subresource).validateUpdate?.(
           prepareUpdate(object, old, subresource),
-          old,
+          decoded(old),
           writing(subresource),
         ) ?? []
       ).map(printFieldError),
     row: (object, nowMs = 0) =>
-      Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(object, nowMs)])),
+      Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(decoded(object), nowMs)])),
   };
 }
 
