@@ -16,11 +16,11 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import type { Soon } from "#std/soon.ts";
+import { isTooDeep } from "#std/too-deep.ts";
 import type { ApiRequest, AuditedBody, Reply } from "./api-request.ts";
 import { unknownUser } from "./incoming-request.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import { attributesOf } from "./filters/authorize.ts";
-import { isTooDeep } from "./filters/catch-errors.ts";
 import type { Filter, Handler } from "./filters/filter.ts";
 
 export interface AuditOptions {

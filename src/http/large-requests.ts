@@ -42,14 +42,14 @@ export interface Sizes {
   copies?(): Room;
 }
 
-/** Of the event loop. */
-export const sizesHere: Sizes = {
+/** Of the event loop, which takes on what has at most `bytesMax`. */
+export const sizesHere = (bytesMax: number): Sizes => ({
   check(bytes) {
-    if (bytes > largeBytes) throw new TooLargeHere();
+    if (bytes > bytesMax) throw new TooLargeHere();
   },
-  room: () => new Room(largeBytes, () => new TooLargeHere()),
-  copies: () => new Room(largeBytes, () => new TooLargeHere()),
-};
+  room: () => new Room(bytesMax, () => new TooLargeHere()),
+  copies: () => new Room(bytesMax, () => new TooLargeHere()),
+});
 
 /** Of threads that large requests have for themselves: what may be stored. */
 export const sizesElsewhere = (objectBytesMax: number): Sizes => ({

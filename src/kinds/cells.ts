@@ -34,13 +34,14 @@ export const nameColumn: Column<ApiObject> = {
 
 /** The name of a class, marked when it is the default. */
 export function classNameColumn<T extends ApiObject>(isDefault: (object: T) => boolean): Column<T> {
-  const cell = (object: T): string =>
-    `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
+  const cell = (object: T): string => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
   return { ...nameColumn, cell };
 }
 
-export const ageColumn: Column<ApiObject> = text("Age", "Time since the server created the object.", (object: ApiObject, nowMs) =>
-  ageOf(object.metadata.creationTimestamp, nowMs),
+export const ageColumn: Column<ApiObject> = text(
+  "Age",
+  "Time since the server created the object.",
+  (object: ApiObject, nowMs) => ageOf(object.metadata.creationTimestamp, nowMs),
 );
 
 export const createdColumn: Column<ApiObject> = {

@@ -406,7 +406,9 @@ export class Store {
     const key = this.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
     if (attributes.dryRun) {
       await this.#backend.fresh();
-      return this.#backend.get(key) === undefined ? { object, entry: undefined } : undefined;
+      // Asked for like this since a thread of large requests knows no other object by itself.
+      const found = await this.#backend.getAt(key, this.#backend.revision);
+      return found === undefined ? { object, entry: undefined } : undefined;
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const result = await this.#backend.put(

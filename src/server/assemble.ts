@@ -147,7 +147,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     objects,
     admission,
     authorizer,
-    sizes: sizesHere,
+    sizes: sizesHere(config.largeBytes),
     large,
     bodyLimitBytes,
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,

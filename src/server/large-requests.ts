@@ -19,7 +19,7 @@ const threadsMax = 2;
 export class LargeRequestThreads implements LargeRequests {
   readonly #options: LargeRequestOptions;
   /** In the order in which they came. */
-  #waiting: Work[] = [];
+  readonly #waiting = new Set<Work>();
   readonly #threads = new Set<WorkerThread>();
   #closed = false;
 
@@ -33,7 +33,7 @@ export class LargeRequestThreads implements LargeRequests {
     // Whoever waits for a thread, or is in one, keeps nobody from the event loop.
     request.seats?.end();
     const exchange = new LargeExchange(scope, body, this.#options);
-    const running = this.#run(request.user.name, request.signal, exchange).finally(() => exchange.end());
+    const running = this.#run(request.user.name, request.signal, exchange).finally(() => void exchange.end());
     const { headers, bytes, ...reply } = await running;
     return { ...reply, ...(headers === undefined ? {} : { headers }), bytes: bufferOf(bytes) } as Reply; // absent as undefined
   }
@@ -49,7 +49,9 @@ export class LargeRequestThreads implements LargeRequests {
   /** Ends all threads. Nothing is under way any more. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { settle } of this.#waiting.splice(0)) settle({ error: new Error("the server is closed") });
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { settle } of waiting) settle({ error: new Error("the server is closed") });
     await Promise.all([...this.#threads].map((thread) => thread.end()));
   }
 
@@ -77,33 +79,32 @@ export class LargeRequestThreads implements LargeRequests {
         return;
       }
       signal.addEventListener("abort", giveUp);
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
       this.#next();
     });
   }
 
   /** Nobody waits for the answer any more. */
   #forget(gone: Work): void {
-    this.#waiting = this.#waiting.filter((waiting) => waiting !== gone);
+    this.#waiting.delete(gone);
     for (const thread of this.#threads) if (thread.running === gone) void thread.end();
   }
 
   #next(): void {
-    while (this.#waiting.length > 0 && !this.#closed) {
+    while (this.#waiting.size > 0 && !this.#closed) {
       const idle = [...this.#threads].find(({ isIdle }) => isIdle);
       if (idle === undefined && this.#threads.size >= threadsMax) return;
-      const index = this.#nextIndex();
-      if (index < 0) return;
-      const thread = idle ?? this.#open();
-      const [waiting] = this.#waiting.splice(index, 1);
-      thread.begin(waiting!); // there is one
+      const next = this.#first();
+      if (next === undefined) return;
+      this.#waiting.delete(next);
+      (idle ?? this.#open()).begin(next);
     }
   }
 
-  /** The first of a user who has nothing under way; -1 for none. */
-  #nextIndex(): number {
+  /** The first of a user who has nothing under way. */
+  #first(): Work | undefined {
     const busy = new Set([...this.#threads].flatMap(({ running }) => (running === undefined ? [] : [running.user])));
-    return this.#waiting.findIndex(({ user }) => !busy.has(user));
+    return this.#waiting.values().find(({ user }) => !busy.has(user));
   }
 
   #open(): WorkerThread {

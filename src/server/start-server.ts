@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
 import { type Listener, openListener } from "#http/listener.ts";
+import { largeBytes as measuredLargeBytes } from "#http/large-requests.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
@@ -55,6 +56,8 @@ export interface Environment {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** Requests whose bodies or objects have more bytes are handled in threads. Tests say less than what was measured. */
+  readonly largeBytes?: number;
 }
 
 export interface RunningServer {
@@ -86,7 +89,7 @@ export async function startServer(
   settings: ServerSettings = {},
   environment: Environment = {},
 ): Promise<RunningServer> {
-  const { clock = systemClock, random = systemRandom } = environment;
+  const { clock = systemClock, random = systemRandom, largeBytes = measuredLargeBytes } = environment;
   const options = withCertDir(resolveOptions(settings));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const inputs = await readInputs({ options, folder, clock, random });
@@ -94,7 +97,7 @@ export async function startServer(
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
-    return await start({ options, folder, clock, random, log, inputs, openAudit, undo });
+    return await start({ options, folder, clock, random, log, largeBytes, inputs, openAudit, undo });
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
@@ -149,13 +152,24 @@ interface Start {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly largeBytes: number;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
   /** What takes back the steps made so far, in order. */
   readonly undo: (() => Promise<void> | void)[];
 }
 
-async function start({ options, folder, clock, random, log, inputs, openAudit, undo }: Start): Promise<RunningServer> {
+async function start({
+  options,
+  folder,
+  clock,
+  random,
+  log,
+  largeBytes,
+  inputs,
+  openAudit,
+  undo,
+}: Start): Promise<RunningServer> {
   const { credentials } = inputs.current;
   const health = new Health({
     clock,
@@ -236,6 +250,7 @@ async function start({ options, folder, clock, random, log, inputs, openAudit, u
     health,
     clock,
     random,
+    largeBytes,
     endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
     clientTrust,
     external: inputs.external,

@@ -37,7 +37,7 @@ function ask(url: string, method: string, path: string, object?: unknown): Promi
   const pki = (name: string): Buffer => readFileSync(join(disk, "data/pki", name));
   return new Promise((resolve, reject) => {
     const options = { method, ca: pki("ca.crt"), cert: pki("admin.crt"), key: pki("admin.key"), agent: false };
-    const headers = { "content-type": "application/json" };
+    const headers = { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" };
     const request = https.request(url + path, { ...options, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8");
@@ -53,6 +53,8 @@ function ask(url: string, method: string, path: string, object?: unknown): Promi
     request.end(object === undefined ? undefined : JSON.stringify(object));
   });
 }
+
+const data100 = { data: { filler: "x".repeat(100 * 1024) } };
 
 const filler = (name: string, kibibytes: number): unknown => ({
   metadata: { name },
@@ -82,6 +84,9 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   // An object whose deletion takes a write before the last one.
   const held = { metadata: { name: "held", finalizers: ["example.com/hold"] } };
   assert.strictEqual((await ask(server.url, "POST", configMaps, held)).code, 201);
+  // The same of one that is handled in a thread.
+  const large = { metadata: { name: "large", finalizers: ["example.com/a", "example.com/b"] }, ...data100 };
+  assert.strictEqual((await ask(server.url, "POST", configMaps, large)).code, 201);
   const { refusal, names } = await fill(server.url, "a", 200);
   assert.deepStrictEqual([refusal.code, refusal.body.reason], [500, "InternalError"]);
   const message =
@@ -128,6 +133,12 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   const again = await fill(server.url, "c", 200);
   assert.match(again.refusal.body.message!, message);
   assert.strictEqual((await ask(server.url, "DELETE", `${configMaps}/held`)).code, 200);
+  assert.strictEqual((await ask(server.url, "DELETE", `${configMaps}/large`)).code, 200);
+  for (const finalizers of [["example.com/a"], null]) {
+    const step = await ask(server.url, "PATCH", `${configMaps}/large`, { metadata: { finalizers } });
+    assert.strictEqual(step.code, 200, step.text);
+  }
+  assert.strictEqual((await ask(server.url, "GET", `${configMaps}/large`)).code, 404);
   for (const name of [...names, ...again.names]) {
     assert.strictEqual((await ask(server.url, "DELETE", `${configMaps}/${name}`)).code, 200, name);
   }

@@ -4,6 +4,7 @@
  * where to look.
  */
 import { badRequest, internalError, type Status, StatusError } from "#meta/status-error.ts";
+import { isTooDeep } from "#std/too-deep.ts";
 import { StorageFull } from "#storage/backend.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { Negotiated, Negotiator } from "../negotiation.ts";
@@ -44,6 +45,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     }
     // Clients can wait, or delete something; the log has it from the health check.
     if (error instanceof StorageFull) return errorReply(request, internalError(error.message));
+    // A client's own doing.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
     // An aborted request ends in errors of all kinds; nobody is left to read the answer.
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
@@ -58,10 +60,6 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     }
   };
 }
-
-/** Walks of objects recurse; one that is nested beyond what the stack holds is a client's own doing. */
-export const isTooDeep = (error: unknown): boolean =>
-  error instanceof RangeError && error.message === "Maximum call stack size exceeded";
 
 function describe(request: ApiRequest): object {
   return { method: request.method, path: request.path, auditId: request.auditId };

@@ -11,7 +11,7 @@ import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { sizesHere } from "../large-requests.ts";
+import { largeBytes, sizesHere } from "../large-requests.ts";
 import { openMemoryBackend } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
 import { jsonType, negotiator, resourceTransforms } from "../negotiation.ts";
@@ -63,7 +63,7 @@ test("who may patch and not create applies to what is there, and creates nothing
   const asked: Attributes[] = [];
   let mayCreate = false;
   const parts = {
-    sizes: sizesHere,
+    sizes: sizesHere(largeBytes),
     domain: kubernetesDomain,
     clock,
     objects,

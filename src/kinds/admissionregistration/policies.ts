@@ -1,7 +1,16 @@
 /** Admission policies and their bindings. What expressions mean comes with the policies' engine. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, integer, nameColumn, selectorText, text } from "../cells.ts";
-import { editField, editItems, fillAbsent, type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
+import {
+  editField,
+  editItems,
+  fillAbsent,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

@@ -4,7 +4,16 @@ import { goQuote } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, type StatusError } from "#meta/status-error.ts";
 import { ageColumn, inside, integer, labelsText, nameColumn, text } from "../cells.ts";
-import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, withField } from "../json-edit.ts";
+import {
+  editField,
+  fillAbsent,
+  fillZero,
+  type Json,
+  noFields,
+  objectField,
+  textField,
+  withField,
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { statusNumber, templateColumns, validateSelectorKept } from "./workload.ts";

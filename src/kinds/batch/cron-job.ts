@@ -12,7 +12,16 @@ import {
   text,
   wideText,
 } from "../cells.ts";
-import { editField, fillAbsent, fillZero, type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
+import {
+  editField,
+  fillAbsent,
+  fillZero,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 

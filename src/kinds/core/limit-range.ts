@@ -1,5 +1,14 @@
 /** LimitRange: bounds and defaults for what the pods and claims of a namespace ask for. Applying it is admission's. */
-import { editField, editItems, fillAbsent, type Json, noFields, objectField, textField, withField } from "../json-edit.ts";
+import {
+  editField,
+  editItems,
+  fillAbsent,
+  type Json,
+  noFields,
+  objectField,
+  textField,
+  withField,
+} from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function limitRanges(): KindBehaviour {

@@ -3,7 +3,16 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
-import { editField, isAbsent, type Json, listField, noFields, objectField, textField, withField } from "../json-edit.ts";
+import {
+  editField,
+  isAbsent,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+  withField,
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { inStep } from "../in-step.ts";
 

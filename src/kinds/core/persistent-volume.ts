@@ -1,7 +1,16 @@
 /** PersistentVolume: storage that a claim can be bound to. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { accessModesText, ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
-import { editField, fillAbsent, fillZero, type Json, noFields, objectField, textField, textsField } from "../json-edit.ts";
+import {
+  editField,
+  fillAbsent,
+  fillZero,
+  type Json,
+  noFields,
+  objectField,
+  textField,
+  textsField,
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultVolumeSources } from "./pod-spec.ts";
 

@@ -5,7 +5,16 @@
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { editField, editItems, type Json, listField, noFields, objectField, textField, withField } from "../json-edit.ts";
+import {
+  editField,
+  editItems,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+  withField,
+} from "../json-edit.ts";
 import { qosClass } from "./pod-qos.ts";
 
 const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;

@@ -7,7 +7,16 @@ import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { age, ageColumn, inside, nameColumn, orNone, text, wideText } from "../cells.ts";
-import { editField, int64Field, type Json, listField, noFields, numberField, objectField, textField } from "../json-edit.ts";
+import {
+  editField,
+  int64Field,
+  type Json,
+  listField,
+  noFields,
+  numberField,
+  objectField,
+  textField,
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { inStep } from "../in-step.ts";
 import { qosClass } from "./pod-qos.ts";

@@ -5,7 +5,16 @@ import { dns1123Subdomain, pathSegment } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
-import { editField, editItems, fillZero, type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
+import {
+  editField,
+  editItems,
+  fillZero,
+  type Json,
+  listField,
+  noFields,
+  objectField,
+  textField,
+} from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { twice } from "./twice.ts";
 

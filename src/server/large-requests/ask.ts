@@ -1,6 +1,8 @@
 /** Questions of a thread to the event loop, and their answers. */
 import { internalError, StatusError } from "#meta/status-error.ts";
+import { isTooDeep, tooDeep } from "#std/too-deep.ts";
 import { StorageFull } from "#storage/backend.ts";
+import { isTextTooLong, outgrown } from "./memory.ts";
 import type { FromThread, Question, Questions, SentFailure, ToThread } from "./messages.ts";
 
 /** Asks, and waits for the answer; rejects with what the event loop threw. */
@@ -43,8 +45,12 @@ export class Asking {
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
   if (error instanceof StorageFull) return { status: internalError(error.message).status };
+  if (isTooDeep(error)) return { isTooDeep: true };
+  if (isTextTooLong(error)) return { status: outgrown().status };
   return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
-export const errorOf = (failure: SentFailure): Error =>
-  "status" in failure ? new StatusError(failure.status) : new Error(failure.error);
+export function errorOf(failure: SentFailure): Error {
+  if ("status" in failure) return new StatusError(failure.status);
+  return "isTooDeep" in failure ? tooDeep() : new Error(failure.error);
+}

@@ -5,6 +5,7 @@
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Scope } from "#http/scope.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
@@ -28,6 +29,8 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
   readonly #definitionName: string;
   #definition: Entry | undefined;
   #held: Allocated | undefined;
+  /** A thread asks for one thing after the other. */
+  #lastHolding: Promise<unknown> | undefined;
 
   constructor(scope: Scope, body: Buffer, options: ExchangeOptions) {
     this.#scope = scope;
@@ -59,7 +62,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       path,
       headers,
       info,
-      user: { name: user.name, groups: [...user.groups] },
+      user: sentUser(user),
       auditId,
       isAudited: request.audit !== undefined,
       receivedMs,
@@ -81,15 +84,19 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     switch (name) {
       case "definition":
         return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
+      case "read": {
+        const entry = this.#options.backend.get(ask);
+        return entry && sentEntry(entry);
+      }
       case "write":
-        return this.#write(ask);
+        return this.#holding(() => this.#write(ask));
       case "admit":
         return this.#admit(this.#attributes(ask));
       case "validate":
         await parts.admission.validate(this.#attributes(ask));
         return undefined;
       case "allocate":
-        return this.#allocate(ask);
+        return this.#holding(() => this.#allocate(ask));
       case "authorize":
         return parts.authorizer.authorize({ ...ask, user: request.user });
       case "sent":
@@ -105,13 +112,14 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     object,
     ttlSeconds,
     removes,
+    isForDeletion,
   }: Questions["write"]["ask"]): Promise<Questions["write"]["answer"]> {
     const { backend } = this.#options;
     const { strategy } = this.#scope.definition;
     const encode = (revision: Revision) => encodedElsewhere(withRevision(object, revision), object.labels);
     const result = await (removes
       ? backend.remove(key, expected, encode)
-      : backend.put(key, expected, encode, ttlSeconds === 0 ? undefined : ttlSeconds));
+      : backend.put(key, expected, encode, ttlSeconds === 0 ? undefined : ttlSeconds, isForDeletion));
     if (!result.ok) {
       return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current) };
     }
@@ -129,8 +137,16 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     return Buffer.from(JSON.stringify(this.#held.object));
   }
 
-  /** The job has ended. */
-  end(): void {
+  /** Does what needs what is held, or changes it. */
+  async #holding<T>(work: () => Promise<T>): Promise<T> {
+    const running = work();
+    this.#lastHolding = running.catch(() => undefined);
+    return running;
+  }
+
+  /** The job has ended. What it was given stays taken until a write that is under way has ended too. */
+  async end(): Promise<void> {
+    await this.#lastHolding;
     this.#held?.release();
   }
 
@@ -193,6 +209,13 @@ const parsed = (json: Uint8Array): Unstructured => parseObject(bufferOf(json).to
 
 /** Headers that handlers read. */
 const sentHeaders = ["accept", "content-type", "user-agent"];
+
+const sentUser = ({ name, uid, groups, extra }: UserInfo): UserInfo => ({
+  name,
+  groups: [...groups],
+  ...(uid === undefined ? {} : { uid }),
+  ...(extra === undefined ? {} : { extra: { ...extra } }),
+});
 
 const sentEntry = ({ key, value, revision, created, expiresAt }: Entry): SentEntry => ({
   key,

@@ -81,11 +81,15 @@ export interface Questions {
       readonly object: SentObject;
       readonly ttlSeconds: number;
       readonly removes: boolean;
+      /** Whether it passes on a full disk. */
+      readonly isForDeletion: boolean;
     };
     readonly answer:
       | { readonly ok: true; readonly revision: Revision; readonly created: Revision; readonly expiresAt: number }
       | { readonly ok: false; readonly current: SentEntry | undefined };
   };
+  /** Answers with what there is under the key at present. */
+  readonly read: { readonly ask: string; readonly answer: SentEntry | undefined };
   /** Answers with the changed object, `undefined` for the same. */
   readonly admit: { readonly ask: SentAttributes; readonly answer: Uint8Array | undefined };
   /** Answers with the object as it has been given what it gets; that is held until the job has ended. */
@@ -108,8 +112,8 @@ export type Question = {
   readonly [Name in keyof Questions]: { readonly name: Name; readonly ask: Questions[Name]["ask"] };
 }[keyof Questions];
 
-/** How something ended badly: a status for the client, or the text of an error that is ours. */
-export type SentFailure = { readonly status: Status } | { readonly error: string };
+/** How something ended badly: a status for the client, a stack that was too small, or the text of an error that is ours. */
+export type SentFailure = { readonly status: Status } | { readonly isTooDeep: true } | { readonly error: string };
 
 export interface SentReply {
   readonly code: number;

@@ -4,7 +4,7 @@
  */
 import type { Backend, Encode, Entry, Revision, WriteResult } from "#storage/backend.ts";
 import type { Ask } from "./ask.ts";
-import type { SentEntry, SentObject } from "./messages.ts";
+import type { Questions, SentEntry, SentObject } from "./messages.ts";
 
 /** Stands in what is encoded for the revision that the event loop will give. No revision is as large. */
 const pendingRevision: Revision = Number.MAX_SAFE_INTEGER;
@@ -43,20 +43,30 @@ export class RemoteBackend implements Backend {
     return this.#known.get(key);
   }
 
-  put(key: string, expected: Revision, encode: Encode, ttlSeconds = 0): Promise<WriteResult> {
-    return this.#write(key, expected, encode, ttlSeconds, false);
+  /** The present entry, whatever the revision is: nobody here asks for another. */
+  async getAt(key: string): Promise<Entry | undefined> {
+    return this.#learn(key, await this.#ask("read", key));
+  }
+
+  put(key: string, expected: Revision, encode: Encode, ttlSeconds = 0, isForDeletion = false): Promise<WriteResult> {
+    return this.#write(key, encode, { expected, ttlSeconds, removes: false, isForDeletion });
   }
 
   remove(key: string, expected: Revision, encodeLast: Encode): Promise<WriteResult> {
-    return this.#write(key, expected, encodeLast, 0, true);
+    return this.#write(key, encodeLast, { expected, ttlSeconds: 0, removes: true, isForDeletion: true });
+  }
+
+  #learn(key: string, sent: SentEntry | undefined): Entry | undefined {
+    const entry = sent === undefined ? undefined : entryOf(sent);
+    if (entry === undefined) this.#known.delete(key);
+    else this.#known.set(key, entry);
+    return entry;
   }
 
   async #write(
     key: string,
-    expected: Revision,
     encode: Encode,
-    ttlSeconds: number,
-    removes: boolean,
+    how: Omit<Questions["write"]["ask"], "key" | "object">,
   ): Promise<WriteResult> {
     const { value, view } = encode(pendingRevision);
     // The object that is removed may be sent as it was, with the revision it had.
@@ -67,20 +77,11 @@ export class RemoteBackend implements Backend {
       versionLength: at < 0 ? 0 : pendingDigits.length,
       labels: (view as { readonly labels?: SentObject["labels"] }).labels, // as `StoredObjects` makes views
     };
-    const answer = await this.#ask("write", { key, expected, object, ttlSeconds, removes });
-    if (!answer.ok) {
-      const current = answer.current === undefined ? undefined : entryOf(answer.current);
-      if (current === undefined) this.#known.delete(key);
-      else this.#known.set(key, current);
-      return { ok: false, current };
-    }
+    const answer = await this.#ask("write", { key, object, ...how });
+    if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
     const { revision, created, expiresAt } = answer;
     const entry = { key, value: withRevision(object, revision), revision, created, expiresAt, view: undefined };
     return { ok: true, entry };
-  }
-
-  getAt(): never {
-    throw notHere();
   }
 
   range(): never {

@@ -1,14 +1,21 @@
 /** The event loop's end of a thread of large requests: it begins work, answers questions, and learns of the end. */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { requestTooLarge } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { errorOf, failureOf } from "./ask.ts";
+import { memoryMbMax, outgrown } from "./memory.ts";
 import type { FromThread, ThreadStart, ToThread } from "./messages.ts";
 import type { Work } from "./work.ts";
 
-/** Megabytes of objects a thread may have; the largest bodies of honest clients need a tenth. */
-const heapMbMax = 320;
+/** How often somebody looks. */
+const lookMs = 10;
+/**
+ * Beyond so much the runtime ends a thread by itself. It can do that between small objects only: one of more than 16 MB
+ * that finds no room ends the process. So this is far from where threads are ended by those who look.
+ */
+const heapMbMax = 1536;
+/** As much as the event loop has (984 KB, and what the runtime keeps back), so that it can read what threads store. */
+const stackMb = (984 + 192) / 1024;
 /** A thread without work ends after so long. */
 const idleMs = 60_000;
 
@@ -20,7 +27,7 @@ export class WorkerThread {
   #running: Work | undefined;
   #isEnding = false;
   #failure: Error | undefined;
-  #cancelIdle: () => void = () => undefined;
+  #cancelTimer: () => void = () => undefined;
 
   constructor(start: ThreadStart, clock: Clock, on: { free(): void; ended(): void }) {
     this.#clock = clock;
@@ -32,7 +39,7 @@ export class WorkerThread {
       // Not the flags of this process.
       execArgv: extension === ".ts" ? ["--conditions=source"] : [],
       name: "binnacle-large-request",
-      resourceLimits: { maxOldGenerationSizeMb: heapMbMax, maxYoungGenerationSizeMb: 32 },
+      resourceLimits: { maxOldGenerationSizeMb: heapMbMax, maxYoungGenerationSizeMb: 32, stackSizeMb: stackMb },
     });
     this.#worker.on("message", (message: FromThread) => this.#take(message));
     this.#worker.on("error", (error: Error) => {
@@ -51,16 +58,31 @@ export class WorkerThread {
   }
 
   begin(work: Work): void {
-    this.#cancelIdle();
+    this.#cancelTimer();
     this.#running = work;
     this.#worker.ref();
     this.#post({ type: "job", job: work.job() });
+    this.#lookLater();
   }
 
   async end(): Promise<void> {
     this.#isEnding = true;
-    this.#cancelIdle();
+    this.#cancelTimer();
     await this.#worker.terminate();
+  }
+
+  #lookLater(): void {
+    this.#cancelTimer = this.#clock.after(lookMs, () => void this.#look());
+  }
+
+  /** Ends a thread whose work needs too much memory. */
+  async #look(): Promise<void> {
+    const work = this.#running;
+    const bytes = await bytesOf(this.#worker);
+    if (this.#running !== work || this.#isEnding) return;
+    if (bytes <= memoryMbMax * 1024 * 1024) return this.#lookLater();
+    this.#failure = outgrown();
+    void this.end();
   }
 
   #post(message: ToThread): void {
@@ -69,7 +91,8 @@ export class WorkerThread {
 
   #take(message: FromThread): void {
     const running = this.#running;
-    if (running === undefined) return;
+    // Who is ended has been answered, and does nothing more.
+    if (running === undefined || this.#isEnding) return;
     if (message.type === "question") {
       const { id, question } = message;
       running.answer(question).then(
@@ -79,8 +102,9 @@ export class WorkerThread {
       return;
     }
     this.#running = undefined;
+    this.#cancelTimer();
     this.#worker.unref();
-    this.#cancelIdle = this.#clock.after(idleMs, () => void this.end());
+    this.#cancelTimer = this.#clock.after(idleMs, () => void this.end());
     running.warn?.(message.warnings);
     running.settle(message.type === "reply" ? message : { error: errorOf(message.failure) });
     this.#on.free();
@@ -88,7 +112,7 @@ export class WorkerThread {
 
   #exited(): void {
     this.#isEnding = true;
-    this.#cancelIdle();
+    this.#cancelTimer();
     const running = this.#running;
     this.#running = undefined;
     running?.settle({
@@ -98,8 +122,15 @@ export class WorkerThread {
   }
 }
 
+/** What a thread has of memory; 0 when it has ended. It answers between two steps of its work. */
+async function bytesOf(worker: Worker): Promise<number> {
+  try {
+    const { used_heap_size: used, external_memory: external } = await worker.getHeapStatistics();
+    return used + external;
+  } catch {
+    return 0;
+  }
+}
+
 const isOutOfMemory = (error: Error | undefined): boolean =>
   (error as NodeJS.ErrnoException | undefined)?.code === "ERR_WORKER_OUT_OF_MEMORY";
-
-const outgrown = (): Error =>
-  requestTooLarge(`it needs more than the ${heapMbMax} MB of memory that one request may have`);

@@ -1,0 +1,66 @@
+/** What a large request was given, and when it is given back. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Scope } from "#http/scope.ts";
+import type { Allocated } from "#registry/resource-definition.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+import type { Backend, Entry, WriteResult } from "#storage/backend.ts";
+import { type ExchangeOptions, LargeExchange } from "./exchange.ts";
+
+const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
+const service = { metadata: { name: "s" } };
+
+/** An exchange about a service, whose address and write are there when the test says so. */
+function serviceExchange() {
+  const allocated = Promise.withResolvers<Allocated>();
+  const written = Promise.withResolvers<WriteResult>();
+  const released: string[] = [];
+  const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
+  const scope = { definition, context: {} } as unknown as Scope; // all that these questions look at
+  const backend = { put: () => written.promise } as unknown as Backend; // the same
+  const options = { clock: new FakeClock(), backend, definitionOf: () => undefined } as unknown as ExchangeOptions; // the same
+  const exchange = new LargeExchange(scope, Buffer.alloc(0), options);
+  const ask = { object: json(service), old: undefined, subresource: "", dryRun: false };
+  return {
+    exchange,
+    released,
+    allocate: () => exchange.answer({ name: "allocate", ask }),
+    allocated: () => allocated.resolve({ object: service, release: () => released.push("address") }),
+    write: () =>
+      exchange.answer({
+        name: "write",
+        ask: {
+          key: "/registry/core/services/n/s",
+          expected: 0,
+          object: { value: json(service), versionAt: 0, versionLength: 0, labels: undefined },
+          ttlSeconds: 0,
+          removes: false,
+          isForDeletion: false,
+        },
+      }),
+    written: () => written.resolve({ ok: true, entry: { revision: 5, created: 5, expiresAt: 0 } as Entry }), // what is looked at
+  };
+}
+
+void test("an address stays taken until the write that stores it has ended, though nobody waits for it any more", async () => {
+  const on = serviceExchange();
+  const asked = on.allocate();
+  on.allocated();
+  await asked;
+  const writing = on.write();
+  const ended = on.exchange.end();
+  await Promise.resolve();
+  assert.deepEqual(on.released, []);
+  on.written();
+  await Promise.all([writing, ended]);
+  assert.deepEqual(on.released, ["address"]);
+});
+
+void test("an address that is given when the request has ended is given back", async () => {
+  const on = serviceExchange();
+  const asked = on.allocate();
+  const ended = on.exchange.end();
+  on.allocated();
+  await Promise.all([asked, ended]);
+  assert.deepEqual(on.released, ["address"]);
+});

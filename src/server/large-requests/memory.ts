@@ -1,0 +1,12 @@
+/** How much memory one large request may have, and what it is answered that needs more. */
+import { requestTooLarge } from "#meta/status-error.ts";
+
+/** Megabytes a thread may have when somebody looks; the largest bodies of honest clients need a tenth. */
+export const memoryMbMax = 384;
+
+export const outgrown = (): ReturnType<typeof requestTooLarge> =>
+  requestTooLarge(`it needs more than the ${memoryMbMax} MB of memory that one request may have`);
+
+/** Whether a text was to become longer than any may be, as deep nesting makes it when it is indented. */
+export const isTextTooLong = (error: unknown): boolean =>
+  error instanceof RangeError && error.message === "Invalid string length";
