@@ -2,65 +2,69 @@
  * Defaults of pod specs, wherever they occur: pods and the templates of all workloads. Source: upstream's
  * `pkg/apis/core/v1/defaults.go`. What only admission fills in (tolerations, accounts, priorities) is not here.
  */
-import {
-  editField,
-  editItems,
-  fillAbsent,
-  fillZero,
-  isAbsent,
-  isZero,
-  type Json,
-  listField,
-  noFields,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
+import type {
+  Container,
+  DownwardAPIProjection,
+  HTTPGetAction,
+  LifecycleHandler,
+  ObjectFieldSelector,
+  PodSpec,
+  PodTemplateSpec,
+  Probe,
+  Volume,
+} from "#api/core/v1.ts";
+import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
+import type { Json } from "../json-edit.ts";
 
 const fileMode = 0o644;
-const portLists = ["containers", "initContainers"];
 
 /** Defaults of a pod spec, its containers and volumes. */
-export function defaultPodSpec(spec: Json): Json {
+export function defaultPodSpec(spec: PodSpec): PodSpec {
   let next = fillZero(spec, { dnsPolicy: "ClusterFirst", restartPolicy: "Always", schedulerName: "default-scheduler" });
   next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
   next = mirrorAccount(next);
   next = editItems(next, "volumes", defaultVolume);
-  for (const list of [...portLists, "ephemeralContainers"]) next = editItems(next, list, defaultContainer);
-  if (next["hostNetwork"] === true) {
-    for (const list of portLists) next = editItems(next, list, (container) => editItems(container, "ports", hostPort));
-  }
-  return next;
+  next = editItems(next, "ephemeralContainers", defaultContainer);
+  return editContainers(next, spec.hostNetwork === true ? defaultHostContainer : defaultContainer);
 }
 
-export function defaultPodTemplate(template: Json): Json {
-  return withField(template, "spec", defaultPodSpec(objectField(template, "spec") ?? noFields));
+export function defaultPodTemplate(template: PodTemplateSpec): PodTemplateSpec;
+export function defaultPodTemplate(template: Json): Json;
+export function defaultPodTemplate(template: PodTemplateSpec | Json): PodTemplateSpec | Json {
+  return editField(template as PodTemplateSpec, "spec", defaultPodSpec);
+}
+
+/** The containers that the kubelet starts by itself. */
+function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
+  return editItems(editItems(spec, "containers", change), "initContainers", change);
 }
 
 /** The field's old name shows the same. */
-function mirrorAccount(spec: Json): Json {
-  const name = textField(spec, "serviceAccountName") || textField(spec, "serviceAccount");
-  if (name === "") return spec;
+function mirrorAccount(spec: PodSpec): PodSpec {
+  const name = spec.serviceAccountName || spec.serviceAccount;
+  if (!name) return spec;
   return withField(withField(spec, "serviceAccountName", name), "serviceAccount", name);
 }
 
-const hostPort = (port: Json): Json => fillZero(port, { hostPort: port["containerPort"] });
+const defaultHostContainer = (container: Container): Container =>
+  editItems(defaultContainer(container), "ports", (port) => fillZero(port, { hostPort: port.containerPort }));
 
-function defaultContainer(container: Json): Json {
+function defaultContainer(container: Container): Container {
   let next = fillZero(container, {
     terminationMessagePath: "/dev/termination-log",
     terminationMessagePolicy: "File",
-    imagePullPolicy: pullPolicy(textField(container, "image")),
+    imagePullPolicy: pullPolicy(container.image ?? ""),
   });
   next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP" }));
   next = editItems(next, "env", (variable) =>
     editField(variable, "valueFrom", (from) => editField(from, "fieldRef", defaultFieldRef)),
   );
-  for (const probe of ["livenessProbe", "readinessProbe", "startupProbe"]) next = editField(next, probe, defaultProbe);
-  return editField(next, "lifecycle", (lifecycle) => {
-    const hook = (handler: Json): Json => editField(handler, "httpGet", defaultHttpGet);
-    return editField(editField(lifecycle, "postStart", hook), "preStop", hook);
-  });
+  next = editField(next, "livenessProbe", defaultProbe);
+  next = editField(next, "readinessProbe", defaultProbe);
+  next = editField(next, "startupProbe", defaultProbe);
+  return editField(next, "lifecycle", (lifecycle) =>
+    editField(editField(lifecycle, "postStart", defaultHandler), "preStop", defaultHandler),
+  );
 }
 
 /** `Always` for images that may change under their name: tag `latest`, or neither tag nor digest. */
@@ -74,21 +78,38 @@ export function pullPolicy(image: string): "Always" | "IfNotPresent" {
   return tag === "latest" || (tag === "" && at < 0) ? "Always" : "IfNotPresent";
 }
 
-function defaultProbe(probe: Json): Json {
+function defaultProbe(probe: Probe): Probe {
   let next = fillZero(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
   next = editField(next, "httpGet", defaultHttpGet);
   return editField(next, "grpc", (grpc) => fillAbsent(grpc, { service: "" }));
 }
 
-const defaultHttpGet = (get: Json): Json => fillZero(get, { path: "/", scheme: "HTTP" });
-const defaultFieldRef = (ref: Json): Json => fillZero(ref, { apiVersion: "v1" });
+const defaultHandler = (handler: LifecycleHandler): LifecycleHandler => editField(handler, "httpGet", defaultHttpGet);
+const defaultHttpGet = (get: HTTPGetAction): HTTPGetAction => fillZero(get, { path: "/", scheme: "HTTP" });
+const defaultFieldRef = (ref: ObjectFieldSelector): ObjectFieldSelector => fillZero(ref, { apiVersion: "v1" });
 
-const withFieldRefs = (holder: Json): Json =>
-  editItems(holder, "items", (item) => editField(item, "fieldRef", defaultFieldRef));
-const withMode = (source: Json): Json => fillAbsent(source, { defaultMode: fileMode });
+const withFieldRefs = <T extends DownwardAPIProjection>(source: T): T =>
+  editItems(source as DownwardAPIProjection, "items", (item) => editField(item, "fieldRef", defaultFieldRef)) as T; // other fields stay
+const withMode = <T extends { readonly defaultMode?: number }>(source: T): T =>
+  fillAbsent(source as { readonly defaultMode?: number }, { defaultMode: fileMode }) as T; // other fields stay
 
-/** Defaults of one kind of volume source; sources of persistent volumes have the same. */
-const sources: Readonly<Record<string, (source: Json) => Json>> = {
+type SourceName =
+  | "secret"
+  | "configMap"
+  | "downwardAPI"
+  | "projected"
+  | "hostPath"
+  | "iscsi"
+  | "rbd"
+  | "scaleIO"
+  | "azureDisk"
+  | "ephemeral"
+  | "image";
+
+/** Sources with defaults; those of persistent volumes have the same. */
+type VolumeSources = { readonly [K in SourceName]: NonNullable<Volume[K]> };
+
+const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) => VolumeSources[K] } = {
   secret: withMode,
   configMap: withMode,
   downwardAPI: (source) => withFieldRefs(withMode(source)),
@@ -110,45 +131,49 @@ const sources: Readonly<Record<string, (source: Json) => Json>> = {
     editField(source, "volumeClaimTemplate", (template) =>
       editField(template, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" })),
     ),
-  image: (source) => fillZero(source, { pullPolicy: pullPolicy(textField(source, "reference")) }),
+  image: (source) => fillZero(source, { pullPolicy: pullPolicy(source.reference ?? "") }),
 };
 
+const sourceNames = Object.keys(sourceDefaults) as readonly SourceName[]; // all it has
+
 /** Defaults of whatever sources a volume, or the spec of a persistent one, has. */
-export function defaultVolumeSources(holder: Json): Json {
-  let next = holder;
-  for (const name of Object.keys(sources)) next = editField(next, name, sources[name]!);
-  return next;
+export function defaultVolumeSources<T extends Partial<VolumeSources>>(holder: T): T {
+  let next: Partial<VolumeSources> = holder;
+  for (const name of sourceNames) next = withSourceDefaults(next, name);
+  return next as T; // the holder with other values of these fields
 }
 
-function defaultVolume(volume: Json): Json {
-  const isBare = Object.keys(volume).every((name) => name === "name" || isAbsent(volume[name]));
+function withSourceDefaults<K extends SourceName>(holder: Partial<VolumeSources>, name: K): Partial<VolumeSources> {
+  const source: VolumeSources[K] | undefined = holder[name];
+  return source === undefined ? holder : withField(holder, name, sourceDefaults[name](source));
+}
+
+function defaultVolume(volume: Volume): Volume {
+  const isBare = Object.keys(volume).every((name) => name === "name");
   return isBare ? withField(volume, "emptyDir", {}) : defaultVolumeSources(volume);
 }
 
 /** What only pods themselves get: requests follow limits. */
-export function defaultPod(spec: Json, options: { readonly resizePolicy: boolean }): Json {
-  let next = defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true }));
-  for (const list of portLists) {
-    next = editItems(next, list, (container) => {
-      const requested = editField(container, "resources", (resources) => {
-        const limits = objectField(resources, "limits");
-        if (limits === undefined || Object.keys(limits).length === 0) return resources;
-        return withField(resources, "requests", fillAbsent(objectField(resources, "requests") ?? noFields, limits));
-      });
-      return options.resizePolicy ? withResizePolicy(requested) : requested;
-    });
-  }
-  return next;
+export function defaultPod(spec: PodSpec, options: { readonly resizePolicy: boolean }): PodSpec {
+  return editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
+    const requested = editField(
+      container,
+      "resources",
+      (resources) =>
+        Object.keys(resources.limits ?? {}).length === 0
+          ? resources
+          : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // just looked at
+    );
+    return options.resizePolicy ? withResizePolicy(requested) : requested;
+  });
 }
 
-function withResizePolicy(container: Json): Json {
-  const resources = objectField(container, "resources");
-  const requests = resources === undefined ? undefined : objectField(resources, "requests");
-  const policies = listField(container, "resizePolicy");
+function withResizePolicy(container: Container): Container {
+  const { resources, resizePolicy = [] } = container;
   const missing = ["cpu", "memory"].filter(
-    (name) => !isZero(requests?.[name]) && !policies.some((policy) => policy["resourceName"] === name),
+    (name) => !isZero(resources.requests?.[name]) && !resizePolicy.some((policy) => policy.resourceName === name),
   );
   if (missing.length === 0) return container;
   const added = missing.map((resourceName) => ({ resourceName, restartPolicy: "NotRequired" }));
-  return withField(container, "resizePolicy", [...policies, ...added]);
+  return withField(container, "resizePolicy", [...resizePolicy, ...added]);
 }

@@ -1,4 +1,5 @@
 /** Pod: defaults, first status, columns and the checks of containers. Most other checks come with the workloads. */
+import type { PodSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import { dns1123Label } from "#meta/names.ts";
@@ -34,7 +35,11 @@ export function pods(environment: KindEnvironment): KindBehaviour {
     strategy: {
       defaults: (object) =>
         editField(
-          editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
+          editField(
+            object,
+            "spec",
+            (spec) => defaultPod(spec as unknown as PodSpec, { resizePolicy }) as unknown as Json,
+          ),
           "status",
           (status) => inStep(status, addresses),
         ),
