@@ -14,7 +14,7 @@ import { goQuote } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { forbidden, notFound, unclassified } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 
 export interface RbacEscalationOptions {
@@ -66,7 +66,7 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
     throw notFound(attributes.resource, ref.name);
   };
 
-  const isAllowed = (attributes: Attributes): Soon<boolean> =>
+  const isAllowed = (attributes: Attributes): MaybePromise<boolean> =>
     andThen(authorizer.authorize(attributes), ({ decision }) => decision === "allow");
 
   return {

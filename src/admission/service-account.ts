@@ -6,7 +6,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface ServiceAccountOptions {
@@ -122,7 +122,11 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
 }
 
 /** Throws a refusal when there is none, for the default account after a while. */
-function findAccount(options: ServiceAccountOptions, attributes: AdmissionAttributes, name: string): Soon<Account> {
+function findAccount(
+  options: ServiceAccountOptions,
+  attributes: AdmissionAttributes,
+  name: string,
+): MaybePromise<Account> {
   const { namespace } = attributes;
   const found = options.getAccount(namespace, name) as Account | undefined; // the resource says so
   if (found !== undefined) return found;

@@ -3,7 +3,7 @@ import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
 /** The part of a request for a certificate that the plugins look at. */
@@ -29,8 +29,8 @@ export function mayActFor(
   { user }: RequestContext,
   verb: "approve" | "sign" | "attest",
   signerName: string,
-): Soon<boolean> {
-  const isAllowed = (name: string): Soon<boolean> => {
+): MaybePromise<boolean> {
+  const isAllowed = (name: string): MaybePromise<boolean> => {
     const verdict = authorizer.authorize({
       user,
       verb,

@@ -1,5 +1,5 @@
 /** Where audit events go, and how far a request waits for them. Source: upstream's modes of audit backends. */
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { EventRecord } from "./event.ts";
 
 /** A place that keeps events. */
@@ -13,7 +13,7 @@ export interface EventWriter {
 /** What requests hand their events to. */
 export interface AuditBackend {
   /** Takes an event before it returns. False: a request must not go on without it. Never rejects. */
-  process(record: EventRecord): Soon<boolean>;
+  process(record: EventRecord): MaybePromise<boolean>;
   /** Resolves when all that was taken is kept, or given up and reported. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** Who sent a request. The face of all authenticators, and the two that are made of others. */
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
 /** What authenticators may look at: the part of a request that says who sends it. */
@@ -47,7 +47,7 @@ export type Authentication =
 export const noCredentials: Authentication = { outcome: "none" };
 
 export interface Authenticator {
-  authenticate(credentials: Credentials): Soon<Authentication>;
+  authenticate(credentials: Credentials): MaybePromise<Authentication>;
 }
 
 /**
@@ -63,10 +63,10 @@ export function union(authenticators: readonly Authenticator[]): Authenticator {
 /** Asks in turn until one knows the user; `refused` with all reasons when some refused and nobody did. */
 export function firstUser<T>(
   asked: readonly T[],
-  ask: (one: T) => Soon<Authentication>,
+  ask: (one: T) => MaybePromise<Authentication>,
   from = 0,
   reasons: readonly string[] = [],
-): Soon<Authentication> {
+): MaybePromise<Authentication> {
   for (let i = from; i < asked.length; i++) {
     const answer = ask(asked[i]!);
     if (answer instanceof Promise) {

@@ -1,5 +1,5 @@
 /** `Authorization: Bearer <token>`. Source: RFC 6750 section 2.1 and upstream's `authentication/request/bearertoken`. */
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
 
 /** Knows the users behind tokens of one kind. `none`: not one of mine. */
@@ -8,7 +8,7 @@ export interface TokenAuthenticator {
    * `audiences`: one of these the token must be meant for; absent, this server. Methods that know no audiences leave
    * them to `forAudiences`.
    */
-  authenticateToken(token: string, audiences?: readonly string[]): Soon<Authentication>;
+  authenticateToken(token: string, audiences?: readonly string[]): MaybePromise<Authentication>;
 }
 
 /** Asks for each kind of token one after the other, as `firstUser`. */

@@ -11,7 +11,7 @@
 import { constants, type KeyObject, sign, verify } from "node:crypto";
 import { tooManyRequests } from "#meta/status-error.ts";
 import { Deque } from "#std/deque.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 
 /** A token as it was sent; nothing in it is to be trusted before its signature is verified. */
 export interface Jwt {
@@ -199,7 +199,7 @@ export class SignatureVerifier {
    * Whether `key` (a public one) made the signature with an algorithm that is the key's and among `allowed`.
    * Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad.
    */
-  verify(jwt: Jwt, key: KeyObject, allowed: readonly string[] = algorithmsOf(key)): Soon<boolean> {
+  verify(jwt: Jwt, key: KeyObject, allowed: readonly string[] = algorithmsOf(key)): MaybePromise<boolean> {
     const algorithm = algorithms.get(jwt.algorithm);
     if (algorithm === undefined || !allowed.includes(jwt.algorithm) || !algorithmsOf(key).includes(jwt.algorithm)) {
       return false;

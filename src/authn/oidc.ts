@@ -5,7 +5,7 @@
  * Source: upstream's `plugin/pkg/authenticator/token/oidc`.
  */
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { TokenCache, tokenDigest } from "./cached-token.ts";
@@ -51,7 +51,7 @@ export class OidcTokens implements TokenAuthenticator {
     this.#known = new TokenCache(knownMax);
   }
 
-  authenticateToken(token: string): Soon<Authentication> {
+  authenticateToken(token: string): MaybePromise<Authentication> {
     if (this.#issuers.size === 0 || !token.includes(".")) return noCredentials;
     const digest = tokenDigest(token);
     const known = this.#known.get(digest);

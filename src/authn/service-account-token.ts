@@ -13,7 +13,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { TokenCache, tokenDigest } from "./cached-token.ts";
@@ -175,7 +175,7 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
   const waiting = new Map<string, Promise<Finding>>();
 
   /** Tries the candidates from `from` on, without a promise as long as none is needed. */
-  function verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): Soon<Finding> {
+  function verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): MaybePromise<Finding> {
     for (let at = from; at < candidates.length; at++) {
       const isGood = verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
       if (isGood instanceof Promise) {
@@ -194,7 +194,11 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
     return finding;
   }
 
-  function firstUse(token: string, digest: string, audiences: readonly string[] | undefined): Soon<Authentication> {
+  function firstUse(
+    token: string,
+    digest: string,
+    audiences: readonly string[] | undefined,
+  ): MaybePromise<Authentication> {
     const jwt = parseJwt(token);
     if (jwt === undefined) return noCredentials;
     const issuer = textClaim(jwt.claims, "iss");
@@ -205,7 +209,7 @@ export function serviceAccountTokens(options: ServiceAccountTokenOptions): Token
     const times = timeClaims(jwt.claims);
     const problem = times === undefined ? undefined : timeProblem(times, clock.now());
     if (problem !== undefined) return refused(timeTexts[problem]);
-    let finding: Soon<Finding> | undefined = waiting.get(digest);
+    let finding: MaybePromise<Finding> | undefined = waiting.get(digest);
     if (finding === undefined) {
       finding = verify(jwt, candidates, digest);
       if (finding instanceof Promise) {

@@ -8,7 +8,7 @@ import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { TokenCache } from "./cached-token.ts";
@@ -56,7 +56,7 @@ export class WebhookTokens implements TokenAuthenticator {
   }
 
   /** Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad. */
-  authenticateToken(token: string, audiences = this.#options.audiences): Soon<Authentication> {
+  authenticateToken(token: string, audiences = this.#options.audiences): MaybePromise<Authentication> {
     const key = hash("sha256", JSON.stringify([token, ...audiences]));
     const kept = this.#good.get(key) ?? this.#bad.get(key);
     if (kept !== undefined && this.#options.clock.monotonic() < kept.untilMs) return kept.answer;

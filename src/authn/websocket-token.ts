@@ -3,7 +3,7 @@
  * `authentication/request/websocket`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { andThen } from "#std/soon.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { type Authentication, type Authenticator, firstUser, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 

@@ -1,6 +1,6 @@
 /** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
@@ -44,7 +44,7 @@ export interface Rules {
 }
 
 export interface Authorizer {
-  authorize(attributes: Attributes): Soon<Verdict>;
+  authorize(attributes: Attributes): MaybePromise<Verdict>;
   /** For rules reviews. Left out: this authorizer has nothing to say there. */
   rulesFor?(user: UserInfo, namespace: string): Rules;
   /** Why it decides as it does, in a sentence for those who may know. Left out: the verdict's reason says all. */
@@ -82,7 +82,7 @@ function firstDecision(
   from: number,
   earlier: string,
   errors: string,
-): Soon<Verdict> {
+): MaybePromise<Verdict> {
   let reasons = earlier;
   for (let i = from; i < authorizers.length; i++) {
     const verdict = authorizers[i]!.authorize(attributes);

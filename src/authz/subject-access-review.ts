@@ -8,7 +8,7 @@ import { validateLabelRequirement, validateSelectorValues } from "#meta/label-se
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
 import {
   type ReviewSelectors,
@@ -109,7 +109,7 @@ export function rulesReview(authorizer: () => Required<Authorizer>): Action {
 }
 
 /** The answer, as the reviews' status. */
-function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): Soon<Readonly<Record<string, unknown>>> {
+function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): MaybePromise<Readonly<Record<string, unknown>>> {
   const { fieldSelector, labelSelector } = spec.resourceAttributes ?? {};
   const { selectors, errors } = reviewSelectors(fieldSelector, labelSelector);
   return andThen(authorizer.authorize(attributesOf(user, spec, selectors)), ({ decision, reason, error }) => {

@@ -13,7 +13,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import type { Log } from "#std/log.ts";
 import type { CustomKind } from "./custom-kind.ts";
@@ -80,7 +80,7 @@ export class Cleanup {
   }
 
   /** A collection of definitions may end at once: others have turns meanwhile. */
-  #paused(): Soon<void> {
+  #paused(): MaybePromise<void> {
     return this.#pace.isDue ? this.#pace.pause() : undefined;
   }
 

@@ -29,7 +29,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import { Cleanup } from "./cleanup.ts";
 import { CustomKind } from "./custom-kind.ts";
@@ -148,7 +148,7 @@ export class Registrar {
   }
 
   /** Resolves when everything that was written to definitions up to `revision` is in force. */
-  settled(revision: number): Soon<void> {
+  settled(revision: number): MaybePromise<void> {
     if (this.#closed || revision <= this.#settled) return undefined;
     return new Promise((done) => this.#waiters.push({ revision, done }));
   }

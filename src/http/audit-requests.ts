@@ -15,7 +15,7 @@ import { type Status, StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import type { ApiRequest, AuditedBody, Reply } from "./api-request.ts";
 import { unknownUser } from "./incoming-request.ts";
@@ -181,7 +181,7 @@ class AuditedRequest implements AuditedBody {
   }
 
   /** Hands the event to the log before it returns. False: the request must not go on. */
-  record(stage: Stage): Soon<boolean> {
+  record(stage: Stage): MaybePromise<boolean> {
     if (this.#decision.omitStages.has(stage)) return true;
     this.#options.observeEvent();
     return this.#options.backend.process(new EventRecord(this.#event(stage)));

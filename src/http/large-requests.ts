@@ -6,7 +6,7 @@
  */
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";
 
 /** From this size on, bodies and objects are handled beside the event loop. Measured: `docs/decisions/0006`. */
@@ -19,7 +19,7 @@ export const largeBytes = 64 * 1024;
 const turnBytes = 8 * 1024;
 
 /** Waits for the turn of work on so many bytes; small work has it at once. */
-export const turnFor = (bytes: number): Soon<void> => (bytes > turnBytes ? turn() : undefined);
+export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? turn() : undefined);
 
 /** YAML costs so many times as much as the same bytes of JSON. */
 export const yamlWeight = 4;

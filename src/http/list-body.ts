@@ -9,7 +9,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Pieces } from "./api-request.ts";
@@ -37,7 +37,7 @@ export function listPieces(
   meta: ListMeta,
   entries: readonly Entry[],
   clock: Clock,
-): Soon<Pieces> {
+): MaybePromise<Pieces> {
   const head = Buffer.from(
     `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersionOf(definition))},"metadata":${JSON.stringify(meta)},"items":[`,
   );

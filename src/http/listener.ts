@@ -20,7 +20,7 @@ import { badRequest } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { Roster } from "#std/roster.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, ClientCertificate, Headers, Reply } from "./api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
@@ -92,7 +92,7 @@ export interface ListenerOptions {
   /** Compress long replies; on by default. */
   readonly compress?: boolean;
   /** Must not reject: errors are replies by then. If it does, the answer is a bare 500 and a line in the log. */
-  handle(request: ApiRequest): Soon<Reply>;
+  handle(request: ApiRequest): MaybePromise<Reply>;
   /** A connection ended with an error before TLS stood. */
   handshakeFailed?(): void;
   readonly log: TransportLog;
@@ -444,7 +444,7 @@ class TlsListener implements Listener {
 
   #serve(connection: Connection, exchange: Exchange): void {
     this.#requests++;
-    let reply: Soon<Reply>;
+    let reply: MaybePromise<Reply>;
     try {
       reply = this.#options.handle(exchange.request);
     } catch (error) {

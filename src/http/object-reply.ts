@@ -9,7 +9,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Listed } from "#registry/store.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Reply } from "./api-request.ts";
 import { largeBytes } from "./large-requests.ts";
@@ -58,7 +58,7 @@ export function objectReply(
 }
 
 /** Answer with a collection. */
-export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed): Soon<Reply> {
+export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed): MaybePromise<Reply> {
   const { definition, parts, request } = scope;
   const meta: ListMeta = {
     resourceVersion: String(listed.revision),

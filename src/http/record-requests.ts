@@ -1,7 +1,7 @@
 /** Counts every request and its answer, errors included, under kube-apiserver's metric names, and logs it if asked. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import { andThen } from "#std/soon.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Filter } from "./filters/filter.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";

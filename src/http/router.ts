@@ -16,7 +16,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
@@ -38,12 +38,12 @@ export interface RouterOptions {
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
-  other(request: ApiRequest): Soon<Reply> | undefined;
+  other(request: ApiRequest): MaybePromise<Reply> | undefined;
   /** The answer for a path that nobody owns, or a thrown one. */
   unknown(path: string): Reply;
 }
 
-type Handler = (scope: Scope) => Soon<Reply>;
+type Handler = (scope: Scope) => MaybePromise<Reply>;
 
 const handlers: Readonly<Record<string, Handler>> = {
   get: getObject,
@@ -59,7 +59,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 /** Verbs on a single object; the others are on the collection, and `watch` on both. */
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
-export function createRouter(options: RouterOptions): (request: ApiRequest) => Soon<Reply> {
+export function createRouter(options: RouterOptions): (request: ApiRequest) => MaybePromise<Reply> {
   const { stores } = options;
   const customParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
   const annotation = options.parts.domain.rename("k8s.io/deprecated");
@@ -133,7 +133,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => S
 /** Verbs whose requests can be so large that they are handled elsewhere: those on one object, deletion excepted. */
 const largeVerbs = new Set(["get", "create", "update", "patch"]);
 
-function orElsewhere(here: () => Soon<Reply>, elsewhere: () => Promise<Reply>): Soon<Reply> {
+function orElsewhere(here: () => MaybePromise<Reply>, elsewhere: () => Promise<Reply>): MaybePromise<Reply> {
   const caught = (error: unknown): Promise<Reply> => {
     if (error instanceof TooLargeHere) return elsewhere();
     throw error;
@@ -147,7 +147,7 @@ function orElsewhere(here: () => Soon<Reply>, elsewhere: () => Promise<Reply>): 
 }
 
 /** Finds what the scope of a request asks for beside plain objects: scales, actions, what is computed. */
-function dispatch(scope: Scope, verb: string, handler: Handler): Soon<Reply> {
+function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const { definition, subresource, name } = scope;
   if (subresource === "scale" && definition.scale !== undefined) {
     return verb === "get" ? getScale(scope, definition.scale) : handler(scaleScope(scope, definition.scale));

@@ -2,7 +2,7 @@
  * What a POST does where nothing is stored: a review, a request for a token. The seam between the folders that know the
  * answer (`authn/`, `authz/`) and the handler that reads bodies and writes replies.
  */
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { GroupVersionKind } from "./group-version.ts";
 import type { Unstructured } from "./object-meta.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -18,12 +18,12 @@ export interface ActionRequest {
   readonly object: Unstructured;
   readonly dryRun: boolean;
   /** Validating admission; to be called once the action has found the object to be valid. */
-  admitted(object: Unstructured): Soon<void>;
+  admitted(object: Unstructured): MaybePromise<void>;
 }
 
 export interface Action {
   /** Answers with the object to send (code 201), or throws a `StatusError`. */
-  (request: ActionRequest): Soon<Unstructured | Status>;
+  (request: ActionRequest): MaybePromise<Unstructured | Status>;
   /** Other kinds and versions of the same form that bodies may have. */
   readonly accepted?: readonly GroupVersionKind[];
   /** Defaults of the body that its schema cannot say. */

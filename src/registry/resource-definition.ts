@@ -10,7 +10,7 @@ import type { RequestContext } from "#meta/request-context.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/backend.ts";
 import type { Retirement } from "./retirement.ts";
 
@@ -82,7 +82,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    * Before anything else of a create (`old` is undefined) or an update: gives the object what it gets from what there
    * is to give out once only (addresses, ports). Throws when there is nothing left, or what is asked for is taken.
    */
-  allocate?(object: T, old: T | undefined, attributes: WriteAttributes): Soon<Allocated<T>>;
+  allocate?(object: T, old: T | undefined, attributes: WriteAttributes): MaybePromise<Allocated<T>>;
   /** Before validation of a create: reset status, drop disabled fields. */
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Findings of a create, beyond metadata. */
@@ -99,7 +99,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: T): number;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
-  settled?(revision: Revision): Soon<void>;
+  settled?(revision: Revision): MaybePromise<void>;
 }
 
 /** The hooks of an update through a subresource (empty: of the main resource). */

@@ -9,7 +9,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { Clock } from "#std/clock.ts";
 import { bigIntOf, type Int64, nearestNumber } from "#std/int64.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { Pace, turn } from "#std/turn.ts";
 import { type FieldError, invalid, printFieldError, printValue } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration, type ObjectMeta } from "#meta/object-meta.ts";
@@ -104,7 +104,7 @@ export interface UpdateOptions {
 }
 
 /** The object with what its kind gives it; called once for every attempt of a write. */
-type Allocate = (object: Unstructured, old: Unstructured | undefined) => Soon<Unstructured>;
+type Allocate = (object: Unstructured, old: Unstructured | undefined) => MaybePromise<Unstructured>;
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
@@ -172,7 +172,7 @@ export class Store {
   }
 
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
-  get(namespace: string, name: string, resourceVersion: string): Soon<Entry> {
+  get(namespace: string, name: string, resourceVersion: string): MaybePromise<Entry> {
     const reached =
       resourceVersion === ""
         ? this.#backend.fresh()
@@ -223,7 +223,7 @@ export class Store {
   }
 
   /** Of many who ask for much at once, one is served in a round of the loop. */
-  #inTurn(prefix: string, limit: number): Soon<void> {
+  #inTurn(prefix: string, limit: number): MaybePromise<void> {
     const count = this.#backend.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;
   }
@@ -432,7 +432,7 @@ export class Store {
   }
 
   /** Waits for what a kind does about a write before anybody hears that it is done. */
-  #settle({ revision }: Entry): Soon<void> {
+  #settle({ revision }: Entry): MaybePromise<void> {
     return this.definition.strategy.settled?.(revision);
   }
 

@@ -4,7 +4,7 @@ import type { ChainOptions } from "#http/chain.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
@@ -53,7 +53,7 @@ export interface AssembleConfig {
 
 export interface Assembled {
   /** Never rejects: errors are replies. */
-  handle(request: ApiRequest): Soon<Reply>;
+  handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether a resource or subresource exists; keeps metric labels bounded. */
   serves(info: RequestInfo): boolean;
   /** Ends controllers. Called when no request is left, before the backend is closed. */

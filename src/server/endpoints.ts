@@ -4,7 +4,7 @@ import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
 import { versionDocument, versionReply } from "#http/version.ts";
 import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Backend } from "#storage/backend.ts";
 
 /** Where `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
@@ -19,7 +19,7 @@ export interface EndpointParts {
 }
 
 /** Answers these paths and leaves all others (`undefined`). Who may ask is decided before. */
-export type Endpoints = (request: ApiRequest) => Soon<Reply> | undefined;
+export type Endpoints = (request: ApiRequest) => MaybePromise<Reply> | undefined;
 
 export function serverEndpoints({ health, requestMetrics, backend, version }: EndpointParts): Endpoints {
   const document = versionDocument(version);

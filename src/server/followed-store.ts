@@ -9,7 +9,7 @@ import type { Store } from "#registry/store.ts";
 import { withMembers } from "#registry/with-members.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Backend, isCompacted, StorageFailure, type Watch, type WatchOptions } from "#storage/backend.ts";
 
 export interface FollowedStoreOptions {
@@ -67,7 +67,7 @@ export class FollowedStore {
   }
 
   /** Resolves when every write up to `revision` was handed over. */
-  settled(revision: number): Soon<void> {
+  settled(revision: number): MaybePromise<void> {
     if (this.#closed || revision <= this.#settled) return undefined;
     return new Promise((done) => this.#waiters.set(done, revision));
   }
@@ -138,7 +138,7 @@ export function settling(
   follower: () => Pick<FollowedStore, "settled"> | undefined,
 ): ResourceDefinition {
   const before = definition.strategy.settled;
-  const settled = (revision: number): Soon<void> => {
+  const settled = (revision: number): MaybePromise<void> => {
     const own = follower()?.settled(revision);
     const other = before?.(revision);
     return own !== undefined && other !== undefined ? Promise.all([own, other]).then(() => undefined) : (own ?? other);

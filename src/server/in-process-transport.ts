@@ -8,12 +8,12 @@ import { type Authentication, type Authenticator, noCredentials } from "#authn/a
 import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { unknownUser } from "#http/incoming-request.ts";
 import { unknownInfo } from "#http/request-info.ts";
 
 export interface InProcessOptions {
-  handle(request: ApiRequest): Soon<Reply>;
+  handle(request: ApiRequest): MaybePromise<Reply>;
   /** Who asks. */
   readonly user: UserInfo;
   /** Its first word is the field manager of what is written. */

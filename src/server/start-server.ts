@@ -11,7 +11,7 @@ import { largeBytes as measuredLargeBytes } from "#http/large-requests.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
@@ -192,7 +192,7 @@ async function start({
   const ready = Promise.withResolvers<Assembled>();
   ready.promise.catch(() => undefined);
   let stopping: "no" | "delayed" | "draining" = "no";
-  const handle = (request: ApiRequest): Soon<Reply> => {
+  const handle = (request: ApiRequest): MaybePromise<Reply> => {
     if (stopping === "draining" && options.shutdownSendRetryAfter) return shuttingDown;
     if (assembled !== undefined) return assembled.handle(request);
     return health.reply(request) ?? ready.promise.then((later) => later.handle(request));
@@ -316,7 +316,7 @@ async function start({
 }
 
 interface Listening extends Pick<Start, "options" | "inputs" | "log" | "clock" | "random"> {
-  readonly handle: (request: ApiRequest) => Soon<Reply>;
+  readonly handle: (request: ApiRequest) => MaybePromise<Reply>;
   readonly handshakeFailed: () => void;
 }
 

@@ -4,7 +4,7 @@
  * Revisions are one strictly rising sequence over the whole store; a write becomes visible to reads and watches only
  * after it is durable, and revisions become visible strictly in order. Implementations: `memory.ts`, `sqlite.ts`.
  */
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 
 /** A position in the store's history. 0 means "nothing yet" or, as an expectation, "no such key". */
 export type Revision = number;
@@ -111,7 +111,7 @@ export interface Backend {
   /** Oldest revision that can still be read. */
   readonly compactedRevision: Revision;
   /** Resolves when reads see every write acknowledged anywhere before the call. */
-  fresh(): Soon<void>;
+  fresh(): MaybePromise<void>;
   /** Resolves with true once reads see `revision`, with false after `timeoutMs`. */
   waitFor(revision: Revision, timeoutMs: number): Promise<boolean>;
   /** Present state, from memory. */

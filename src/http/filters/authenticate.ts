@@ -1,7 +1,7 @@
 /** Finds out who asks, or answers 401. Whoever comes after it sees the user and none of the credentials. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import { unauthorized } from "#meta/status-error.ts";
-import { andThen } from "#std/soon.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import type { Filter } from "./filter.ts";
 
 export interface AuthenticateOptions {

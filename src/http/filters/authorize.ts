@@ -3,7 +3,7 @@ import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { parseFieldRequirements, parseLabelSelector } from "#meta/selector.ts";
-import { andThen } from "#std/soon.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import type { ApiRequest } from "../api-request.ts";
 import { checkNames } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";

@@ -1,12 +1,12 @@
 /** A step every request passes through. It may answer itself, change what comes back, or throw a `StatusError`. */
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 
 /** Answers at once when nothing has to be waited for. A failure may be thrown as well as rejected. */
-export type Handler = (request: ApiRequest) => Soon<Reply>;
+export type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 /** `next` is the rest of the chain; it is the same function for every request. */
-export type Filter = (request: ApiRequest, next: Handler) => Soon<Reply>;
+export type Filter = (request: ApiRequest, next: Handler) => MaybePromise<Reply>;
 
 /** One handler out of filters, first to last, and what they guard. Built once; a request allocates nothing here. */
 export function chainOf(filters: readonly Filter[], last: Handler): Handler {

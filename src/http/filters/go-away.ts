@@ -4,7 +4,7 @@
  * Source: upstream's `goaway` filter and `UnauthenticatedHTTP2DOSMitigation`.
  */
 import { isAnonymous } from "#authn/authenticator.ts";
-import { andThen } from "#std/soon.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { Filter } from "./filter.ts";
 

@@ -4,7 +4,7 @@
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
@@ -41,7 +41,7 @@ export function maxInFlight({ reads, writes, observe }: MaxInFlightOptions): Fil
       leave();
       return reply;
     };
-    let reply: Soon<Reply>;
+    let reply: MaybePromise<Reply>;
     try {
       reply = next(request);
     } catch (error) {

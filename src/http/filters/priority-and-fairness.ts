@@ -7,7 +7,7 @@ import type { Ticket } from "#flowcontrol/ticket.ts";
 import type { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import { StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
@@ -82,12 +82,12 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     return receivedMs + Math.min(waitMs, waitMaxMs) - clock.now();
   };
 
-  const run = (request: ApiRequest, next: Handler, claimed: Claimed): Soon<Reply> => {
+  const run = (request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> => {
     const { ticket } = claimed;
     const kind = ticket.isRead ? "reads" : "writes";
     request.seats = ticket;
     count(kind, 1);
-    let reply: Soon<Reply>;
+    let reply: MaybePromise<Reply>;
     try {
       reply = next(request);
     } catch (error) {

@@ -1,13 +1,13 @@
 /** GET of one object, or of its status. */
 import { badRequest } from "#meta/status-error.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { turnFor } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
-export function getObject(scope: Scope): Soon<Reply> {
+export function getObject(scope: Scope): MaybePromise<Reply> {
   const { request, store, namespace, name } = scope;
   const negotiated = scope.parts.negotiator.answer(request, scope.parts.transforms);
   const resourceVersion = wantedVersion(request);

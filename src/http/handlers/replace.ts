@@ -7,7 +7,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { attributesOf } from "../filters/authorize.ts";
 import { turnFor } from "../large-requests.ts";
 import type { WriteOptions } from "../options.ts";
@@ -53,7 +53,7 @@ export async function replaceObject(
 }
 
 /** Who creates by another verb must be allowed to create. */
-function checkCreateAllowed({ parts, request }: Scope): Soon<void> {
+function checkCreateAllowed({ parts, request }: Scope): MaybePromise<void> {
   const attributes = { ...attributesOf(request), verb: "create" };
   return andThen(parts.authorizer.authorize(attributes), ({ decision, reason }) => {
     if (decision !== "allow") throw forbiddenError(attributes, reason);

@@ -11,14 +11,16 @@ import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { badRequest, methodUnknown } from "#meta/status-error.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
-import { andThen, type Soon } from "#std/soon.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 
 export const debugAccessPath = "/debug/access";
 
 const known = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
 
 /** Answers its path and leaves all others. */
-export function debugAccess(authorizer: Required<Authorizer>): (request: ApiRequest) => Soon<Reply> | undefined {
+export function debugAccess(
+  authorizer: Required<Authorizer>,
+): (request: ApiRequest) => MaybePromise<Reply> | undefined {
   return (request) => {
     if (request.path !== debugAccessPath) return undefined;
     if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();

@@ -9,7 +9,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
-import type { Soon } from "#std/soon.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { webhookTimeoutMaxMs } from "./flags.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
@@ -198,7 +198,7 @@ function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
   };
   return {
     ...authorizer,
-    authorize(attributes: Attributes): Soon<Verdict> {
+    authorize(attributes: Attributes): MaybePromise<Verdict> {
       const verdict = authorizer.authorize(attributes);
       return verdict instanceof Promise ? verdict.then(counted) : counted(verdict);
     },
