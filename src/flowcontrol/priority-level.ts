@@ -6,7 +6,7 @@
  *
  * Hot path: a request that need not wait takes and leaves its seats without a promise, about half a microsecond.
  */
-import { Roster } from "#std/roster.ts";
+import { LinkedList } from "#std/linked-list.ts";
 import type { Clock } from "#std/clock.ts";
 import { type LevelHistograms, LevelTimes } from "./busy-times.ts";
 import type { Bounds, DispatchFigures, KindTimes } from "./flow-metrics.ts";
@@ -57,7 +57,7 @@ export class PriorityLevel {
   readonly #queues = new Map<number, Queue>();
   /** Queues where somebody waits, the one served last at the end. */
   readonly #backlog = new Set<Queue>();
-  readonly #executing = new Roster<Ticket>();
+  readonly #executing = new LinkedList<Ticket>();
   #dispatchedAt = Number.NaN;
   #latest = 0;
   #discounted = 0;

@@ -1,5 +1,5 @@
 /** One request in a priority level, from the moment it comes until its seats are free again. */
-import type { Seat } from "#std/roster.ts";
+import type { Node } from "#std/linked-list.ts";
 import type { KindTimes, Tally } from "./flow-metrics.ts";
 import type { FlowRequest, Work } from "./flow-request.ts";
 import type { Queue } from "./level-queue.ts";
@@ -34,7 +34,7 @@ export class Ticket {
   queue: Queue | undefined;
   /** The imagined time at which it came to its queue. */
   arrivedAt = 0;
-  seat: Seat<Ticket> | undefined;
+  seat: Node<Ticket> | undefined;
   decided: (() => void) | undefined;
 
   constructor(

@@ -19,7 +19,7 @@ import { createServer, type Server, type TLSSocket } from "node:tls";
 import { badRequest } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
-import { Roster } from "#std/roster.ts";
+import { LinkedList } from "#std/linked-list.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, ClientCertificate, Headers, Reply } from "./api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
@@ -128,7 +128,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
 /** One TLS connection and what is under way on it. */
 class Connection implements Peer {
-  readonly exchanges = new Roster<Exchange>();
+  readonly exchanges = new LinkedList<Exchange>();
   readonly socket: TLSSocket;
   /** Of HTTP/2. */
   session: ServerHttp2Session | undefined;

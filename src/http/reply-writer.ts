@@ -3,7 +3,7 @@
  * becomes bytes of a connection is in `http1-wire.ts` and `http2-wire.ts`.
  */
 import type { Clock } from "#std/clock.ts";
-import type { Roster, Seat } from "#std/roster.ts";
+import type { LinkedList, Node } from "#std/linked-list.ts";
 import type { Chunks, Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -41,8 +41,8 @@ export class Exchange {
   readonly #wire: Wire;
   readonly #settings: ReplySettings;
   /** Its place among the exchanges of the connection. */
-  readonly #seat: Seat<Exchange>;
-  readonly #siblings: Roster<Exchange>;
+  readonly #seat: Node<Exchange>;
+  readonly #siblings: LinkedList<Exchange>;
   readonly #done: () => void;
   #sink: (StreamSink & { lost(): void }) | undefined;
   #reply: Reply | undefined;
@@ -53,7 +53,7 @@ export class Exchange {
     request: IncomingRequest,
     wire: Wire,
     settings: ReplySettings,
-    siblings: Roster<Exchange>,
+    siblings: LinkedList<Exchange>,
     done: () => void,
   ) {
     this.request = request;

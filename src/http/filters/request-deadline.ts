@@ -9,7 +9,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { badRequest, timeout } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
-import { Roster, type Seat } from "#std/roster.ts";
+import { LinkedList, type Node } from "#std/linked-list.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
@@ -60,7 +60,7 @@ function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Prom
 interface Entry {
   readonly request: ApiRequest;
   readonly reject: (reason: Error) => void;
-  seat: Seat<Entry> | undefined;
+  seat: Node<Entry> | undefined;
 }
 
 const lookEveryMs = 100;
@@ -69,7 +69,7 @@ const promptMs = 50;
 
 class Waiting {
   readonly #clock: Clock;
-  readonly #entries = new Roster<Entry>();
+  readonly #entries = new LinkedList<Entry>();
   #looking = false;
 
   constructor(clock: Clock) {

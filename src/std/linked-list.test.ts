@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "./random.ts";
-import { Roster, type Seat } from "./roster.ts";
+import { LinkedList, type Node } from "./linked-list.ts";
 
 test("who joined and did not leave is present", () => {
   const random = seededRandom(7);
-  const roster = new Roster<number>();
-  const present = new Map<number, Seat<number>>();
+  const roster = new LinkedList<number>();
+  const present = new Map<number, Node<number>>();
   for (let i = 0; i < 2000; i++) {
     const leaver = [...present][Math.floor(random.next() * present.size * 2)];
     if (leaver === undefined) present.set(i, roster.join(i));
@@ -25,7 +25,7 @@ test("who joined and did not leave is present", () => {
 });
 
 test("leaving twice does nothing", () => {
-  const roster = new Roster<string>();
+  const roster = new LinkedList<string>();
   const a = roster.join("a");
   roster.join("b");
   roster.leave(a);

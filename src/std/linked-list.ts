@@ -6,22 +6,22 @@
  */
 
 /** The place of one member; hand it back to leave. */
-export interface Seat<T> {
+export interface Node<T> {
   member: T | undefined;
-  before: Seat<T> | undefined;
-  after: Seat<T> | undefined;
+  before: Node<T> | undefined;
+  after: Node<T> | undefined;
 }
 
-export class Roster<T> {
-  #last: Seat<T> | undefined;
+export class LinkedList<T> {
+  #last: Node<T> | undefined;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  join(member: T): Seat<T> {
-    const seat: Seat<T> = { member, before: this.#last, after: undefined };
+  join(member: T): Node<T> {
+    const seat: Node<T> = { member, before: this.#last, after: undefined };
     if (this.#last !== undefined) this.#last.after = seat;
     this.#last = seat;
     this.#size++;
@@ -29,7 +29,7 @@ export class Roster<T> {
   }
 
   /** Leaving twice does nothing. */
-  leave(seat: Seat<T>): void {
+  leave(seat: Node<T>): void {
     if (seat.member === undefined) return;
     const { before, after } = seat;
     if (before !== undefined) before.after = after;
