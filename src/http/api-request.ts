@@ -2,7 +2,7 @@
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Run } from "./kept-runs.ts";
+import type { Chunk } from "./chunk-cache.ts";
 
 /** What the path and method mean. Source: upstream's request info. */
 export interface RequestInfo {
@@ -95,8 +95,8 @@ export interface ClientCertificate {
 export interface Pieces extends Iterable<Buffer> {
   /** Sum of all pieces, known before the first is made. */
   readonly length: number;
-  /** The same bytes in runs that may come again, for a writer that keeps what it made of them. */
-  readonly runs?: () => Iterable<Run>;
+  /** The same bytes in chunks that may come again, for a writer that keeps what it made of them. */
+  readonly chunks?: () => Iterable<Chunk>;
 }
 
 /** Bytes made piece by piece while the peer reads, how many is known at the end. Iterated once. */

@@ -1,27 +1,27 @@
-/** Bodies compressed in runs: one valid gzip member, and nothing compressed twice. */
+/** Bodies compressed in chunks: one valid gzip member, and nothing compressed twice. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32, gunzipSync } from "node:zlib";
 import { seededRandom } from "#std/random.ts";
 import { Gzip, joinChecksums } from "./gzip.ts";
-import type { Run } from "./kept-runs.ts";
+import type { Chunk } from "./chunk-cache.ts";
 
-async function packed(gzip: Gzip, runs: Iterable<Run>, pieceLength = 1000): Promise<Buffer> {
+async function packed(gzip: Gzip, chunks: Iterable<Chunk>, pieceLength = 1000): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for await (const piece of gzip.compress(runs, pieceLength)) pieces.push(piece);
+  for await (const piece of gzip.compress(chunks, pieceLength)) pieces.push(piece);
   return Buffer.concat(pieces);
 }
 
 test("checksums of parts join to that of the whole", () => {
   const random = seededRandom(1);
-  for (let run = 0; run < 300; run++) {
+  for (let chunk = 0; chunk < 300; chunk++) {
     const first = random.bytes(Math.floor(random.next() * 100));
     const second = random.bytes(Math.floor(random.next() ** 3 * 70_000));
     assert.equal(joinChecksums(crc32(first), crc32(second), second.length), crc32(Buffer.concat([first, second])));
   }
 });
 
-test("any runs, empty ones and none included, unpack to their bytes in order", async () => {
+test("any chunks, empty ones and none included, unpack to their bytes in order", async () => {
   const random = seededRandom(2);
   const gzip = new Gzip(1e6);
   for (let round = 0; round < 100; round++) {
@@ -29,30 +29,30 @@ test("any runs, empty ones and none included, unpack to their bytes in order", a
       const length = Math.floor(random.next() ** 2 * 5_000);
       return random.next() < 0.5 ? random.bytes(length) : Buffer.alloc(length, "ab");
     });
-    const runs = parts.map((part) => ({ key: random.next() < 0.5 ? {} : undefined, mark: [1], bytes: () => part }));
-    assert.ok(gunzipSync(await packed(gzip, runs)).equals(Buffer.concat(parts)));
+    const chunks = parts.map((part) => ({ key: random.next() < 0.5 ? {} : undefined, mark: [1], bytes: () => part }));
+    assert.ok(gunzipSync(await packed(gzip, chunks)).equals(Buffer.concat(parts)));
   }
 });
 
-test("a run is compressed once for all that ask, also at the same time, until its mark changes", async () => {
+test("a chunk is compressed once for all that ask, also at the same time, until its mark changes", async () => {
   const gzip = new Gzip(1e6);
   const keys = [{}, {}, {}];
   let made = 0;
-  const runs = (mark: number): Run[] =>
+  const chunks = (mark: number): Chunk[] =>
     keys.map((key, i) => ({
       key,
       mark: [i === 1 ? mark : 0],
       bytes() {
         made++;
-        return Buffer.from(`run ${i} ${i === 1 ? mark : ""} `.repeat(50));
+        return Buffer.from(`chunk ${i} ${i === 1 ? mark : ""} `.repeat(50));
       },
     }));
-  const [first, second] = await Promise.all([packed(gzip, runs(1)), packed(gzip, runs(1))]);
+  const [first, second] = await Promise.all([packed(gzip, chunks(1)), packed(gzip, chunks(1))]);
   assert.equal(made, 3);
   assert.ok(first.equals(second));
-  assert.ok((await packed(gzip, runs(1))).equals(first));
+  assert.ok((await packed(gzip, chunks(1))).equals(first));
   assert.equal(made, 3);
-  assert.match(gunzipSync(await packed(gzip, runs(2))).toString(), /run 1 2 .*run 2/);
+  assert.match(gunzipSync(await packed(gzip, chunks(2))).toString(), /chunk 1 2 .*chunk 2/);
   assert.equal(made, 4);
 });
 
@@ -60,7 +60,7 @@ test("what is kept stays within its budget", async () => {
   const gzip = new Gzip(10_000);
   const random = seededRandom(3);
   let made = 0;
-  const runs = Array.from({ length: 20 }, () => {
+  const chunks = Array.from({ length: 20 }, () => {
     const part = random.bytes(2_000);
     return {
       key: {},
@@ -71,7 +71,7 @@ test("what is kept stays within its budget", async () => {
       },
     };
   });
-  await packed(gzip, runs);
-  await packed(gzip, runs);
+  await packed(gzip, chunks);
+  await packed(gzip, chunks);
   assert.equal(made, 40);
 });

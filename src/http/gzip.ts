@@ -1,14 +1,14 @@
 /**
- * Bodies as gzip (RFC 1952), run by run: each run is compressed by itself and ends on a byte, so that what was
+ * Bodies as gzip (RFC 1952), chunk by chunk: each chunk is compressed by itself and ends on a byte, so that what was
  * compressed once is kept and put together anew for the next list that has the same objects in the same order. A crowd
  * of clients that lists again what did not change costs one compression.
  *
- * Hot path: a list of 6.5 MB costs about 40 ms to compress and less than 1 ms to put together from kept runs. Runs make
+ * Hot path: a list of 6.5 MB costs about 40 ms to compress and less than 1 ms to put together from kept chunks. Chunks make
  * the result 2 % longer than one stream would be.
  */
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw } from "node:zlib";
-import { KeptRuns, type Run } from "./kept-runs.ts";
+import { ChunkCache, type Chunk } from "./chunk-cache.ts";
 
 interface Compressed {
   /** Whole DEFLATE blocks, none of them the last one. */
@@ -19,31 +19,31 @@ interface Compressed {
 }
 
 interface Kept {
-  readonly run: Promise<Compressed>;
-  /** Set once the run is compressed. */
+  readonly chunk: Promise<Compressed>;
+  /** Set once the chunk is compressed. */
   ready: Compressed | undefined;
 }
 
 export class Gzip {
-  readonly #kept: KeptRuns<Kept>;
+  readonly #kept: ChunkCache<Kept>;
 
-  /** Keeps about `budgetBytes` of compressed runs. */
+  /** Keeps about `budgetBytes` of compressed chunks. */
   constructor(budgetBytes: number) {
-    this.#kept = new KeptRuns(budgetBytes);
+    this.#kept = new ChunkCache(budgetBytes);
   }
 
-  /** The runs as one gzip member, in buffers of about `pieceLength` bytes. */
+  /** The chunks as one gzip member, in buffers of about `pieceLength` bytes. */
   async *compress(
-    runs: Iterable<Run> | AsyncIterable<Run>,
+    chunks: Iterable<Chunk> | AsyncIterable<Chunk>,
     pieceLength: number,
   ): AsyncGenerator<Buffer, void, undefined> {
     let waiting: Buffer[] = [header];
     let waitingLength = header.length;
     let crc = 0;
     let length = 0;
-    for await (const run of runs) {
-      const found = this.#find(run);
-      // Most runs are there: no wait for those.
+    for await (const chunk of chunks) {
+      const found = this.#find(chunk);
+      // Most chunks are there: no wait for those.
       const part = found instanceof Promise ? await found : found;
       crc = joinChecksums(crc, part.crc, part.length);
       length += part.length;
@@ -62,19 +62,19 @@ export class Gzip {
     yield Buffer.concat(waiting);
   }
 
-  #find(run: Run): Compressed | Promise<Compressed> {
-    const known = this.#kept.find(run);
-    if (known !== undefined) return known.ready ?? known.run;
-    const made: Kept = { run: compressRun(run.bytes()), ready: undefined };
-    this.#kept.keep(run, made);
-    made.run.then(
+  #find(chunk: Chunk): Compressed | Promise<Compressed> {
+    const known = this.#kept.find(chunk);
+    if (known !== undefined) return known.ready ?? known.chunk;
+    const made: Kept = { chunk: compressChunk(chunk.bytes()), ready: undefined };
+    this.#kept.keep(chunk, made);
+    made.chunk.then(
       (compressed) => {
         made.ready = compressed;
-        this.#kept.count(run, compressed.bytes.length);
+        this.#kept.count(chunk, compressed.bytes.length);
       },
-      () => this.#kept.forget(run),
+      () => this.#kept.forget(chunk),
     );
-    return made.run;
+    return made.chunk;
   }
 }
 
@@ -86,7 +86,7 @@ const emptyLastBlock = 3;
 const deflate = promisify(deflateRaw);
 const options = { level: 1, finishFlush: constants.Z_SYNC_FLUSH };
 
-async function compressRun(plain: Buffer): Promise<Compressed> {
+async function compressChunk(plain: Buffer): Promise<Compressed> {
   return { bytes: await deflate(plain, options), crc: crc32(plain), length: plain.length };
 }
 

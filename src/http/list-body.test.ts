@@ -1,4 +1,4 @@
-/** Lists in pieces and in runs: the same bytes, also while entries come, change and go between two lists. */
+/** Lists in pieces and in chunks: the same bytes, also while entries come, change and go between two lists. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -9,7 +9,7 @@ import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Pieces } from "./api-request.ts";
 import { Gzip } from "./gzip.ts";
-import { joinedRuns, KeptRuns } from "./kept-runs.ts";
+import { joinedChunks, ChunkCache } from "./chunk-cache.ts";
 import { listPieces } from "./list-body.ts";
 
 const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
@@ -37,9 +37,9 @@ function body(entries: readonly Entry[]): Pieces {
   return pieces;
 }
 
-test("pieces, runs kept and unpacked runs are the list in JSON, without kind and version of the items", async () => {
+test("pieces, chunks kept and unpacked chunks are the list in JSON, without kind and version of the items", async () => {
   const gzip = new Gzip(1e7);
-  const kept = new KeptRuns<Buffer>(1e7);
+  const kept = new ChunkCache<Buffer>(1e7);
   const entries = Array.from({ length: 120 }, (_, i) => entry(`c${i}`));
   for (let round = 0; round < 40; round++) {
     const shown = round % 4 === 3 ? entries.slice(round, round + 60) : entries;
@@ -47,9 +47,9 @@ test("pieces, runs kept and unpacked runs are the list in JSON, without kind and
     const plain = Buffer.concat([...pieces]);
     assert.equal(plain.length, pieces.length);
     const packed: Buffer[] = [];
-    for await (const piece of gzip.compress(pieces.runs!(), 64 * 1024)) packed.push(piece);
+    for await (const piece of gzip.compress(pieces.chunks!(), 64 * 1024)) packed.push(piece);
     assert.ok(gunzipSync(Buffer.concat(packed)).equals(plain), `round ${round}`);
-    assert.ok(Buffer.concat([...joinedRuns(pieces.runs!(), kept)]).equals(plain), `round ${round}`);
+    assert.ok(Buffer.concat([...joinedChunks(pieces.chunks!(), kept)]).equals(plain), `round ${round}`);
     const list = JSON.parse(plain.toString()) as {
       kind: string;
       items: { kind?: string; metadata: { name: string } }[];
@@ -71,9 +71,9 @@ test("pieces, runs kept and unpacked runs are the list in JSON, without kind and
   }
 });
 
-test("after one change, most runs of a list are those of the list before", () => {
+test("after one change, most chunks of a list are those of the list before", () => {
   const entries = Array.from({ length: 1_000 }, (_, i) => entry(`c${i}`));
-  const marks = (): Set<string> => new Set([...body(entries).runs!()].map(({ mark }) => mark.join()));
+  const marks = (): Set<string> => new Set([...body(entries).chunks!()].map(({ mark }) => mark.join()));
   const before = marks();
   entries.splice(100, 1);
   entries.splice(500, 0, entry("new"));
@@ -87,6 +87,6 @@ test("an empty list is complete", async () => {
   const text = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"${revision}"},"items":[]}\n`;
   assert.equal(Buffer.concat([...pieces]).toString(), text);
   const packed: Buffer[] = [];
-  for await (const piece of new Gzip(1).compress(pieces.runs!(), 10)) packed.push(piece);
+  for await (const piece of new Gzip(1).compress(pieces.chunks!(), 10)) packed.push(piece);
   assert.equal(gunzipSync(Buffer.concat(packed)).toString(), text);
 });

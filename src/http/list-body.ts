@@ -3,7 +3,7 @@
  * no `kind` and `apiVersion` of their own; both stand first in the stored bytes, so they are cut off, not re-encoded.
  *
  * Hot path: 5,000 objects of 1.2 KB cost about 2 ms, nearly all of it the copy; who lists again what did not change is
- * sent the copies of before (`kept-runs.ts`).
+ * sent the copies of before (`chunk-cache.ts`).
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -13,7 +13,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
 import type { Entry } from "#storage/backend.ts";
 import type { Pieces } from "./api-request.ts";
-import type { Run } from "./kept-runs.ts";
+import type { Chunk } from "./chunk-cache.ts";
 
 /** Metadata of a list as the answer shows it. */
 export interface ListMeta {
@@ -109,17 +109,17 @@ function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: num
         yield piece.subarray(0, at);
       }
     },
-    *runs() {
+    *chunks() {
       yield { key: undefined, mark: [], bytes: () => head };
       let from = 0;
       let runBytes = 0;
       for (let i = 0; i < entries.length; i++) {
         const entry = entries[i]!;
         runBytes += entry.value.length;
-        // A run ends where an entry says so, not at a length alone: an entry added or gone moves few ends after it.
+        // A chunk ends where an entry says so, not at a length alone: an entry added or gone moves few ends after it.
         const ends = runBytes >= 2 * pieceLength || (runBytes >= pieceLength / 2 && entry.created % 16 === 0);
         if (!ends && i + 1 < entries.length) continue;
-        yield entryRun(entries, from, i + 1, skip, open);
+        yield entryChunk(entries, from, i + 1, skip, open);
         from = i + 1;
         runBytes = 0;
       }
@@ -129,7 +129,7 @@ function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: num
 }
 
 /** Entries `from` to `to`, each but the first of the list after a comma. */
-function entryRun(entries: readonly Entry[], from: number, to: number, skip: number, open: boolean): Run {
+function entryChunk(entries: readonly Entry[], from: number, to: number, skip: number, open: boolean): Chunk {
   const mark = [from === 0 ? 0 : 1, open ? 1 : 0, skip];
   for (let i = from; i < to; i++) mark.push(entries[i]!.revision);
   return {

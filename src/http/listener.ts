@@ -29,7 +29,7 @@ import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-serve
 import { Http1Message, Http1Wire } from "./http1-wire.ts";
 import { Http2Message, Http2Wire } from "./http2-wire.ts";
 import { IncomingRequest, type Peer } from "./incoming-request.ts";
-import { KeptRuns } from "./kept-runs.ts";
+import { ChunkCache } from "./chunk-cache.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
 import { splitTarget } from "./request-info.ts";
@@ -70,7 +70,7 @@ export const defaultLimits: ListenerLimits = {
 
 /** Compressed parts of lists that are kept for the next one who asks. */
 const compressedBytesMax = 32 * 1024 * 1024;
-/** The same of runs as they are: a list of some 12,000 objects of 1.2 KB. */
+/** The same of chunks as they are: a list of some 12,000 objects of 1.2 KB. */
 const joinedBytesMax = 16 * 1024 * 1024;
 
 /** The part of a logger the listener uses. */
@@ -215,7 +215,7 @@ class TlsListener implements Listener {
       strictTransport: options.strictTransport ?? "",
       compress: options.compress ?? true,
       gzip: new Gzip(compressedBytesMax),
-      joined: new KeptRuns(joinedBytesMax),
+      joined: new ChunkCache(joinedBytesMax),
       stallMs: this.#limits.stallMs,
     };
     const random = options.random ?? systemRandom;

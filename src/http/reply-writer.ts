@@ -7,7 +7,7 @@ import type { LinkedList, Node } from "#std/linked-list.ts";
 import type { Chunks, Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { joinedRuns, type KeptRuns, type Run } from "./kept-runs.ts";
+import { joinedChunks, type ChunkCache, type Chunk } from "./chunk-cache.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ReplySettings {
@@ -17,8 +17,8 @@ export interface ReplySettings {
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
   readonly compress: boolean;
   readonly gzip: Gzip;
-  /** Runs of long bodies as they are sent uncompressed. */
-  readonly joined: KeptRuns<Buffer>;
+  /** Chunks of long bodies as they are sent uncompressed. */
+  readonly joined: ChunkCache<Buffer>;
   /** A peer that takes nothing for so long, while a reply waits, is cut off. */
   readonly stallMs: number;
 }
@@ -158,7 +158,7 @@ export class Exchange {
     this.#handedOver();
   }
 
-  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer> & Pick<Pieces, "runs">, length: number): void {
+  #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer> & Pick<Pieces, "chunks">, length: number): void {
     const gzip = this.#wantsGzip(reply, length);
     if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     const wire = this.#wire;
@@ -212,7 +212,9 @@ export class Exchange {
       }
       hasHead = true;
       wire.head(reply.code, headers, -1);
-      const complete = await this.#writeAll(gzip ? this.#settings.gzip.compress(runsOf(rest()), pieceLength) : rest());
+      const complete = await this.#writeAll(
+        gzip ? this.#settings.gzip.compress(chunksOf(rest()), pieceLength) : rest(),
+      );
       if (complete) wire.end();
       else wire.destroy();
     } catch {
@@ -225,9 +227,9 @@ export class Exchange {
   }
 
   /** False when the peer went away or stalled. */
-  async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
+  async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
     const wire = this.#wire;
-    const joined = buffers.runs === undefined ? buffers : joinedRuns(buffers.runs(), this.#settings.joined);
+    const joined = buffers.chunks === undefined ? buffers : joinedChunks(buffers.chunks(), this.#settings.joined);
     for (const piece of piecesOf(joined)) {
       if (wire.gone) return false;
       if (wire.write(piece)) await nextTurn();
@@ -236,9 +238,9 @@ export class Exchange {
     return !wire.gone;
   }
 
-  #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "runs">): Promise<boolean> {
-    const runs = buffers.runs === undefined ? singleRuns(buffers) : buffers.runs();
-    return this.#writeAll(this.#settings.gzip.compress(runs, pieceLength));
+  #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
+    const chunks = buffers.chunks === undefined ? singleChunks(buffers) : buffers.chunks();
+    return this.#writeAll(this.#settings.gzip.compress(chunks, pieceLength));
   }
 
   async #writeAll(pieces: AsyncIterable<Buffer>): Promise<boolean> {
@@ -348,12 +350,12 @@ export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, un
   if (joined > 0) yield small.length === 1 ? small[0]! : Buffer.concat(small, joined);
 }
 
-async function* runsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Run, void, undefined> {
+async function* chunksOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Chunk, void, undefined> {
   for await (const piece of pieces) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
 /** Bytes that will not come again. */
-function* singleRuns(buffers: Iterable<Buffer>): Generator<Run, void, undefined> {
+function* singleChunks(buffers: Iterable<Buffer>): Generator<Chunk, void, undefined> {
   for (const piece of piecesOf(buffers)) yield { key: undefined, mark: [], bytes: () => piece };
 }
 

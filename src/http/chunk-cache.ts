@@ -4,9 +4,9 @@
  */
 
 /** A stretch of a body. */
-export interface Run {
+export interface Chunk {
   /**
-   * What lives as long as the run may come again, such as its first entry; together with `mark`, which tells runs that
+   * What lives as long as the chunk may come again, such as its first entry; together with `mark`, which tells chunks that
    * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
    */
   readonly key: object | undefined;
@@ -19,7 +19,7 @@ interface Kept<Made> {
   readonly made: Made;
 }
 
-export class KeptRuns<Made> {
+export class ChunkCache<Made> {
   readonly #budgetBytes: number;
   #kept = new WeakMap<object, Kept<Made>>();
   #bytes = 0;
@@ -29,21 +29,21 @@ export class KeptRuns<Made> {
     this.#budgetBytes = budgetBytes;
   }
 
-  find({ key, mark }: Run): Made | undefined {
+  find({ key, mark }: Chunk): Made | undefined {
     const known = key === undefined ? undefined : this.#kept.get(key);
     return known !== undefined && equals(known.mark, mark) ? known.made : undefined;
   }
 
-  keep({ key, mark }: Run, made: Made): void {
+  keep({ key, mark }: Chunk, made: Made): void {
     if (key !== undefined) this.#kept.set(key, { mark, made });
   }
 
-  forget({ key }: Run): void {
+  forget({ key }: Chunk): void {
     if (key !== undefined) this.#kept.delete(key);
   }
 
-  /** Counts what was kept of a run, once its size is known. */
-  count({ key, mark }: Run, bytes: number): void {
+  /** Counts what was kept of a chunk, once its size is known. */
+  count({ key, mark }: Chunk, bytes: number): void {
     if (key === undefined) return;
     this.#bytes += bytes + mark.length * 8;
     if (this.#bytes <= this.#budgetBytes) return;
@@ -52,14 +52,14 @@ export class KeptRuns<Made> {
   }
 }
 
-/** The bytes of runs, those that came before as they were made then. */
-export function* joinedRuns(runs: Iterable<Run>, kept: KeptRuns<Buffer>): Generator<Buffer, void, undefined> {
-  for (const run of runs) {
-    let bytes = kept.find(run);
+/** The bytes of chunks, those that came before as they were made then. */
+export function* joinedChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
+  for (const chunk of chunks) {
+    let bytes = kept.find(chunk);
     if (bytes === undefined) {
-      bytes = run.bytes();
-      kept.keep(run, bytes);
-      kept.count(run, bytes.length);
+      bytes = chunk.bytes();
+      kept.keep(chunk, bytes);
+      kept.count(chunk, bytes.length);
     }
     yield bytes;
   }
