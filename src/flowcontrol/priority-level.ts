@@ -178,7 +178,7 @@ export class PriorityLevel {
     const load = this.#load;
     this.#times.pass(now, load);
     load.running--;
-    this.#executing.leave(seat!);
+    this.#executing.remove(seat!);
     ticket.kind.executing.change(-1, now);
     tally.executing--;
     if (queue !== undefined) {
@@ -307,7 +307,7 @@ export class PriorityLevel {
     load.seats += width;
     ticket.state = "executing";
     ticket.startedMs = now;
-    ticket.seat = this.#executing.join(ticket);
+    ticket.seat = this.#executing.add(ticket);
     ticket.kind.executing.change(1, now);
     this.dispatched++;
     tally.executing++;

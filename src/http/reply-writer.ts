@@ -41,7 +41,7 @@ export class Exchange {
   readonly #wire: Wire;
   readonly #settings: ReplySettings;
   /** Its place among the exchanges of the connection. */
-  readonly #seat: Node<Exchange>;
+  readonly #node: Node<Exchange>;
   readonly #siblings: LinkedList<Exchange>;
   readonly #done: () => void;
   #sink: (StreamSink & { lost(): void }) | undefined;
@@ -60,7 +60,7 @@ export class Exchange {
     this.#wire = wire;
     this.#settings = settings;
     this.#siblings = siblings;
-    this.#seat = siblings.join(this);
+    this.#node = siblings.add(this);
     this.#done = done;
   }
 
@@ -119,7 +119,7 @@ export class Exchange {
     this.#isDone = true;
     this.request.end();
     this.#reply?.done?.();
-    this.#siblings.leave(this.#seat);
+    this.#siblings.remove(this.#node);
     this.#done();
   }
 

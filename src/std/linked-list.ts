@@ -1,11 +1,10 @@
 /**
- * Those present: joining and leaving in constant time, in no order that matters. For what comes and goes with every
- * request: the tables of a `Set` are replaced again and again, an old one leads to the next and to whoever was in it,
- * and once the collector has moved one to the old generation it keeps all later ones alive until a full collection.
- * A seat that is left leads nowhere.
+ * A doubly linked list with O(1) insertion and removal, in no order that matters. For what comes and goes with every
+ * request: the tables of a `Set` are replaced as it grows, an old table links to the next one and to its members, and a
+ * table that the collector has promoted keeps all later ones alive until a full collection. A removed node links nowhere.
  */
 
-/** The place of one member; hand it back to leave. */
+/** One member of the list; hand it back to remove it. */
 export interface Node<T> {
   member: T | undefined;
   before: Node<T> | undefined;
@@ -20,31 +19,31 @@ export class LinkedList<T> {
     return this.#size;
   }
 
-  join(member: T): Node<T> {
-    const seat: Node<T> = { member, before: this.#last, after: undefined };
-    if (this.#last !== undefined) this.#last.after = seat;
-    this.#last = seat;
+  add(member: T): Node<T> {
+    const node: Node<T> = { member, before: this.#last, after: undefined };
+    if (this.#last !== undefined) this.#last.after = node;
+    this.#last = node;
     this.#size++;
-    return seat;
+    return node;
   }
 
-  /** Leaving twice does nothing. */
-  leave(seat: Node<T>): void {
-    if (seat.member === undefined) return;
-    const { before, after } = seat;
+  /** Removing a node twice does nothing. */
+  remove(node: Node<T>): void {
+    if (node.member === undefined) return;
+    const { before, after } = node;
     if (before !== undefined) before.after = after;
     if (after !== undefined) after.before = before;
     else this.#last = before;
-    seat.member = undefined;
-    seat.before = undefined;
-    seat.after = undefined;
+    node.member = undefined;
+    node.before = undefined;
+    node.after = undefined;
     this.#size--;
   }
 
-  /** Who is present now, the latest first. */
+  /** The present members, the latest first. */
   members(): T[] {
     const all: T[] = [];
-    for (let seat = this.#last; seat !== undefined; seat = seat.before) all.push(seat.member!);
+    for (let node = this.#last; node !== undefined; node = node.before) all.push(node.member!);
     return all;
   }
 }

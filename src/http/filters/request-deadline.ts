@@ -60,7 +60,7 @@ function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Prom
 interface Entry {
   readonly request: ApiRequest;
   readonly reject: (reason: Error) => void;
-  seat: Node<Entry> | undefined;
+  node: Node<Entry> | undefined;
 }
 
 const lookEveryMs = 100;
@@ -78,17 +78,17 @@ class Waiting {
 
   race(request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const entry: Entry = { request, reject, seat: undefined };
-      const seat = this.#entries.join(entry);
-      entry.seat = seat;
+      const entry: Entry = { request, reject, node: undefined };
+      const node = this.#entries.add(entry);
+      entry.node = node;
       if (!this.#looking) this.#lookLater();
       reply.then(
         (value) => {
-          this.#entries.leave(seat);
+          this.#entries.remove(node);
           resolve(value);
         },
         (error) => {
-          this.#entries.leave(seat);
+          this.#entries.remove(node);
           reject(error);
         },
       );
@@ -106,11 +106,11 @@ class Waiting {
 
   #look(): void {
     const now = this.#clock.now();
-    for (const { request, reject, seat } of this.#entries.members()) {
+    for (const { request, reject, node } of this.#entries.members()) {
       // Who waits for the client keeps nobody from the event loop.
       if (request.bodyPending === true && now - request.receivedMs >= promptMs) request.seats?.end();
       if (request.deadlineMs > now) continue;
-      this.#entries.leave(seat!);
+      this.#entries.remove(node!);
       const reason = late();
       request.abort(reason);
       reject(reason);
