@@ -26,15 +26,15 @@ import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
-import { Http1Message, Http1Wire } from "./http1-wire.ts";
-import { Http2Message, Http2Wire } from "./http2-wire.ts";
+import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
+import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
 import { IncomingRequest, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "./chunk-cache.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
 import { splitTarget } from "./request-info.ts";
 import { handshakeOf } from "./websocket.ts";
-import { UpgradeMessage, WebSocketWire } from "./websocket-wire.ts";
+import { UpgradeMessage, WebSocketResponseWriter } from "./websocket-response-writer.ts";
 
 /** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
 export interface TlsFiles {
@@ -371,8 +371,8 @@ class TlsListener implements Listener {
       headProblem(url, rawHeaders, this.#limits) ?? (isWebSocket ? webSocketWithBody : undefined),
       upgrade,
     );
-    const wire = new Http1Wire(exchange, incoming, this.#options.clock);
-    this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
+    const writer = new Http1ResponseWriter(exchange, incoming, this.#options.clock);
+    this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
   }
 
   #serveWebSocket(socket: TLSSocket, request: IncomingMessage, early: Buffer): void {
@@ -398,8 +398,8 @@ class TlsListener implements Listener {
       headProblem(url, rawHeaders, this.#limits) ?? handshake.problem,
       "websocket",
     );
-    const wire = new WebSocketWire(socket, early, handshake, clock);
-    this.#serve(connection, new Exchange(incoming, wire, this.#settings, connection.exchanges, this.#finished));
+    const writer = new WebSocketResponseWriter(socket, early, handshake, clock);
+    this.#serve(connection, new Exchange(incoming, writer, this.#settings, connection.exchanges, this.#finished));
   }
 
   #http2(
@@ -430,8 +430,8 @@ class TlsListener implements Listener {
       this.#bodies,
       headProblem(url, rawHeaders, this.#limits),
     );
-    const wire = new Http2Wire(stream, incoming);
-    const exchange = new Exchange(incoming, wire, this.#settings, connection.exchanges, finished);
+    const writer = new Http2ResponseWriter(stream, incoming);
+    const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
     // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep
     // nothing of the request.
     let open: Exchange | undefined = exchange;

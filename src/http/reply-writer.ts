@@ -1,6 +1,6 @@
 /**
  * Writes a `Reply`, over either protocol: common headers, plain bytes, long bodies in pieces, gzip, streams. How that
- * becomes bytes of a connection is in `http1-wire.ts` and `http2-wire.ts`.
+ * becomes bytes of a connection is in `http1-response-writer.ts` and `http2-response-writer.ts`.
  */
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
@@ -8,7 +8,7 @@ import type { Chunks, Pieces, Reply, StreamSink } from "./api-request.ts";
 import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { joinedChunks, type ChunkCache, type Chunk } from "./chunk-cache.ts";
-import type { Wire } from "./wire.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {
   readonly clock: Clock;
@@ -38,7 +38,7 @@ const wholeMax = 256 * 1024;
  */
 export class Exchange {
   readonly request: IncomingRequest;
-  readonly #wire: Wire;
+  readonly #writer: ResponseWriter;
   readonly #settings: ReplySettings;
   /** Its place among the exchanges of the connection. */
   readonly #node: Node<Exchange>;
@@ -51,13 +51,13 @@ export class Exchange {
 
   constructor(
     request: IncomingRequest,
-    wire: Wire,
+    writer: ResponseWriter,
     settings: ReplySettings,
     siblings: LinkedList<Exchange>,
     done: () => void,
   ) {
     this.request = request;
-    this.#wire = wire;
+    this.#writer = writer;
     this.#settings = settings;
     this.#siblings = siblings;
     this.#node = siblings.add(this);
@@ -74,7 +74,7 @@ export class Exchange {
     if (this.#replied) return;
     this.#replied = true;
     this.#reply = reply;
-    if (this.#wire.gone) {
+    if (this.#writer.gone) {
       reply.stream?.open(closedSink());
       this.finish();
       return;
@@ -110,7 +110,7 @@ export class Exchange {
 
   /** Gives up after a failure of our own. */
   destroy(): void {
-    this.#wire.destroy();
+    this.#writer.destroy();
     this.lost();
   }
 
@@ -123,7 +123,7 @@ export class Exchange {
     this.#done();
   }
 
-  /** Names and values in turn. Content-Length, Date and connection headers are the wire's. */
+  /** Names and values in turn. Content-Length, Date and connection headers are the writer's. */
   #headers(reply: Reply, closeConnection: boolean): string[] {
     const out = ["Audit-Id", this.request.auditId];
     const own = reply.headers;
@@ -149,7 +149,7 @@ export class Exchange {
       return;
     }
     const none = reply.code === 204 || reply.code === 304;
-    this.#wire.whole(
+    this.#writer.whole(
       reply.code,
       headers,
       none || this.request.method === "HEAD" ? undefined : bytes,
@@ -161,30 +161,30 @@ export class Exchange {
   #pieces(reply: Reply, headers: string[], buffers: Iterable<Buffer> & Pick<Pieces, "chunks">, length: number): void {
     const gzip = this.#wantsGzip(reply, length);
     if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
-    const wire = this.#wire;
+    const writer = this.#writer;
     if (this.request.method === "HEAD") {
-      wire.whole(reply.code, headers, undefined, gzip ? -1 : length);
+      writer.whole(reply.code, headers, undefined, gzip ? -1 : length);
       this.finish();
       return;
     }
     if (!gzip && length <= wholeMax) {
       const all = [...buffers];
-      wire.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
+      writer.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
       this.#handedOver();
       return;
     }
-    wire.head(reply.code, headers, gzip ? -1 : length);
+    writer.head(reply.code, headers, gzip ? -1 : length);
     const written = gzip ? this.#writeCompressed(buffers) : this.#writePieces(buffers);
     void written.then((complete) => {
-      if (complete) wire.end();
-      else wire.destroy();
+      if (complete) writer.end();
+      else writer.destroy();
       this.#handedOver();
     });
   }
 
   /** What is short is sent as one, like other replies; the length of the rest nobody knows. */
   async #chunks(reply: Reply, headers: string[], chunks: Chunks): Promise<void> {
-    const wire = this.#wire;
+    const writer = this.#writer;
     const iterator = chunks[Symbol.asyncIterator]();
     const first: Buffer[] = [];
     let hasHead = false;
@@ -196,7 +196,7 @@ export class Exchange {
         first.push(next.value);
         length += next.value.length;
       }
-      if (wire.gone) return this.finish();
+      if (writer.gone) return this.finish();
       if (next.done === true) return this.#pieces(reply, headers, first, length);
       const held = next.value;
       const rest = async function* (): AsyncGenerator<Buffer, void, undefined> {
@@ -207,19 +207,19 @@ export class Exchange {
       const gzip = this.#wantsGzip(reply, length);
       if (gzip) headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
       if (this.request.method === "HEAD") {
-        wire.whole(reply.code, headers, undefined, -1);
+        writer.whole(reply.code, headers, undefined, -1);
         return this.finish();
       }
       hasHead = true;
-      wire.head(reply.code, headers, -1);
+      writer.head(reply.code, headers, -1);
       const complete = await this.#writeAll(
         gzip ? this.#settings.gzip.compress(chunksOf(rest()), pieceLength) : rest(),
       );
-      if (complete) wire.end();
-      else wire.destroy();
+      if (complete) writer.end();
+      else writer.destroy();
     } catch {
       // An item that cannot be read any more: the client sees that the list is not whole.
-      wire.destroy();
+      writer.destroy();
     } finally {
       void iterator.return?.();
       if (hasHead) this.#handedOver();
@@ -228,14 +228,14 @@ export class Exchange {
 
   /** False when the peer went away or stalled. */
   async #writePieces(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
-    const wire = this.#wire;
+    const writer = this.#writer;
     const joined = buffers.chunks === undefined ? buffers : joinedChunks(buffers.chunks(), this.#settings.joined);
     for (const piece of piecesOf(joined)) {
-      if (wire.gone) return false;
-      if (wire.write(piece)) await nextTurn();
+      if (writer.gone) return false;
+      if (writer.write(piece)) await nextTurn();
       else if (!(await this.#drained())) return false;
     }
-    return !wire.gone;
+    return !writer.gone;
   }
 
   #writeCompressed(buffers: Iterable<Buffer> & Pick<Pieces, "chunks">): Promise<boolean> {
@@ -244,18 +244,18 @@ export class Exchange {
   }
 
   async #writeAll(pieces: AsyncIterable<Buffer>): Promise<boolean> {
-    const wire = this.#wire;
+    const writer = this.#writer;
     for await (const piece of pieces) {
-      if (wire.gone) return false;
-      if (wire.write(piece)) await nextTurn();
+      if (writer.gone) return false;
+      if (writer.write(piece)) await nextTurn();
       else if (!(await this.#drained())) return false;
     }
-    return !wire.gone;
+    return !writer.gone;
   }
 
   /** Waits until the peer caught up. False when it went away or took nothing for too long. */
   #drained(): Promise<boolean> {
-    const { channel } = this.#wire;
+    const { channel } = this.#writer;
     return new Promise((resolve) => {
       const settle = (caughtUp: boolean): void => {
         channel.off("drain", drain);
@@ -288,15 +288,15 @@ export class Exchange {
   }
 
   #stream(reply: Reply, headers: string[]): void {
-    const wire = this.#wire;
+    const writer = this.#writer;
     if (this.request.method === "HEAD") {
-      wire.whole(reply.code, headers, undefined, -1);
+      writer.whole(reply.code, headers, undefined, -1);
       reply.stream!.open(closedSink());
       this.finish();
       return;
     }
-    wire.head(reply.code, headers, -1);
-    const sink = wire.sink();
+    writer.head(reply.code, headers, -1);
+    const sink = writer.sink();
     this.#sink = sink;
     const end = sink.end.bind(sink);
     sink.end = () => {
@@ -313,8 +313,8 @@ export class Exchange {
   /** The last byte is queued. What is queued may never leave: do not keep it for ever. */
   #handedOver(): void {
     this.finish();
-    const wire = this.#wire;
-    if (wire.blocked) wire.onTaken(this.#settings.clock.after(this.#settings.stallMs, () => wire.destroy()));
+    const writer = this.#writer;
+    if (writer.blocked) writer.onTaken(this.#settings.clock.after(this.#settings.stallMs, () => writer.destroy()));
   }
 }
 

@@ -6,7 +6,7 @@ import type { StreamSink } from "./api-request.ts";
 import type { Http1Exchange } from "./http1-server.ts";
 import type { BodySource, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
-import type { Wire } from "./wire.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
 /** A body that nobody read is thrown away up to this length, and the connection kept. */
 const shortBody = 256 * 1024;
@@ -43,12 +43,12 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
 }
 
-/** What the wire asks about the request it answers. */
+/** What the writer asks about the request it answers. */
 interface Asked {
   readonly bodyPending: boolean;
 }
 
-export class Http1Wire implements Wire {
+export class Http1ResponseWriter implements ResponseWriter {
   readonly #exchange: Http1Exchange;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
@@ -182,22 +182,22 @@ function uncork(socket: Socket): void {
 class Http1Sink implements StreamSink {
   onDrain: (() => void) | undefined;
   onClose: (() => void) | undefined;
-  readonly #wire: Http1Wire;
+  readonly #writer: Http1ResponseWriter;
   readonly #response: ServerResponse;
 
-  constructor(wire: Http1Wire, response: ServerResponse) {
-    this.#wire = wire;
+  constructor(writer: Http1ResponseWriter, response: ServerResponse) {
+    this.#writer = writer;
     this.#response = response;
     response.on("drain", () => this.onDrain?.());
   }
 
   write(bytes: Buffer): boolean {
-    if (bytes.length === 0 || this.#wire.gone) return !this.blocked;
-    return this.#wire.write(bytes);
+    if (bytes.length === 0 || this.#writer.gone) return !this.blocked;
+    return this.#writer.write(bytes);
   }
 
   get blocked(): boolean {
-    return this.#wire.gone || this.#response.writableNeedDrain;
+    return this.#writer.gone || this.#response.writableNeedDrain;
   }
 
   lost(): void {
@@ -207,6 +207,6 @@ class Http1Sink implements StreamSink {
   }
 
   end(): void {
-    if (!this.#wire.gone) this.#wire.end();
+    if (!this.#writer.gone) this.#writer.end();
   }
 }

@@ -3,7 +3,7 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveH
 import type { StreamSink } from "./api-request.ts";
 import type { BodySource, IncomingRequest, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
-import type { Wire } from "./wire.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
 export class Http2Message implements Message {
   readonly headers: IncomingHttpHeaders;
@@ -32,7 +32,7 @@ type RawHeaders = string[] & { [sensitiveHeaders]: readonly string[] };
 const neverIndexed = ["audit-id"];
 
 /** HTTP/2 over node's stream interface (its compatibility layer costs as much again). */
-export class Http2Wire implements Wire {
+export class Http2ResponseWriter implements ResponseWriter {
   readonly #stream: ServerHttp2Stream;
   readonly #request: IncomingRequest;
 

@@ -5,7 +5,7 @@ import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "./api-request.ts";
 import type { Message } from "./incoming-request.ts";
 import { closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
-import type { Wire } from "./wire.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
@@ -28,7 +28,7 @@ export class UpgradeMessage implements Message {
   sendContinue(): void {}
 }
 
-export class WebSocketWire implements Wire {
+export class WebSocketResponseWriter implements ResponseWriter {
   readonly channel: TLSSocket;
   readonly #handshake: Handshake;
   readonly #clock: Clock;
@@ -123,20 +123,20 @@ export class WebSocketWire implements Wire {
 class WebSocketSink implements StreamSink {
   onDrain: (() => void) | undefined;
   onClose: (() => void) | undefined;
-  readonly #wire: WebSocketWire;
+  readonly #writer: WebSocketResponseWriter;
 
-  constructor(wire: WebSocketWire) {
-    this.#wire = wire;
-    wire.channel.on("drain", () => this.onDrain?.());
+  constructor(writer: WebSocketResponseWriter) {
+    this.#writer = writer;
+    writer.channel.on("drain", () => this.onDrain?.());
   }
 
   write(bytes: Buffer): boolean {
-    if (bytes.length === 0 || this.#wire.gone) return !this.blocked;
-    return this.#wire.write(bytes);
+    if (bytes.length === 0 || this.#writer.gone) return !this.blocked;
+    return this.#writer.write(bytes);
   }
 
   get blocked(): boolean {
-    return this.#wire.gone || this.#wire.blocked;
+    return this.#writer.gone || this.#writer.blocked;
   }
 
   lost(): void {
@@ -146,7 +146,7 @@ class WebSocketSink implements StreamSink {
   }
 
   end(): void {
-    this.#wire.end();
+    this.#writer.end();
   }
 }
 

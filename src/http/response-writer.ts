@@ -1,10 +1,10 @@
 /**
- * What a reply is written to: one exchange of one protocol. Implementations: `Http1Wire`, `Http2Wire`, `WebSocketWire`.
+ * What a reply is written to: one exchange of one protocol. Implementations: `Http1ResponseWriter`, `Http2ResponseWriter`, `WebSocketResponseWriter`.
  */
 import type { Writable } from "node:stream";
 import type { StreamSink } from "./api-request.ts";
 
-export interface Wire {
+export interface ResponseWriter {
   /** Tells when it has room again (`drain`) and when it is closed. */
   readonly channel: Writable;
   /** Whether the peer can no longer be reached, or the reply has ended. */
