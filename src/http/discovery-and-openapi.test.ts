@@ -4,15 +4,15 @@ import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
-import { createPublisher, type Publisher } from "./publisher.ts";
+import { createPublisher, type DiscoveryAndOpenApi } from "./discovery-and-openapi.ts";
 
 const builtins = builtinDefinitions(kubernetesTables);
 
-function publisher(definitions = () => builtins): Publisher {
+function publisher(definitions = () => builtins): DiscoveryAndOpenApi {
   return createPublisher({ domain: kubernetesDomain, tables: kubernetesTables, definitions, otherPaths: ["/version"] });
 }
 
-function request(path: string, method = "GET"): Parameters<Publisher["reply"]>[0] {
+function request(path: string, method = "GET"): Parameters<DiscoveryAndOpenApi["reply"]>[0] {
   return { method, path, url: path, query: new URLSearchParams(), headers: {}, receivedMs: 0 };
 }
 

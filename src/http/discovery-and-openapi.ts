@@ -22,7 +22,7 @@ export interface PublisherOptions {
   readonly otherPaths?: readonly string[];
 }
 
-export interface Publisher {
+export interface DiscoveryAndOpenApi {
   /**
    * The answer for `/`, discovery and OpenAPI; `undefined` for paths of others. Throws `resourceNotFound`,
    * `notAcceptable` and `methodUnknown`.
@@ -38,7 +38,7 @@ export interface Publisher {
 const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
 const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
-export function createPublisher(options: PublisherOptions): Publisher {
+export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi {
   const { domain, tables, otherPaths = usualPaths } = options;
   const discovery = new Discovery({
     domain,
