@@ -1,6 +1,6 @@
-/** What is served beyond the built-in kinds: the registrar of custom resources, wired to their definitions' kind. */
+/** What is served beyond the built-in kinds: the controller of custom resources, wired to their definitions' kind. */
 import type { ApiTables } from "#api/definitions.ts";
-import { Registrar, type RegistrarOptions } from "#extensions/registrar.ts";
+import { CustomResourceController, type RegistrarOptions } from "#extensions/custom-resource-controller.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { withMembers } from "#registry/with-members.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -13,14 +13,14 @@ export interface CustomResourcesOptions extends Given {
 }
 
 /** Not started yet: until then only built-in kinds are served. `undefined` where definitions are not served. */
-export function customResources(options: CustomResourcesOptions): Registrar | undefined {
+export function customResources(options: CustomResourcesOptions): CustomResourceController | undefined {
   const { domain, tables, builtIn } = options;
   const group = domain.rename("apiextensions.k8s.io");
   const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
   if (definition === undefined) return undefined;
-  const settled = (revision: number): ReturnType<Registrar["settled"]> => registrar.settled(revision);
+  const settled = (revision: number): ReturnType<CustomResourceController["settled"]> => controller.settled(revision);
   const waiting = withMembers(definition, { strategy: { ...definition.strategy, settled } });
-  const registrar: Registrar = new Registrar({
+  const controller: CustomResourceController = new CustomResourceController({
     ...options,
     definition,
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
@@ -32,5 +32,5 @@ export function customResources(options: CustomResourcesOptions): Registrar | un
       return schema;
     },
   });
-  return registrar;
+  return controller;
 }

@@ -38,7 +38,7 @@ import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.
 type Place = Pick<ResourceDefinition, "group" | "resource">;
 
 export interface RegistrarOptions {
-  /** Of custom resource definitions; its strategy need not wait for this registrar. */
+  /** Of custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Always served. Custom ones of the same group version are not. */
   readonly builtIn: readonly ResourceDefinition[];
@@ -79,7 +79,7 @@ interface Known {
 
 const retryMs = 1000;
 
-export class Registrar {
+export class CustomResourceController {
   readonly #options: RegistrarOptions;
   readonly #store: Store;
   readonly #cleanup: Cleanup;
