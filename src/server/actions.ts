@@ -10,7 +10,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 import type { Access } from "./access.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { Lookups } from "./lookups.ts";
@@ -88,7 +88,7 @@ export function withActions(
   return (definition) => {
     const { group, resource } = definition;
     const parts = byName.get(group === "" ? resource : `${resource}.${group}`);
-    return parts === undefined ? definition : withMembers(definition, { actions: new Map(Object.entries(parts)) });
+    return parts === undefined ? definition : override(definition, { actions: new Map(Object.entries(parts)) });
   };
 }
 

@@ -1,7 +1,7 @@
 /** Component statuses: what the server says about its parts, made anew at every request. Deprecated since 1.19. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 
 /** Gives the definition of component statuses its objects; leaves others alone. `problem` is the store's, if any. */
 export function withComponentStatuses(
@@ -14,6 +14,6 @@ export function withComponentStatuses(
   };
   return (definition) =>
     definition.group === "" && definition.resource === "componentstatuses"
-      ? withMembers(definition, { computed: objects })
+      ? override(definition, { computed: objects })
       : definition;
 }

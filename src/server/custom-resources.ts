@@ -2,7 +2,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { CustomResourceController, type RegistrarOptions } from "#extensions/custom-resource-controller.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 import type { Schema } from "#schema/schema.ts";
 
 type Given = Omit<RegistrarOptions, "definition" | "builtIn" | "reserved" | "metadata">;
@@ -19,7 +19,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
   const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
   if (definition === undefined) return undefined;
   const settled = (revision: number): ReturnType<CustomResourceController["settled"]> => controller.settled(revision);
-  const waiting = withMembers(definition, { strategy: { ...definition.strategy, settled } });
+  const waiting = override(definition, { strategy: { ...definition.strategy, settled } });
   const controller: CustomResourceController = new CustomResourceController({
     ...options,
     definition,

@@ -6,7 +6,7 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -143,5 +143,5 @@ export function settling(
     const other = before?.(revision);
     return own !== undefined && other !== undefined ? Promise.all([own, other]).then(() => undefined) : (own ?? other);
   };
-  return withMembers(definition, { strategy: { ...definition.strategy, settled } });
+  return override(definition, { strategy: { ...definition.strategy, settled } });
 }

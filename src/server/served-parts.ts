@@ -1,6 +1,6 @@
 /** Which subresources of the tables are served: views of the object, scales, and what has an action. */
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 
 /** The definition without the subresources that nobody serves. Run it when the definition has its actions. */
 export function withServedParts(definition: ResourceDefinition): ResourceDefinition {
@@ -8,7 +8,7 @@ export function withServedParts(definition: ResourceDefinition): ResourceDefinit
   const served = subresources.filter((part) => isServed(definition, part));
   if (served.length === subresources.length) return definition;
   const unserved = subresources.filter((part) => !served.includes(part)).map(({ name }) => name);
-  return withMembers(definition, { subresources: served, unserved });
+  return override(definition, { subresources: served, unserved });
 }
 
 function isServed({ kind, scale, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {

@@ -4,7 +4,7 @@ import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
@@ -37,7 +37,7 @@ export class ServiceFollower {
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     if (!isServices(definition)) return definition;
     const allocate = this.allocator.allocate.bind(this.allocator);
-    const allocating = withMembers(definition, { strategy: { ...definition.strategy, allocate } });
+    const allocating = override(definition, { strategy: { ...definition.strategy, allocate } });
     return settling(allocating, () => this.#followed);
   };
 

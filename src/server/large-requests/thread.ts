@@ -17,7 +17,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
 import { Stores } from "#registry/stores.ts";
-import { withMembers } from "#registry/with-members.ts";
+import { override } from "#registry/override.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
@@ -45,7 +45,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const builtIn = new ResourceTable(
     table.definitions.map((definition) =>
       start.allocating.includes(`${definition.group}/${definition.resource}`)
-        ? withMembers(definition, { strategy: { ...definition.strategy, allocate } })
+        ? override(definition, { strategy: { ...definition.strategy, allocate } })
         : definition,
     ),
     1,
