@@ -119,11 +119,11 @@ export interface Conversion<T extends ApiObject = Unstructured> {
    * the store and returns the object it was given when nothing but its type is to change; what it said of an object
    * holds for as long as there are the same rules.
    */
-  readonly rules?: ConversionRules;
+  readonly rules?: SchemaEpoch;
 }
 
 /** Only its identity counts. */
-export interface ConversionRules {
+export interface SchemaEpoch {
   /** Whether nothing is served by these rules any more. */
   retired: boolean;
 }

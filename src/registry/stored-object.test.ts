@@ -3,15 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Entry } from "#storage/backend.ts";
-import type { ConversionRules, ResourceDefinition } from "./resource-definition.ts";
+import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 
 /** A version `name` of things stored as v1; `change` is what its rules do to what was stored. */
-function version(
-  name: string,
-  rules: ConversionRules,
-  change: (object: Unstructured) => Unstructured,
-): ResourceDefinition {
+function version(name: string, rules: SchemaEpoch, change: (object: Unstructured) => Unstructured): ResourceDefinition {
   return {
     group: "example.com",
     version: name,

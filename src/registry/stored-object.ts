@@ -12,7 +12,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
 import type { Encoded, Entry, Revision } from "#storage/backend.ts";
-import type { Conversion, ConversionRules, ResourceDefinition, Strategy } from "./resource-definition.ts";
+import type { Conversion, SchemaEpoch, ResourceDefinition, Strategy } from "./resource-definition.ts";
 
 /** What is remembered of an entry beside its bytes. */
 export interface EntryView {
@@ -22,7 +22,7 @@ export interface EntryView {
   /** Values of selectable fields, once somebody has asked, and what found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** Custom resources: rules (one, or several versions') by which nothing but the type of the object is to change. */
-  sound?: ConversionRules | readonly ConversionRules[];
+  conformsTo?: SchemaEpoch | readonly SchemaEpoch[];
 }
 
 /** How a resource's objects lie in bytes. */
@@ -80,7 +80,7 @@ const ruleNames = new WeakMap<object, string>();
 let lastRuleName = 0;
 
 /** A text for each set of rules, so that what different ones made is not mixed up. */
-function nameOf(rules: ConversionRules): string {
+function nameOf(rules: SchemaEpoch): string {
   let name = ruleNames.get(rules);
   if (name === undefined) {
     name = ` ${++lastRuleName}`;
@@ -253,15 +253,15 @@ export class StoredObjects {
   #ruled(
     definition: ResourceDefinition,
     conversion: Conversion,
-    rules: ConversionRules,
+    rules: SchemaEpoch,
     entry: Entry,
     stored: Unstructured,
   ): Unstructured {
     const view = this.view(entry);
     let object = stored;
-    if (!isSound(view, rules)) {
+    if (!conformsTo(view, rules)) {
       object = conversion.fromHub(stored);
-      if (object === stored) markSound(view, rules);
+      if (object === stored) markConforming(view, rules);
     }
     const { servedApiVersion } = layoutOf(definition);
     if (object.apiVersion === servedApiVersion && object.kind === definition.kind) return object;
@@ -279,10 +279,10 @@ export class StoredObjects {
     const { rules } = conversion;
     if (rules === undefined) return -1;
     const view = this.view(entry);
-    if (!isSound(view, rules)) {
+    if (!conformsTo(view, rules)) {
       const stored = this.stored(entry);
       if (conversion.fromHub(stored) !== stored) return -1;
-      markSound(view, rules);
+      markConforming(view, rules);
     }
     const { value } = entry;
     const { servedPrefix } = layout;
@@ -307,15 +307,17 @@ export class StoredObjects {
   }
 }
 
-function isSound(view: EntryView, rules: ConversionRules): boolean {
-  const { sound } = view;
-  return sound === rules || (isArray(sound) && sound.includes(rules));
+function conformsTo(view: EntryView, rules: SchemaEpoch): boolean {
+  const { conformsTo } = view;
+  return conformsTo === rules || (isArray(conformsTo) && conformsTo.includes(rules));
 }
 
-function markSound(view: EntryView, rules: ConversionRules): void {
-  const { sound } = view;
-  const others = sound === undefined ? [] : (isArray(sound) ? sound : [sound]).filter(({ retired }) => !retired);
-  view.sound = others.length === 0 ? rules : [...others, rules];
+function markConforming(view: EntryView, rules: SchemaEpoch): void {
+  const { conformsTo } = view;
+  const others =
+    conformsTo === undefined ? [] : (isArray(conformsTo) ? conformsTo : [conformsTo]).filter(({ retired }) => !retired);
+  view.conformsTo = others.length === 0 ? rules : [...others, rules];
 }
 
-const isArray = (sound: EntryView["sound"]): sound is readonly ConversionRules[] => Array.isArray(sound);
+const isArray = (conformsTo: EntryView["conformsTo"]): conformsTo is readonly SchemaEpoch[] =>
+  Array.isArray(conformsTo);
