@@ -31,10 +31,10 @@ import {
   type WriteResult,
 } from "./backend.ts";
 import { type Digest, digestSum } from "./digest.ts";
-import { Arena } from "./mvcc/arena.ts";
+import { ValueBytes } from "./mvcc/value-bytes.ts";
 import { Expiry } from "./mvcc/expiry.ts";
 import { bucketPrefix, type EventLog, History, indexAfter } from "./mvcc/history.ts";
-import { PendingWrite, Slot, Version, versionAt } from "./mvcc/version.ts";
+import { PendingWrite, KeyHistory, Version, versionAt } from "./mvcc/version.ts";
 import { type HistorySource, WatchHub } from "./mvcc/watch-hub.ts";
 
 export type { PendingWrite } from "./mvcc/version.ts";
@@ -79,16 +79,22 @@ export interface StorageStatistics {
 }
 
 /** The first change of a key after some revision: what it replaced, 0 for nothing. */
-export type Undo = Map<string, Revision>;
+export type Rollback = Map<string, Revision>;
 
 /** Reads of history that has left memory. */
-export interface OldReader {
+export interface SnapshotReader {
   readonly events: HistorySource;
   /**
    * For each key in [from, to) changed in (after, upTo]: what its first change there replaced. Keys already in
-   * `undo` are left alone.
+   * `rollback` are left alone.
    */
-  readonly undo: (undo: Undo, from: string, to: string | undefined, after: Revision, upTo: Revision) => Promise<void>;
+  readonly rollback: (
+    rollback: Rollback,
+    from: string,
+    to: string | undefined,
+    after: Revision,
+    upTo: Revision,
+  ) => Promise<void>;
   /** The versions written at these revisions, in the same order; `undefined` for one that is gone. */
   readonly versions: (revisions: readonly Revision[]) => Promise<readonly (Entry | undefined)[]>;
 }
@@ -98,7 +104,7 @@ export interface MvccHooks {
   readonly revision?: Revision;
   readonly compactedRevision?: Revision;
   readonly submit?: (write: PendingWrite) => void;
-  readonly reader?: OldReader;
+  readonly reader?: SnapshotReader;
   /** Forgets history in the log. */
   readonly compactLog?: (revision: Revision) => Promise<void>;
 }
@@ -112,12 +118,12 @@ const hourMs = 60 * 60 * 1000;
 export class Mvcc {
   readonly #options: EmbeddedOptions;
   readonly #hooks: MvccHooks;
-  readonly #slots = new Map<string, Slot>();
+  readonly #keys = new Map<string, KeyHistory>();
   /** Slots of keys that exist. */
-  readonly #live = new OrderedMap<Slot>();
+  readonly #live = new OrderedMap<KeyHistory>();
   /** Slots of deleted keys that history still knows. */
-  readonly #ghosts = new OrderedMap<Slot>();
-  readonly #arena = new Arena();
+  readonly #tombstones = new OrderedMap<KeyHistory>();
+  readonly #values = new ValueBytes();
   readonly #history: History;
   readonly #hub: WatchHub;
   readonly #expiry: Expiry;
@@ -141,7 +147,7 @@ export class Mvcc {
   #expiryAt = Number.POSITIVE_INFINITY;
   #cancelCompaction: (() => void) | undefined;
   /** Revisions seen at past ticks of the compaction timer, oldest first. */
-  #marks: { readonly at: number; readonly revision: Revision }[] = [];
+  #checkpoints: { readonly at: number; readonly revision: Revision }[] = [];
 
   constructor(options: EmbeddedOptions, hooks: MvccHooks = {}) {
     this.#options = options;
@@ -160,9 +166,9 @@ export class Mvcc {
       onFlush: options.observe?.flush,
       onWatchError: options.observe?.watchError,
     });
-    this.#expiry = new Expiry((key, revision) => this.#slots.get(key)?.current?.revision === revision);
+    this.#expiry = new Expiry((key, revision) => this.#keys.get(key)?.current?.revision === revision);
     // All of it was there before now.
-    this.#marks.push({ at: options.clock.monotonic(), revision: this.#visible });
+    this.#checkpoints.push({ at: options.clock.monotonic(), revision: this.#visible });
     this.#scheduleCompaction();
   }
 
@@ -182,7 +188,7 @@ export class Mvcc {
     return {
       keys: this.#live.size,
       watchers: this.#hub.watcherCount,
-      valueBytes: this.#arena.bytes,
+      valueBytes: this.#values.bytes,
       historyBytes: this.#history.bytes,
       historyEvents: this.#history.events.length,
       pendingWrites: this.#pendingWrites,
@@ -195,7 +201,7 @@ export class Mvcc {
 
   /** Puts in place a version that the log already holds. Only before the first read or write. */
   load(key: string, value: Uint8Array, revision: Revision, created: Revision, expiresAt: number): void {
-    const slot = this.#openSlot(key);
+    const slot = this.#openKey(key);
     const version = this.#version(slot, value, revision, created, expiresAt, undefined, false);
     slot.head = version;
     this.#live.set(slot.key, slot);
@@ -209,7 +215,7 @@ export class Mvcc {
   }
 
   get(key: string): Entry | undefined {
-    return this.#slots.get(key)?.current;
+    return this.#keys.get(key)?.current;
   }
 
   /** The entry `index` places after the first in key order. */
@@ -236,7 +242,7 @@ export class Mvcc {
 
   async getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted> {
     if (revision < this.#compacted) return { compacted: this.#compacted };
-    const slot = this.#slots.get(key);
+    const slot = this.#keys.get(key);
     const head = slot?.head;
     // Whatever the floor is: nothing has changed since.
     if (head !== undefined && head.revision <= revision) return versionAt(head, revision);
@@ -257,15 +263,15 @@ export class Mvcc {
     const { reader } = this.#hooks;
     if (reader === undefined) return { compacted: log.floor };
     const { from, to } = bounds(prefix, options);
-    const undo: Undo = new Map();
+    const rollback: Rollback = new Map();
     // While the log is read, memory may forget more: read on until both meet.
     for (let reached = at; reached < log.floor; ) {
       const upTo = log.floor;
-      await reader.undo(undo, from, to, reached, upTo);
+      await reader.rollback(rollback, from, to, reached, upTo);
       if (at < this.#compacted) return { compacted: this.#compacted };
       reached = upTo;
     }
-    const { range, lost } = this.#rangeInMemory(prefix, options, log, at, undo);
+    const { range, lost } = this.#rangeInMemory(prefix, options, log, at, rollback);
     const found = lost.length === 0 ? [] : await reader.versions(lost.map((place) => place.revision));
     if (at < this.#compacted) return { compacted: this.#compacted };
     const entries = [...range.entries];
@@ -345,9 +351,9 @@ export class Mvcc {
     for (const write of writes) {
       const { slot } = write;
       this.#pendingWrites--;
-      this.#arena.release(write.version);
+      this.#values.release(write.version);
       slot.pending = undefined;
-      if (slot.head === undefined) this.#slots.delete(slot.key);
+      if (slot.head === undefined) this.#keys.delete(slot.key);
     }
     for (const write of writes) {
       write.reject(asFailure(error));
@@ -373,7 +379,7 @@ export class Mvcc {
   #write(key: string, expected: Revision, encode: Encode, ttlSeconds: number, deleted: boolean): Promise<WriteResult> {
     if (this.#failure !== undefined) return Promise.reject(asFailure(this.#failure));
     if (this.#closed) return Promise.reject(new StorageFailure("the store is closed"));
-    const known = this.#slots.get(key);
+    const known = this.#keys.get(key);
     const visible = known?.current;
     const pending = known?.pending;
     const newest = pending === undefined ? visible : pending.version.deleted ? undefined : pending.version;
@@ -388,12 +394,12 @@ export class Mvcc {
       }).then(() => this.#write(key, expected, encode, ttlSeconds, deleted));
     }
     const revision = this.#given + 1;
-    let slot: Slot;
+    let slot: KeyHistory;
     let version: Version;
     try {
       const { value, view } = encode(revision);
       if (this.#given !== revision - 1) throw new Error("encode must not write");
-      slot = known ?? this.#openSlot(key);
+      slot = known ?? this.#openKey(key);
       const created = newest === undefined ? revision : newest.created;
       const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
       version = this.#version(slot, value, revision, created, expiresAt, view, deleted);
@@ -414,17 +420,17 @@ export class Mvcc {
     });
   }
 
-  #apply(slot: Slot, version: Version): void {
+  #apply(slot: KeyHistory, version: Version): void {
     const previous = slot.current;
     version.older = slot.head;
     let type: EventType;
     if (version.deleted) {
       type = "DELETED";
       this.#live.delete(slot.key);
-      this.#ghosts.set(slot.key, slot);
+      this.#tombstones.set(slot.key, slot);
     } else if (previous === undefined) {
       type = "ADDED";
-      if (slot.head !== undefined) this.#ghosts.delete(slot.key);
+      if (slot.head !== undefined) this.#tombstones.delete(slot.key);
       this.#live.set(slot.key, slot);
     } else {
       type = "MODIFIED";
@@ -450,27 +456,27 @@ export class Mvcc {
     const version = event.entry as Version;
     const previous = event.previous as Version | undefined;
     version.older = undefined;
-    if (previous !== undefined) this.#arena.release(previous);
+    if (previous !== undefined) this.#values.release(previous);
     if (!version.deleted) return;
-    this.#arena.release(version);
-    const slot = this.#slots.get(version.key);
+    this.#values.release(version);
+    const slot = this.#keys.get(version.key);
     if (slot?.head !== version) return;
     slot.head = undefined;
-    this.#ghosts.delete(slot.key);
-    if (slot.pending === undefined) this.#slots.delete(slot.key);
+    this.#tombstones.delete(slot.key);
+    if (slot.pending === undefined) this.#keys.delete(slot.key);
   }
 
-  #openSlot(key: string): Slot {
+  #openKey(key: string): KeyHistory {
     // A key may be a slice of a larger string, which it would keep alive: make it a string of its own.
     const own = Buffer.from(key, "utf8").toString("utf8");
     if (own !== key) throw new Error("a key must be well-formed text");
-    const slot = new Slot(own, this.#history.bucketOf(own));
-    this.#slots.set(own, slot);
+    const slot = new KeyHistory(own, this.#history.bucketOf(own));
+    this.#keys.set(own, slot);
     return slot;
   }
 
   #version(
-    slot: Slot,
+    slot: KeyHistory,
     value: Uint8Array,
     revision: Revision,
     created: Revision,
@@ -479,7 +485,7 @@ export class Mvcc {
     deleted: boolean,
   ): Version {
     const version = new Version(slot.key, noBytes, revision, created, expiresAt, view, deleted);
-    this.#arena.keep(version, value);
+    this.#values.keep(version, value);
     return version;
   }
 
@@ -488,7 +494,7 @@ export class Mvcc {
   }
 
   /**
-   * The state at `at`, which memory shows from the log's floor on; `undo` takes it further back. `lost` are the
+   * The state at `at`, which memory shows from the log's floor on; `rollback` takes it further back. `lost` are the
    * places in `entries` whose versions have to be fetched, filled with a stand-in.
    */
   #rangeInMemory(
@@ -496,15 +502,15 @@ export class Mvcc {
     options: RangeOptions,
     log: EventLog,
     at: Revision,
-    undo: Undo | undefined,
+    rollback: Rollback | undefined,
   ): { range: Range; lost: { readonly index: number; readonly revision: Revision }[] } {
     const last = log.events.last();
-    if (undo === undefined && (last === undefined || last.revision <= at)) {
+    if (rollback === undefined && (last === undefined || last.revision <= at)) {
       return { range: { ...this.range(prefix, withoutAt(options)), revision: Math.min(at, this.#visible) }, lost: [] };
     }
-    const base = undo === undefined ? at : log.floor;
+    const base = rollback === undefined ? at : log.floor;
     const { from, to, limit } = bounds(prefix, options);
-    const gone = this.#goneSince(from, to, limit, base, undo);
+    const gone = this.#goneSince(from, to, limit, base, rollback);
     const entries: Entry[] = [];
     const lost: { index: number; revision: Revision }[] = [];
     let next = 0;
@@ -519,7 +525,7 @@ export class Mvcc {
     this.#live.scan(from, to, (slot, key) => {
       while (next < gone.length && gone[next]!.key < key && entries.length < limit) add(gone[next++]!);
       if (entries.length === limit) return false;
-      if (undo?.has(key)) return true;
+      if (rollback?.has(key)) return true;
       const version = versionAt(slot.head, base);
       if (version !== undefined) entries.push(version);
       return entries.length < limit;
@@ -528,27 +534,39 @@ export class Mvcc {
     let remaining = 0;
     if (entries.length === limit) {
       const after = limit === 0 ? from : `${entries[limit - 1]!.key}\u0000`;
-      remaining = this.#countAt(log, after, to, base, undo);
+      remaining = this.#countAt(log, after, to, base, rollback);
     }
     return { range: { entries, revision: at, more: remaining > 0, remaining }, lost };
   }
 
-  /** In key order, what the walk over the living does not meet: keys deleted after `base`, and those of `undo`. */
-  #goneSince(from: string, to: string | undefined, limit: number, base: Revision, undo: Undo | undefined): Place[] {
+  /** In key order, what the walk over the living does not meet: keys deleted after `base`, and those of `rollback`. */
+  #goneSince(
+    from: string,
+    to: string | undefined,
+    limit: number,
+    base: Revision,
+    rollback: Rollback | undefined,
+  ): Place[] {
     const places: Place[] = [];
-    this.#ghosts.scan(from, to, (slot, key) => {
-      if (undo?.has(key)) return true;
+    this.#tombstones.scan(from, to, (slot, key) => {
+      if (rollback?.has(key)) return true;
       const version = versionAt(slot.head, base);
       if (version !== undefined) places.push({ key, version });
       return places.length < limit;
     });
-    if (undo === undefined) return places;
-    for (const [key, revision] of undo) if (revision !== 0) places.push({ key, version: revision });
+    if (rollback === undefined) return places;
+    for (const [key, revision] of rollback) if (revision !== 0) places.push({ key, version: revision });
     return places.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** Number of keys in [from, to) at `base`, or further back with `undo`. */
-  #countAt(log: EventLog, from: string, to: string | undefined, base: Revision, undo: Undo | undefined): number {
+  /** Number of keys in [from, to) at `base`, or further back with `rollback`. */
+  #countAt(
+    log: EventLog,
+    from: string,
+    to: string | undefined,
+    base: Revision,
+    rollback: Rollback | undefined,
+  ): number {
     let count = this.#live.rank(to) - this.#live.rank(from);
     const inRange = (key: string): boolean => key >= from && (to === undefined || key < to);
     for (let i = indexAfter(log, base); i < log.events.length; i++) {
@@ -556,10 +574,10 @@ export class Mvcc {
       if (event.type === "MODIFIED" || !inRange(event.entry.key)) continue;
       count += event.type === "ADDED" ? -1 : 1;
     }
-    if (undo === undefined) return count;
-    for (const [key, revision] of undo) {
+    if (rollback === undefined) return count;
+    for (const [key, revision] of rollback) {
       if (!inRange(key)) continue;
-      const existed = versionAt(this.#slots.get(key)?.head, base) !== undefined;
+      const existed = versionAt(this.#keys.get(key)?.head, base) !== undefined;
       count += (revision !== 0 ? 1 : 0) - (existed ? 1 : 0);
     }
     return count;
@@ -578,7 +596,7 @@ export class Mvcc {
     this.#expiryAt = Number.NEGATIVE_INFINITY;
     const due = this.#expiry.take(this.#options.clock.now(), expirySweepKeys);
     const removals = due.map(({ key, revision }) => {
-      const entry = this.#slots.get(key)!.current!;
+      const entry = this.#keys.get(key)!.current!;
       const encode = this.#options.onExpire?.(entry) ?? (() => ({ value: entry.value, view: entry.view }));
       return this.remove(key, revision, encode);
     });
@@ -594,10 +612,10 @@ export class Mvcc {
     if (compactionIntervalMs <= 0 || this.#closed) return;
     this.#cancelCompaction = clock.after(compactionIntervalMs, () => {
       const now = clock.monotonic();
-      this.#marks.push({ at: now, revision: this.#visible });
+      this.#checkpoints.push({ at: now, revision: this.#visible });
       let target: Revision | undefined;
-      while (this.#marks[0] !== undefined && this.#marks[0].at <= now - historyMs) {
-        target = this.#marks.shift()!.revision;
+      while (this.#checkpoints[0] !== undefined && this.#checkpoints[0].at <= now - historyMs) {
+        target = this.#checkpoints.shift()!.revision;
       }
       this.#scheduleCompaction();
       // A log that cannot be compacted cannot be written either, which `failure` will report.

@@ -61,7 +61,7 @@ function restoreFile(options: RestoreOptions): Restored {
     for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
     rmSync(headFilePath(dataDir), { force: true });
   };
-  const undo = makeFolder(dataDir);
+  const rollback = makeFolder(dataDir);
   discard();
   try {
     copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
@@ -74,7 +74,7 @@ function restoreFile(options: RestoreOptions): Restored {
     return { revision: restored.revision, keys: restored.keys };
   } catch (error) {
     discard();
-    undo();
+    rollback();
     throw error;
   }
 }

@@ -27,9 +27,9 @@ import {
   defaultHistoryBytesMax,
   type EmbeddedOptions,
   Mvcc,
-  type OldReader,
+  type SnapshotReader,
   type PendingWrite,
-  type Undo,
+  type Rollback,
 } from "./mvcc.ts";
 import type { LogRow } from "./sqlite/log-file.ts";
 import {
@@ -156,7 +156,7 @@ export async function openSqliteBackend(options: SqliteOptions): Promise<SqliteB
       revision,
       compactedRevision,
       submit,
-      reader: oldReader(link),
+      reader: snapshotReader(link),
       compactLog: async (target) => {
         await link.ask({ kind: "compact", revision: target });
       },
@@ -390,7 +390,7 @@ function startWorker(start: WorkerStart, mailbox: Mailbox): Link {
   return link;
 }
 
-function oldReader(link: Link): OldReader {
+function snapshotReader(link: Link): SnapshotReader {
   return {
     async events(prefix, exact, after, upTo) {
       const { rows, reached } = await link.ask({ kind: "events", prefix, exact, after, upTo });
@@ -404,9 +404,9 @@ function oldReader(link: Link): OldReader {
       }
       return { events, reached };
     },
-    async undo(undo: Undo, from, to, after, upTo) {
-      const { keys, previous } = await link.ask({ kind: "undo", from, to, after, upTo });
-      for (const [i, key] of keys.entries()) if (!undo.has(key)) undo.set(key, previous[i]!);
+    async rollback(rollback: Rollback, from, to, after, upTo) {
+      const { keys, previous } = await link.ask({ kind: "rollback", from, to, after, upTo });
+      for (const [i, key] of keys.entries()) if (!rollback.has(key)) rollback.set(key, previous[i]!);
     },
     versions: (revisions) => versions(link, revisions),
   };

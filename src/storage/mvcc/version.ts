@@ -42,7 +42,7 @@ export class Version implements Entry {
 }
 
 /** A key that lives, has history in memory, or is about to be written. */
-export class Slot {
+export class KeyHistory {
   readonly key: string;
   readonly bucket: Bucket;
   /** Newest visible version, a deletion included. */
@@ -63,7 +63,7 @@ export class Slot {
 
 /** A write on its way to the log. */
 export class PendingWrite {
-  readonly slot: Slot;
+  readonly slot: KeyHistory;
   readonly version: Version;
   /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
   readonly replaces: Revision;
@@ -73,7 +73,7 @@ export class PendingWrite {
   waiters: (() => void)[] | undefined = undefined;
 
   constructor(
-    slot: Slot,
+    slot: KeyHistory,
     version: Version,
     replaces: Revision,
     resolve: (result: WriteResult) => void,

@@ -100,7 +100,7 @@ export class LogFile {
   readonly #commit: StatementSync;
   readonly #setMark: StatementSync;
   readonly #segments: Segments;
-  #marks: LogMarks;
+  #checkpoints: LogMarks;
   #layout: number;
 
   /**
@@ -125,7 +125,7 @@ export class LogFile {
       this.#setMark = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
       this.#layout = this.#pragma("user_version");
-      this.#marks = this.#readMarks();
+      this.#checkpoints = this.#readMarks();
     } catch (error) {
       // What another process holds is not to be touched, and cannot be changed by closing it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -140,7 +140,7 @@ export class LogFile {
   }
 
   get marks(): LogMarks {
-    return this.#marks;
+    return this.#checkpoints;
   }
 
   /** Whether there must be a head file beside it. */
@@ -165,7 +165,7 @@ export class LogFile {
       try {
         this.#segments.reload();
         this.#layout = this.#pragma("user_version");
-        this.#marks = this.#readMarks();
+        this.#checkpoints = this.#readMarks();
       } catch {
         // The file is beyond reading, as the error under way says.
       }
@@ -198,9 +198,9 @@ export class LogFile {
 
   setMark(name: keyof LogMarks, revision: Revision): void {
     this.#renewLayout();
-    this.#marks = { ...this.#marks, [name]: revision };
+    this.#checkpoints = { ...this.#checkpoints, [name]: revision };
     this.#setMark.run(name, revision);
-    this.#setMark.run("checksum", markSum(this.#marks));
+    this.#setMark.run("checksum", markSum(this.#checkpoints));
   }
 
   /** The row written at `revision`. */
@@ -302,7 +302,7 @@ export class LogFile {
     if (this.#layout === schemaVersion) return;
     this.#layout = schemaVersion;
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
-    this.#setMark.run("checksum", markSum(this.#marks));
+    this.#setMark.run("checksum", markSum(this.#checkpoints));
   }
 
   #readMarks(): LogMarks {

@@ -48,7 +48,7 @@ export type Question =
       readonly upTo: Revision;
     }
   | {
-      readonly kind: "undo";
+      readonly kind: "rollback";
       readonly from: string;
       readonly to: string | undefined;
       readonly after: Revision;
@@ -66,7 +66,7 @@ export type Question =
 export interface Answers {
   /** Each event's row, followed by the row it replaced if there is one. `undefined`: no longer kept. */
   events: { readonly rows: Uint8Array | undefined; readonly reached: Revision };
-  undo: { readonly keys: readonly string[]; readonly previous: readonly Revision[] };
+  rollback: { readonly keys: readonly string[]; readonly previous: readonly Revision[] };
   /** The rows that exist, in the order asked for. */
   versions: { readonly rows: Uint8Array };
   compact: undefined;

@@ -416,8 +416,8 @@ function take(id: number, question: Question): void {
     case "events":
       jobs.push({ id, slices: events(question), isGentle: false });
       break;
-    case "undo":
-      jobs.push({ id, slices: undo(question), isGentle: false });
+    case "rollback":
+      jobs.push({ id, slices: rollback(question), isGentle: false });
       break;
     case "versions":
       jobs.push({ id, slices: versions(question.revisions), isGentle: false });
@@ -475,7 +475,7 @@ function* events({ prefix, exact, after, upTo }: Asked<"events">): Slices<Answer
   return { rows: isGone ? undefined : writer.take(), reached };
 }
 
-function* undo({ from, to, after, upTo }: Asked<"undo">): Slices<Answers["undo"]> {
+function* rollback({ from, to, after, upTo }: Asked<"rollback">): Slices<Answers["rollback"]> {
   const first = new Map<string, Revision>();
   yield* eachChange(after, upTo, ({ key, previous }) => {
     if (key >= from && (to === undefined || key < to) && !first.has(key)) first.set(key, previous);

@@ -9,7 +9,7 @@
  */
 import type { Version } from "./version.ts";
 
-export class Arena {
+export class ValueBytes {
   #bytes = 0;
 
   /** Live bytes. */
