@@ -112,8 +112,8 @@ test("a change of metadata and status keeps schemas and watches, one of the sche
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   const last = made(changed, { kind: next, definition: marked });
   assert.equal(before.retirement!.isOver, true);
-  assert.equal(before.conversion!.rules!.retired, true);
-  assert.equal(served(last, "v1").conversion!.rules!.retired, false);
+  assert.equal(before.conversion!.epoch!.retired, true);
+  assert.equal(served(last, "v1").conversion!.epoch!.retired, false);
   assert.equal(served(last, "v2").custom, served(kind, "v2").custom, "the schema of v2 is the same one");
   assert.notEqual(served(last, "v1").custom, served(kind, "v1").custom);
 });

@@ -49,7 +49,7 @@ export class CustomKind {
   readonly stored: ResourceDefinition;
   readonly #versions: ReadonlyMap<string, CustomVersion>;
   readonly #retirement: Retirement;
-  readonly #rules: Conversion[];
+  readonly #conversions: Conversion[];
 
   /** `old` is what was served of the same definition before: what did not change is taken over from it. */
   constructor(
@@ -73,9 +73,14 @@ export class CustomKind {
     const storage = versions.find((version) => version.storage) ?? versions[0];
     if (storage === undefined) throw new Error("a definition without versions was stored");
     this.#retirement = isSame ? old.kind.#retirement : new Retirement();
-    this.#rules = isSame ? old.kind.#rules : [];
+    this.#conversions = isSame ? old.kind.#conversions : [];
     const all = versions.map((version, index) => {
-      const conversion = (this.#rules[index] ??= this.#conversion(definition, version.name, storage.name, environment));
+      const conversion = (this.#conversions[index] ??= this.#conversion(
+        definition,
+        version.name,
+        storage.name,
+        environment,
+      ));
       return this.#define(definition, version, storage, conversion, environment);
     });
     this.definitions = all.filter((_definition, index) => versions[index]!.served);
@@ -85,7 +90,7 @@ export class CustomKind {
 
   /** Ends what lasts: this is served no longer, or in another way. */
   retire(): void {
-    for (const { rules } of this.#rules) if (rules !== undefined) rules.retired = true;
+    for (const { epoch } of this.#conversions) if (epoch !== undefined) epoch.retired = true;
     this.#retirement.end();
   }
 
@@ -101,7 +106,7 @@ export class CustomKind {
     const known = new Map([...this.#versions].map(([name, other]) => [apiVersionOf({ group, version: name }), other]));
     const served = apiVersionOf({ group, version });
     return {
-      rules: { retired: false },
+      epoch: { retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {

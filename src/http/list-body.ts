@@ -28,7 +28,7 @@ const brace = 0x7b;
 
 /** Whether lists in JSON are stored bytes, cut and joined; those of other versions with other fields are not. */
 export const isJoinable = (definition: ResourceDefinition): boolean =>
-  definition.conversion === undefined || definition.conversion.rules !== undefined;
+  definition.conversion === undefined || definition.conversion.epoch !== undefined;
 
 /** The body of a list in JSON, of what can be joined. */
 export function listPieces(
@@ -50,7 +50,7 @@ export function listPieces(
     : ruledPieces(definition, objects, head, tail, entries, clock);
 }
 
-/** Custom resources, each of which is looked at once for each set of rules. */
+/** Custom resources, each of which is looked at once for each epoch. */
 async function ruledPieces(
   definition: ResourceDefinition,
   objects: StoredObjects,

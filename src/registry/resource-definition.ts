@@ -119,7 +119,7 @@ export interface Conversion<T extends ApiObject = Unstructured> {
    * the store and returns the object it was given when nothing but its type is to change; what it said of an object
    * holds for as long as there are the same rules.
    */
-  readonly rules?: SchemaEpoch;
+  readonly epoch?: SchemaEpoch;
 }
 
 /** Only its identity counts. */

@@ -6,14 +6,14 @@ import type { Entry } from "#storage/backend.ts";
 import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 
-/** A version `name` of things stored as v1; `change` is what its rules do to what was stored. */
-function version(name: string, rules: SchemaEpoch, change: (object: Unstructured) => Unstructured): ResourceDefinition {
+/** A version `name` of things stored as v1; `change` is what its schemas do to what was stored. */
+function version(name: string, epoch: SchemaEpoch, change: (object: Unstructured) => Unstructured): ResourceDefinition {
   return {
     group: "example.com",
     version: name,
     kind: "Thing",
     storage: { group: "example.com", version: "v1", kind: "Thing", resource: "things" },
-    conversion: { toHub: (object: Unstructured) => object, fromHub: change, rules },
+    conversion: { toHub: (object: Unstructured) => object, fromHub: change, epoch },
   } as unknown as ResourceDefinition; // the parts that encodings look at
 }
 
@@ -47,18 +47,18 @@ test("bytes of the served version are served as they are, others with another ty
   );
   assert.equal(asked, 3);
   for (let i = 0; i < 5; i++) for (const definition of [one, two]) objects.servedBytes(definition, entry);
-  assert.equal(asked, 3, "an entry is looked at once for each set of rules");
+  assert.equal(asked, 3, "an entry is looked at once for each epoch");
 });
 
-test("other rules look again, and what they change is encoded anew", () => {
+test("other epochs look again, and what they change is encoded anew", () => {
   const objects = new StoredObjects();
   const entry = entryOf(bytes("example.com/v1"));
-  const rules = { retired: false };
+  const epoch = { retired: false };
   objects.servedBytes(
-    version("v1", rules, (object) => object),
+    version("v1", epoch, (object) => object),
     entry,
   );
-  rules.retired = true;
+  epoch.retired = true;
   const changed = version("v1", { retired: false }, (object) => ({ ...object, b: "<2>" }));
   const text = `{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"x"},"a":1,"b":"\\u003c2\\u003e"}\n`;
   assert.equal(objects.servedBytes(changed, entry).toString(), text);

@@ -21,8 +21,8 @@ export interface EntryView {
   object: Unstructured | undefined;
   /** Values of selectable fields, once somebody has asked, and what found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
-  /** Custom resources: rules (one, or several versions') by which nothing but the type of the object is to change. */
-  conformsTo?: SchemaEpoch | readonly SchemaEpoch[];
+  /** Custom resources: epochs (one, or several versions') by which nothing but the type of the object is to change. */
+  epochs?: SchemaEpoch | readonly SchemaEpoch[];
 }
 
 /** How a resource's objects lie in bytes. */
@@ -58,15 +58,15 @@ export function layoutOf(definition: ResourceDefinition): Layout {
     const prefix = prefixOf(storage.kind, storedApiVersion);
     const servedPrefix = prefixOf(definition.kind, servedApiVersion);
     const converts = definition.conversion !== undefined;
-    const rules = definition.conversion?.rules;
+    const epoch = definition.conversion?.epoch;
     const head = `{"kind":${JSON.stringify(storage.kind)},"apiVersion":"${storage.group}/`;
     layout = {
       prefix,
       servedPrefix,
       converts,
       sameBytes: !converts && prefix.equals(servedPrefix),
-      head: rules === undefined ? undefined : Buffer.from(head),
-      form: servedPrefix.toString("latin1") + (rules === undefined ? "" : nameOf(rules)),
+      head: epoch === undefined ? undefined : Buffer.from(head),
+      form: servedPrefix.toString("latin1") + (epoch === undefined ? "" : nameOf(epoch)),
       storedApiVersion,
       storedKind: storage.kind,
       servedApiVersion,
@@ -79,12 +79,12 @@ export function layoutOf(definition: ResourceDefinition): Layout {
 const ruleNames = new WeakMap<object, string>();
 let lastRuleName = 0;
 
-/** A text for each set of rules, so that what different ones made is not mixed up. */
-function nameOf(rules: SchemaEpoch): string {
-  let name = ruleNames.get(rules);
+/** A text for each epoch, so that what different ones made is not mixed up. */
+function nameOf(epoch: SchemaEpoch): string {
+  let name = ruleNames.get(epoch);
   if (name === undefined) {
     name = ` ${++lastRuleName}`;
-    ruleNames.set(rules, name);
+    ruleNames.set(epoch, name);
   }
   return name;
 }
@@ -236,7 +236,7 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined && layout.sameBytes) return stored;
-    if (conversion?.rules !== undefined) return this.#ruled(definition, conversion, conversion.rules, entry, stored);
+    if (conversion?.epoch !== undefined) return this.#ruled(definition, conversion, conversion.epoch, entry, stored);
     const converted = conversion === undefined ? stored : conversion.fromHub(stored);
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
@@ -253,15 +253,15 @@ export class StoredObjects {
   #ruled(
     definition: ResourceDefinition,
     conversion: Conversion,
-    rules: SchemaEpoch,
+    epoch: SchemaEpoch,
     entry: Entry,
     stored: Unstructured,
   ): Unstructured {
     const view = this.view(entry);
     let object = stored;
-    if (!conformsTo(view, rules)) {
+    if (!conformsTo(view, epoch)) {
       object = conversion.fromHub(stored);
-      if (object === stored) markConforming(view, rules);
+      if (object === stored) markConforming(view, epoch);
     }
     const { servedApiVersion } = layoutOf(definition);
     if (object.apiVersion === servedApiVersion && object.kind === definition.kind) return object;
@@ -270,25 +270,25 @@ export class StoredObjects {
 
   /**
    * How many of the first bytes of an entry say its type and are to be replaced by those of the served type; -1 when the
-   * rest must be encoded anew. Looks at every entry once for each set of rules.
+   * rest must be encoded anew. Looks at every entry once for each epoch.
    */
   typeLength(definition: ResourceDefinition, entry: Entry): number {
     const layout = layoutOf(definition);
     const { conversion } = definition;
     if (conversion === undefined) return layout.prefix.length;
-    const { rules } = conversion;
-    if (rules === undefined) return -1;
+    const { epoch } = conversion;
+    if (epoch === undefined) return -1;
     const view = this.view(entry);
-    if (!conformsTo(view, rules)) {
+    if (!conformsTo(view, epoch)) {
       const stored = this.stored(entry);
       if (conversion.fromHub(stored) !== stored) return -1;
-      markConforming(view, rules);
+      markConforming(view, epoch);
     }
     const { value } = entry;
     const { servedPrefix } = layout;
     const { length } = servedPrefix;
     if (value.compare(servedPrefix, 0, length, 0, length) === 0) return length;
-    const head = layout.head!; // made for all rules
+    const head = layout.head!; // made where there is an epoch
     if (value.compare(head, 0, head.length, 0, head.length) !== 0) return -1;
     const end = value.indexOf(quote, head.length);
     return end < 0 ? -1 : end + 2;
@@ -307,17 +307,15 @@ export class StoredObjects {
   }
 }
 
-function conformsTo(view: EntryView, rules: SchemaEpoch): boolean {
-  const { conformsTo } = view;
-  return conformsTo === rules || (isArray(conformsTo) && conformsTo.includes(rules));
+function conformsTo(view: EntryView, epoch: SchemaEpoch): boolean {
+  const { epochs } = view;
+  return epochs === epoch || (isArray(epochs) && epochs.includes(epoch));
 }
 
-function markConforming(view: EntryView, rules: SchemaEpoch): void {
-  const { conformsTo } = view;
-  const others =
-    conformsTo === undefined ? [] : (isArray(conformsTo) ? conformsTo : [conformsTo]).filter(({ retired }) => !retired);
-  view.conformsTo = others.length === 0 ? rules : [...others, rules];
+function markConforming(view: EntryView, epoch: SchemaEpoch): void {
+  const { epochs } = view;
+  const others = epochs === undefined ? [] : (isArray(epochs) ? epochs : [epochs]).filter(({ retired }) => !retired);
+  view.epochs = others.length === 0 ? epoch : [...others, epoch];
 }
 
-const isArray = (conformsTo: EntryView["conformsTo"]): conformsTo is readonly SchemaEpoch[] =>
-  Array.isArray(conformsTo);
+const isArray = (epochs: EntryView["epochs"]): epochs is readonly SchemaEpoch[] => Array.isArray(epochs);

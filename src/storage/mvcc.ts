@@ -201,10 +201,10 @@ export class Mvcc {
 
   /** Puts in place a version that the log already holds. Only before the first read or write. */
   load(key: string, value: Uint8Array, revision: Revision, created: Revision, expiresAt: number): void {
-    const slot = this.#openKey(key);
-    const version = this.#version(slot, value, revision, created, expiresAt, undefined, false);
-    slot.head = version;
-    this.#live.set(slot.key, slot);
+    const versions = this.#openKey(key);
+    const version = this.#version(versions, value, revision, created, expiresAt, undefined, false);
+    versions.head = version;
+    this.#live.set(versions.key, versions);
     this.#digestSum = digestSum(this.#digestSum + revision);
     if (expiresAt !== 0) this.#expiry.add(version);
   }
@@ -231,9 +231,9 @@ export class Mvcc {
     if (options.at !== undefined && options.at < this.#visible) throw new Error("an old revision is read with rangeAt");
     const { from, to, limit } = bounds(prefix, options);
     const entries: Entry[] = [];
-    this.#live.scan(from, to, (slot) => {
+    this.#live.scan(from, to, (versions) => {
       if (entries.length === limit) return false;
-      entries.push(slot.head!);
+      entries.push(versions.head!);
       return true;
     });
     const remaining = entries.length < limit ? 0 : this.#live.rank(to) - this.#live.rank(from) - entries.length;
@@ -242,8 +242,8 @@ export class Mvcc {
 
   async getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted> {
     if (revision < this.#compacted) return { compacted: this.#compacted };
-    const slot = this.#keys.get(key);
-    const head = slot?.head;
+    const versions = this.#keys.get(key);
+    const head = versions?.head;
     // Whatever the floor is: nothing has changed since.
     if (head !== undefined && head.revision <= revision) return versionAt(head, revision);
     const log = this.#logOf(key);
@@ -331,10 +331,10 @@ export class Mvcc {
 
   /** Makes a durable write visible. Writes come in the order of their revisions. */
   acknowledge(write: PendingWrite): void {
-    const { slot, version } = write;
+    const { versions, version } = write;
     this.#pendingWrites--;
-    if (slot.pending === write) slot.pending = undefined;
-    this.#apply(slot, version);
+    if (versions.pending === write) versions.pending = undefined;
+    this.#apply(versions, version);
     write.resolve({ ok: true, entry: version });
     if (write.waiters !== undefined) for (const wake of write.waiters) wake();
   }
@@ -349,11 +349,11 @@ export class Mvcc {
   refuse(error: Error, writes: readonly PendingWrite[]): void {
     this.#given = this.#visible;
     for (const write of writes) {
-      const { slot } = write;
+      const { versions } = write;
       this.#pendingWrites--;
       this.#values.release(write.version);
-      slot.pending = undefined;
-      if (slot.head === undefined) this.#keys.delete(slot.key);
+      versions.pending = undefined;
+      if (versions.head === undefined) this.#keys.delete(versions.key);
     }
     for (const write of writes) {
       write.reject(asFailure(error));
@@ -394,54 +394,54 @@ export class Mvcc {
       }).then(() => this.#write(key, expected, encode, ttlSeconds, deleted));
     }
     const revision = this.#given + 1;
-    let slot: KeyHistory;
+    let versions: KeyHistory;
     let version: Version;
     try {
       const { value, view } = encode(revision);
       if (this.#given !== revision - 1) throw new Error("encode must not write");
-      slot = known ?? this.#openKey(key);
+      versions = known ?? this.#openKey(key);
       const created = newest === undefined ? revision : newest.created;
       const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
-      version = this.#version(slot, value, revision, created, expiresAt, view, deleted);
+      version = this.#version(versions, value, revision, created, expiresAt, view, deleted);
     } catch (error) {
       return Promise.reject(error as Error);
     }
     this.#given = revision;
     const { submit } = this.#hooks;
     if (submit === undefined) {
-      this.#apply(slot, version);
+      this.#apply(versions, version);
       return Promise.resolve({ ok: true, entry: version });
     }
     return new Promise((resolve, reject) => {
-      const write = new PendingWrite(slot, version, replaces, resolve, reject);
-      slot.pending = write;
+      const write = new PendingWrite(versions, version, replaces, resolve, reject);
+      versions.pending = write;
       this.#pendingWrites++;
       submit(write);
     });
   }
 
-  #apply(slot: KeyHistory, version: Version): void {
-    const previous = slot.current;
-    version.older = slot.head;
+  #apply(versions: KeyHistory, version: Version): void {
+    const previous = versions.current;
+    version.older = versions.head;
     let type: EventType;
     if (version.deleted) {
       type = "DELETED";
-      this.#live.delete(slot.key);
-      this.#tombstones.set(slot.key, slot);
+      this.#live.delete(versions.key);
+      this.#tombstones.set(versions.key, versions);
     } else if (previous === undefined) {
       type = "ADDED";
-      if (slot.head !== undefined) this.#tombstones.delete(slot.key);
-      this.#live.set(slot.key, slot);
+      if (versions.head !== undefined) this.#tombstones.delete(versions.key);
+      this.#live.set(versions.key, versions);
     } else {
       type = "MODIFIED";
     }
-    slot.head = version;
+    versions.head = version;
     this.#visible = version.revision;
     const gained = (version.deleted ? 0 : version.revision) - (previous?.revision ?? 0);
     this.#digestSum = digestSum(this.#digestSum + gained);
     const event: StoreEvent = { type, revision: version.revision, entry: version, previous, frames: undefined };
-    this.#history.add(event, slot.bucket);
-    this.#hub.publish(event, slot.bucket);
+    this.#history.add(event, versions.bucket);
+    this.#hub.publish(event, versions.bucket);
     if (version.expiresAt !== 0) {
       this.#expiry.add(version);
       this.#scheduleExpiry();
@@ -459,24 +459,24 @@ export class Mvcc {
     if (previous !== undefined) this.#values.release(previous);
     if (!version.deleted) return;
     this.#values.release(version);
-    const slot = this.#keys.get(version.key);
-    if (slot?.head !== version) return;
-    slot.head = undefined;
-    this.#tombstones.delete(slot.key);
-    if (slot.pending === undefined) this.#keys.delete(slot.key);
+    const versions = this.#keys.get(version.key);
+    if (versions?.head !== version) return;
+    versions.head = undefined;
+    this.#tombstones.delete(versions.key);
+    if (versions.pending === undefined) this.#keys.delete(versions.key);
   }
 
   #openKey(key: string): KeyHistory {
     // A key may be a slice of a larger string, which it would keep alive: make it a string of its own.
     const own = Buffer.from(key, "utf8").toString("utf8");
     if (own !== key) throw new Error("a key must be well-formed text");
-    const slot = new KeyHistory(own, this.#history.bucketOf(own));
-    this.#keys.set(own, slot);
-    return slot;
+    const versions = new KeyHistory(own, this.#history.bucketOf(own));
+    this.#keys.set(own, versions);
+    return versions;
   }
 
   #version(
-    slot: KeyHistory,
+    versions: KeyHistory,
     value: Uint8Array,
     revision: Revision,
     created: Revision,
@@ -484,7 +484,7 @@ export class Mvcc {
     view: unknown,
     deleted: boolean,
   ): Version {
-    const version = new Version(slot.key, noBytes, revision, created, expiresAt, view, deleted);
+    const version = new Version(versions.key, noBytes, revision, created, expiresAt, view, deleted);
     this.#values.keep(version, value);
     return version;
   }
@@ -522,11 +522,11 @@ export class Mvcc {
         entries.push(place.version);
       }
     };
-    this.#live.scan(from, to, (slot, key) => {
+    this.#live.scan(from, to, (versions, key) => {
       while (next < gone.length && gone[next]!.key < key && entries.length < limit) add(gone[next++]!);
       if (entries.length === limit) return false;
       if (rollback?.has(key)) return true;
-      const version = versionAt(slot.head, base);
+      const version = versionAt(versions.head, base);
       if (version !== undefined) entries.push(version);
       return entries.length < limit;
     });
@@ -548,9 +548,9 @@ export class Mvcc {
     rollback: Rollback | undefined,
   ): Place[] {
     const places: Place[] = [];
-    this.#tombstones.scan(from, to, (slot, key) => {
+    this.#tombstones.scan(from, to, (versions, key) => {
       if (rollback?.has(key)) return true;
-      const version = versionAt(slot.head, base);
+      const version = versionAt(versions.head, base);
       if (version !== undefined) places.push({ key, version });
       return places.length < limit;
     });

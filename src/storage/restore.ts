@@ -89,7 +89,7 @@ function moveForward(path: string, { backupFile, revisionStep = defaultRevisionS
     const { sum } = survey;
     if (keys !== survey.keys || survey.gap !== undefined) throw damagedFile(path, backupFile, "rows are missing");
     const revision = survey.revision + revisionStep;
-    file.transaction(() => file.setMark("compacted", revision));
+    file.transaction(() => file.setCheckpoint("compacted", revision));
     file.finish();
     return { state: "closed", boot: "", revision, keys, sum, floor: revision };
   } catch (error) {

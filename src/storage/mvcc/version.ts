@@ -1,11 +1,11 @@
 /**
- * What memory holds for one key: a slot, and from its head a chain of versions back into recent history.
+ * What memory holds for one key: its `KeyHistory`, and from its head a chain of versions back into recent history.
  *
  *     put a (rev 5), put a (rev 7), delete a (rev 9); nothing evicted yet:
- *       slot a ── head: 9 (deleted) ─ older ─> 7 ─ older ─> 5
+ *       key a ── head: 9 (deleted) ─ older ─> 7 ─ older ─> 5
  *     history evicts event 5, then event 7 (an evicted event cuts its version's `older`):
- *       slot a ── head: 9 (deleted) ─ older ─> 7
- *     history evicts event 9: the slot is gone.
+ *       key a ── head: 9 (deleted) ─ older ─> 7
+ *     history evicts event 9: the key's history is gone.
  */
 import type { Entry, Revision, WriteResult } from "../backend.ts";
 import type { Bucket } from "./history.ts";
@@ -63,7 +63,7 @@ export class KeyHistory {
 
 /** A write on its way to the log. */
 export class PendingWrite {
-  readonly slot: KeyHistory;
+  readonly versions: KeyHistory;
   readonly version: Version;
   /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
   readonly replaces: Revision;
@@ -73,13 +73,13 @@ export class PendingWrite {
   waiters: (() => void)[] | undefined = undefined;
 
   constructor(
-    slot: KeyHistory,
+    versions: KeyHistory,
     version: Version,
     replaces: Revision,
     resolve: (result: WriteResult) => void,
     reject: (error: Error) => void,
   ) {
-    this.slot = slot;
+    this.versions = versions;
     this.version = version;
     this.replaces = replaces;
     this.resolve = resolve;

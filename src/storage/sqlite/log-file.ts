@@ -23,8 +23,8 @@ import { rowColumns, Segments } from "./segments.ts";
 
 /**
  * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; layouts before 4 had no checksum of the marks, and no head file beside them. They are read, and become layout
- * 4 when the marks are first written. Layout 3 had writes in a second file until it was closed; it is refused.
+ * short; layouts before 4 had no checksum of the checkpoints, and no head file beside them. They are read, and become layout
+ * 4 when the checkpoints are first written. Layout 3 had writes in a second file until it was closed; it is refused.
  */
 export const schemaVersion = 4;
 const schemaVersionMin = 1;
@@ -57,7 +57,7 @@ export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted"
 export type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
 
 /** Numbers beside the log, 0 where there is none. */
-export interface LogMarks {
+export interface LogCheckpoints {
   /** Oldest revision that can be read. */
   readonly compacted: Revision;
   /** What rows up to it replaced is gone, and deletions up to it are. */
@@ -98,9 +98,9 @@ export class LogFile {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
-  readonly #setMark: StatementSync;
+  readonly #setCheckpoint: StatementSync;
   readonly #segments: Segments;
-  #checkpoints: LogMarks;
+  #checkpoints: LogCheckpoints;
   #layout: number;
 
   /**
@@ -122,10 +122,10 @@ export class LogFile {
       if (scratch) this.#database.exec("PRAGMA synchronous = OFF");
       this.#begin = this.#database.prepare("BEGIN IMMEDIATE");
       this.#commit = this.#database.prepare("COMMIT");
-      this.#setMark = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
+      this.#setCheckpoint = this.#database.prepare("INSERT OR REPLACE INTO marks VALUES (?, ?)");
       this.#segments = new Segments(this.#database, segmentRows);
       this.#layout = this.#pragma("user_version");
-      this.#checkpoints = this.#readMarks();
+      this.#checkpoints = this.#readCheckpoints();
     } catch (error) {
       // What another process holds is not to be touched, and cannot be changed by closing it.
       if (sqliteCode(error) === busy) this.#database.close();
@@ -136,10 +136,10 @@ export class LogFile {
 
   /** Revision of the youngest row, or of the compaction that removed it. */
   get lastRevision(): Revision {
-    return Math.max(this.#segments.lastRevision, this.marks.compacted);
+    return Math.max(this.#segments.lastRevision, this.checkpoints.compacted);
   }
 
-  get marks(): LogMarks {
+  get checkpoints(): LogCheckpoints {
     return this.#checkpoints;
   }
 
@@ -165,7 +165,7 @@ export class LogFile {
       try {
         this.#segments.reload();
         this.#layout = this.#pragma("user_version");
-        this.#checkpoints = this.#readMarks();
+        this.#checkpoints = this.#readCheckpoints();
       } catch {
         // The file is beyond reading, as the error under way says.
       }
@@ -196,11 +196,11 @@ export class LogFile {
     this.#segments.append(revision, key, previous, created, expires, deleted, checksumOf(row), value);
   }
 
-  setMark(name: keyof LogMarks, revision: Revision): void {
+  setCheckpoint(name: keyof LogCheckpoints, revision: Revision): void {
     this.#renewLayout();
     this.#checkpoints = { ...this.#checkpoints, [name]: revision };
-    this.#setMark.run(name, revision);
-    this.#setMark.run("checksum", markSum(this.#checkpoints));
+    this.#setCheckpoint.run(name, revision);
+    this.#setCheckpoint.run("checksum", checkpointSum(this.#checkpoints));
   }
 
   /** The row written at `revision`. */
@@ -302,22 +302,22 @@ export class LogFile {
     if (this.#layout === schemaVersion) return;
     this.#layout = schemaVersion;
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
-    this.#setMark.run("checksum", markSum(this.#checkpoints));
+    this.#setCheckpoint.run("checksum", checkpointSum(this.#checkpoints));
   }
 
-  #readMarks(): LogMarks {
+  #readCheckpoints(): LogCheckpoints {
     const rows = this.#database.prepare("SELECT name, value FROM marks").all();
     const mark = (name: string): number => Number(rows.find((row) => row["name"] === name)?.["value"] ?? 0);
-    const marks = {
+    const checkpoints = {
       compacted: mark("compacted"),
       swept: mark("swept"),
       sweeping: mark("sweeping"),
       dropped: mark("dropped"),
     };
-    if (this.#layout >= schemaVersion && mark("checksum") !== markSum(marks)) {
-      throw this.#damaged("its marks do not match their checksum");
+    if (this.#layout >= schemaVersion && mark("checksum") !== checkpointSum(checkpoints)) {
+      throw this.#damaged("its checkpoints do not match their checksum");
     }
-    return marks;
+    return checkpoints;
   }
 
   #checked(columns: Record<string, SQLInputValue>): LogRow {
@@ -370,7 +370,7 @@ export class LogFile {
     database.exec(`BEGIN IMMEDIATE;
       CREATE TABLE log ${rowColumns};
       CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${markSum(noMarks)});
+      INSERT INTO marks VALUES ('compacted', 0), ('swept', 0), ('checksum', ${checkpointSum(noCheckpoints)});
       PRAGMA application_id = ${applicationId};
       PRAGMA user_version = ${schemaVersion};
       COMMIT;`);
@@ -391,9 +391,9 @@ function makePrivateFile(path: string): void {
   }
 }
 
-const noMarks: LogMarks = { compacted: 0, swept: 0, sweeping: 0, dropped: 0 };
+const noCheckpoints: LogCheckpoints = { compacted: 0, swept: 0, sweeping: 0, dropped: 0 };
 
-function markSum({ compacted, swept, sweeping, dropped }: LogMarks): number {
+function checkpointSum({ compacted, swept, sweeping, dropped }: LogCheckpoints): number {
   return crc32(`${compacted} ${swept} ${sweeping} ${dropped}`);
 }
 

@@ -28,13 +28,13 @@ export interface Survey {
 
 /** Reads the log; `before` is the revision whose digest is wanted as well. */
 export function surveyLog(file: LogFile, before: Revision): Survey {
-  const { marks, lastRevision: revision } = file;
+  const { checkpoints, lastRevision: revision } = file;
   const replaced = new RevisionSet();
   let keys = 0;
   let sum = 0;
   let keysBefore = 0;
   let sumBefore = 0;
-  let next = marks.compacted + 1;
+  let next = checkpoints.compacted + 1;
   let gap: Revision | undefined;
   for (let at = 0; ; ) {
     const page = file.replaced(at, Number.MAX_SAFE_INTEGER, scanRows);
@@ -44,7 +44,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
         keys++;
         sum += row;
       }
-      if (previous !== 0 && !isDropped(marks, row, previous)) {
+      if (previous !== 0 && !isDropped(checkpoints, row, previous)) {
         keys--;
         sum -= previous;
       }
@@ -53,7 +53,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
         keysBefore = keys;
         sumBefore = sum;
       }
-      if (row <= marks.compacted) continue;
+      if (row <= checkpoints.compacted) continue;
       if (row !== next) gap ??= next;
       next = row + 1;
     }

@@ -53,7 +53,7 @@ function live(file: LogFile): Revision[] {
 
 /** The revisions that are current by the rule of `digest`: what replaced a row that is there takes it away. */
 function counted(file: LogFile): { keys: number; sum: number } {
-  const { marks } = file;
+  const { checkpoints } = file;
   let keys = 0;
   let sum = 0;
   for (const { revision, previous, deleted } of file.changes(0, Number.MAX_SAFE_INTEGER, 1_000_000)) {
@@ -61,7 +61,7 @@ function counted(file: LogFile): { keys: number; sum: number } {
       keys++;
       sum += revision;
     }
-    if (previous !== 0 && !isDropped(marks, revision, previous)) {
+    if (previous !== 0 && !isDropped(checkpoints, revision, previous)) {
       keys--;
       sum -= previous;
     }
@@ -114,8 +114,8 @@ for (const first of [1, 3_000_000_000]) {
       for (const _ of sweep(file, target));
       assert.deepEqual(all(file), expected(rows, target));
       assert.deepEqual(counted(file), { keys: current.length, sum });
-      const { marks } = file;
-      assert.deepEqual(marks, { compacted: target, swept: target, sweeping: 0, dropped: 0 });
+      const { checkpoints } = file;
+      assert.deepEqual(checkpoints, { compacted: target, swept: target, sweeping: 0, dropped: 0 });
       file.close();
     }
   });

@@ -19,7 +19,7 @@
  * has at most twice the pages in use (what is current, and the history kept) and 1 MiB.
  */
 import type { Revision } from "../backend.ts";
-import type { LogFile, LogMarks } from "./log-file.ts";
+import type { LogFile, LogCheckpoints } from "./log-file.ts";
 import { RevisionSet } from "./revision-set.ts";
 
 /** How much one step may do. Tests make it small. */
@@ -44,18 +44,18 @@ const shrinkPages = 64;
  * else that changes or sums up the log may run in between, writes excepted.
  */
 export function* sweep(file: LogFile, revision: Revision, limits = defaultLimits): Generator<undefined, undefined> {
-  const { compacted, sweeping } = file.marks;
-  if (revision > compacted) file.transaction(() => file.setMark("compacted", revision));
+  const { compacted, sweeping } = file.checkpoints;
+  if (revision > compacted) file.transaction(() => file.setCheckpoint("compacted", revision));
   // What an earlier process began is finished first: its mark of how far it came holds for its own target only.
   if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
-  if (revision > file.marks.swept) yield* sweepTo(file, revision, limits);
+  if (revision > file.checkpoints.swept) yield* sweepTo(file, revision, limits);
   do yield;
   while (file.shrink(shrinkPages));
   return undefined;
 }
 
 function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generator<undefined, undefined> {
-  const { swept, dropped } = file.marks;
+  const { swept, dropped } = file.checkpoints;
   const dead = new RevisionSet();
   for (let at = swept; at < target; ) {
     const page = file.replaced(at, target, scanRows);
@@ -66,7 +66,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     at = page.length < scanRows ? target : page.at(-1)![0];
     yield;
   }
-  file.unsynced(() => file.setMark("sweeping", target));
+  file.unsynced(() => file.setCheckpoint("sweeping", target));
   for (let next = dead.next(0); next !== undefined; ) {
     const segment = file.segments.at(next);
     const { first, last } = segment;
@@ -80,7 +80,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
         reached = isEmptied
           ? file.segments.move(start, dead, limits.rows)
           : dropRuns(file, dead, start, last, limits.runs);
-        file.setMark("dropped", Math.min(reached, target));
+        file.setCheckpoint("dropped", Math.min(reached, target));
       });
       yield;
       from = isEmptied ? reached + 1 : dead.next(reached + 1);
@@ -88,9 +88,9 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     next = last === Number.POSITIVE_INFINITY ? undefined : dead.next(last + 1);
   }
   file.unsynced(() => {
-    file.setMark("swept", target);
-    file.setMark("sweeping", 0);
-    file.setMark("dropped", 0);
+    file.setCheckpoint("swept", target);
+    file.setCheckpoint("sweeping", 0);
+    file.setCheckpoint("dropped", 0);
   });
   return undefined;
 }
@@ -108,6 +108,6 @@ function dropRuns(file: LogFile, dead: RevisionSet, from: Revision, last: Revisi
 }
 
 /** Whether what the row at `revision` replaced, `previous`, has been dropped already. */
-export function isDropped(marks: LogMarks, revision: Revision, previous: Revision): boolean {
-  return revision <= marks.swept || (revision <= marks.sweeping && previous <= marks.dropped);
+export function isDropped(checkpoints: LogCheckpoints, revision: Revision, previous: Revision): boolean {
+  return revision <= checkpoints.swept || (revision <= checkpoints.sweeping && previous <= checkpoints.dropped);
 }

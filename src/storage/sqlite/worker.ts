@@ -106,7 +106,7 @@ try {
   ({ file, headFile, head } = opened);
   if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
   if (revision > survey.revision) movedTo = revision;
-  tell({ kind: "opening", revision, compacted: movedTo ?? file.marks.compacted, notice });
+  tell({ kind: "opening", revision, compacted: movedTo ?? file.checkpoints.compacted, notice });
   startLoading(load(survey));
 } catch (error) {
   refuse(error);
@@ -264,7 +264,7 @@ function commit(batch: readonly Uint8Array[]): void {
 function write(rows: readonly LogRow[]): void {
   const isFaulty = commitCount === faults.failCommit;
   const append = (): void => {
-    if (movedTo !== undefined) file.setMark("compacted", movedTo);
+    if (movedTo !== undefined) file.setCheckpoint("compacted", movedTo);
     for (const row of rows) file.append(row);
     if (isFaulty) throw new Error("disk I/O error (injected)");
     if (isDiskFull() && rows.some((row) => row.deleted === 0)) {
@@ -514,7 +514,7 @@ function* compact(revision: Revision): Slices<undefined> {
  * it replaced, unless that has been dropped.
  */
 function* digest(revision: Revision): Slices<Answers["digest"]> {
-  const { marks } = file;
+  const { checkpoints } = file;
   let keys = 0;
   let sum = 0;
   yield* eachChange(0, revision, (change) => {
@@ -522,7 +522,7 @@ function* digest(revision: Revision): Slices<Answers["digest"]> {
       keys++;
       sum += change.revision;
     }
-    if (change.previous !== 0 && !isDropped(marks, change.revision, change.previous)) {
+    if (change.previous !== 0 && !isDropped(checkpoints, change.revision, change.previous)) {
       keys--;
       sum -= change.previous;
     }
@@ -537,7 +537,7 @@ function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
   if (existsSync(target)) throw new Error(`${target} exists already`);
   const revision = Math.max(file.lastRevision, movedTo ?? 0);
   const replaced = new Set<Revision>();
-  yield* eachChange(file.marks.swept, revision, ({ previous }) => {
+  yield* eachChange(file.checkpoints.swept, revision, ({ previous }) => {
     if (previous !== 0) replaced.add(previous);
     return true;
   });
@@ -574,8 +574,8 @@ function* copyCurrent(path: string, revision: Revision, replaced: ReadonlySet<Re
       yield;
     }
     copy.transaction(() => {
-      copy.setMark("compacted", revision);
-      copy.setMark("swept", revision);
+      copy.setCheckpoint("compacted", revision);
+      copy.setCheckpoint("swept", revision);
     });
     copy.finish();
   } finally {
