@@ -104,14 +104,14 @@ test("a change of metadata and status keeps schemas and watches, one of the sche
   const terminating = { type: "Terminating", status: "True", lastTransitionTime: null } as const;
   const marked = { ...two, status: { ...noStatus, acceptedNames: two.spec.names, conditions: [terminating] } };
   const next = made(marked, { kind, definition: two });
-  assert.equal(before.retirement!.isOver, false);
+  assert.equal(before.served!.aborted, false);
   assert.equal(served(next, "v1").conversion, before.conversion);
   assert.equal(served(next, "v1").terminating, true);
   assert.deepEqual(served(next, "v1").verbs, ["delete", "deletecollection", "get", "list", "watch"]);
 
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   const last = made(changed, { kind: next, definition: marked });
-  assert.equal(before.retirement!.isOver, true);
+  assert.equal(before.served!.aborted, true);
   assert.equal(before.conversion!.epoch!.retired, true);
   assert.equal(served(last, "v1").conversion!.epoch!.retired, false);
   assert.equal(served(last, "v2").custom, served(kind, "v2").custom, "the schema of v2 is the same one");

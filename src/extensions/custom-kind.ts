@@ -3,6 +3,7 @@
  * request needs is kept decoded; schemas are read from the stored bytes when somebody asks for one, since most
  * definitions of a cluster are never used by it.
  */
+import { setMaxListeners } from "node:events";
 import { createHash } from "node:crypto";
 import { isConditionTrue } from "#api/apiextensions/conditions.ts";
 import type {
@@ -18,7 +19,6 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
 import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
-import { Retirement } from "#registry/retirement.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#std/room.ts";
 import { customStrategy } from "./custom-strategy.ts";
@@ -48,7 +48,7 @@ export class CustomKind {
   /** The stored version, served or not. */
   readonly stored: ResourceDefinition;
   readonly #versions: ReadonlyMap<string, CustomVersion>;
-  readonly #retirement: Retirement;
+  readonly #served: AbortController;
   readonly #conversions: Conversion[];
 
   /** `old` is what was served of the same definition before: what did not change is taken over from it. */
@@ -72,7 +72,9 @@ export class CustomKind {
     );
     const storage = versions.find((version) => version.storage) ?? versions[0];
     if (storage === undefined) throw new Error("a definition without versions was stored");
-    this.#retirement = isSame ? old.kind.#retirement : new Retirement();
+    this.#served = isSame ? old.kind.#served : new AbortController();
+    // Every watch of the kind listens.
+    setMaxListeners(0, this.#served.signal);
     this.#conversions = isSame ? old.kind.#conversions : [];
     const all = versions.map((version, index) => {
       const conversion = (this.#conversions[index] ??= this.#conversion(
@@ -91,7 +93,7 @@ export class CustomKind {
   /** Ends what lasts: this is served no longer, or in another way. */
   retire(): void {
     for (const { epoch } of this.#conversions) if (epoch !== undefined) epoch.retired = true;
-    this.#retirement.end();
+    this.#served.abort();
   }
 
   #conversion(
@@ -183,7 +185,7 @@ export class CustomKind {
       published: () => own.published() as Readonly<Record<string, unknown>> | undefined,
       ...(version.deprecated === true ? { deprecation: deprecationOf(definition, version) } : {}),
       custom: own,
-      retirement: this.#retirement,
+      served: this.#served.signal,
       terminating,
       origin: "custom",
     };

@@ -7,7 +7,6 @@
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
 import { expired, type Status } from "#meta/status-error.ts";
-import type { Retirement } from "#registry/retirement.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
@@ -39,8 +38,8 @@ export interface WatchStreamOptions {
   readonly initialEventsEnd: Revision | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Ends the stream when what is served changes. */
-  readonly retirement?: Retirement;
+  /** Ends the stream: the kind is no longer served, or in another way. */
+  readonly served?: AbortSignal;
   /** Counts what is sent. */
   observe?(events: number, bytes: number): void;
   /** Called once, when the stream is over. */
@@ -88,8 +87,13 @@ export class WatchStream implements ReplyStream {
       this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
     }
     if (bookmarks) this.#scheduleBookmark();
-    const { retirement } = this.#options;
-    if (retirement !== undefined) this.#cancels[3] = retirement.onEnd(() => this.#end());
+    const { served } = this.#options;
+    if (served?.aborted === true) return this.#end();
+    if (served !== undefined) {
+      const end = (): void => this.#end();
+      served.addEventListener("abort", end);
+      this.#cancels[3] = () => served.removeEventListener("abort", end);
+    }
     if (!this.#over) this.#sendInitial();
   }
 

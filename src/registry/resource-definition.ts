@@ -12,7 +12,6 @@ import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/backend.ts";
-import type { Retirement } from "./retirement.ts";
 
 export interface SubresourceDefinition {
   /** `status`, `scale`, `log`, … */
@@ -209,7 +208,7 @@ export interface ResourceDefinition {
   /** Of custom kinds: how bodies are read. */
   readonly custom?: CustomType;
   /** Of custom kinds: tells when requests that last (watches) have to start anew. */
-  readonly retirement?: Retirement;
+  readonly served?: AbortSignal;
   /** The definition of a custom kind is on its way out: nothing new may be created. */
   readonly terminating?: boolean;
   /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */

@@ -58,7 +58,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     initialEventsEnd,
     timeoutMs,
     clock: parts.clock,
-    ...(definition.retirement === undefined ? {} : { retirement: definition.retirement }),
+    ...(definition.served === undefined ? {} : { served: definition.served }),
     observe: (events, bytes) => parts.observeWatch(definition, events, bytes),
   });
   // The writer takes the connection over for the one upgrade that gets here, to a WebSocket.
