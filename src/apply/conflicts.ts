@@ -3,11 +3,11 @@ import { goQuote } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
 import { isArray, isObject } from "./json-value.ts";
-import type { Owner } from "./owners.ts";
+import type { FieldManager } from "./field-managers.ts";
 
 /** Fields of one other manager that an apply would change; never empty. */
 export interface Conflict {
-  readonly owner: Owner;
+  readonly owner: FieldManager;
   readonly fields: FieldSet;
 }
 
@@ -44,7 +44,7 @@ export function reportConflicts(conflicts: readonly Conflict[]): ConflictReport 
   return { message, causes };
 }
 
-function nameOf({ manager, subresource, isApplier, apiVersion }: Owner): string {
+function nameOf({ manager, subresource, isApplier, apiVersion }: FieldManager): string {
   const of = subresource === "" ? "" : ` with subresource ${goQuote(subresource)}`;
   return `${goQuote(manager)}${of}${isApplier ? "" : ` using ${apiVersion}`}`;
 }

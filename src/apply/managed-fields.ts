@@ -8,7 +8,7 @@ import type { Schema } from "#schema/schema.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
 import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
-import { fold, identify, type Owner, readOwners, writeOwners } from "./owners.ts";
+import { fold, identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";
 
 /** Longest name of a manager, in bytes. */
@@ -94,17 +94,17 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   const oldList = old?.metadata?.managedFields;
   const given = subresource === "" ? next.metadata?.managedFields : undefined;
   let list = oldList;
-  let owners: Owner[] | undefined;
+  let owners: FieldManager[] | undefined;
   let isReset = false;
   if (given !== undefined && given !== null && given !== oldList && given.length > 0) {
     isReset = given.length === 1 && isObject(given[0]) && Object.keys(given[0]).length === 0;
     if (isReset) list = undefined;
     else if (!jsonEquals(given, oldList)) {
-      owners = readOwners(given);
+      owners = readFieldManagers(given);
       if (owners !== undefined) list = given;
     }
   }
-  owners ??= list === undefined || list === null ? [] : (readOwners(list) ?? []);
+  owners ??= list === undefined || list === null ? [] : (readFieldManagers(list) ?? []);
   if (owners.length === 0 && old !== undefined && !isReset) return undefined;
 
   const schema = update.schemaFor(update.apiVersion);
@@ -113,20 +113,20 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   const kept = owners.length === 0 ? [] : takeChanged(update, schema, changes, served(update, owners));
   const gained = union(changes.modified, changes.added);
   if (!isEmptySet(gained)) gain(update, kept, gained);
-  return writeOwners(fold(kept), list);
+  return writeFieldManagers(fold(kept), list);
 }
 
 /** The owners a list names, as far as their versions are served, their sets in line with the present schemas. */
 export function servedOwners(
   versions: ObjectVersions,
   list: readonly ManagedFieldsEntry[] | null | undefined,
-): readonly Owner[] {
-  return list === undefined || list === null ? [] : served(versions, readOwners(list) ?? []);
+): readonly FieldManager[] {
+  return list === undefined || list === null ? [] : served(versions, readFieldManagers(list) ?? []);
 }
 
-function served(versions: ObjectVersions, owners: readonly Owner[]): readonly Owner[] {
+function served(versions: ObjectVersions, owners: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
-  const found: Owner[] = [];
+  const found: FieldManager[] = [];
   for (const owner of owners) {
     const { apiVersion, set } = owner;
     if (!schemas.has(apiVersion)) schemas.set(apiVersion, versions.schemaFor(apiVersion));
@@ -155,10 +155,15 @@ export function changesWithout(
 }
 
 /** What everybody keeps. Owners of nothing are gone. */
-function takeChanged(update: FieldUpdate, schema: Schema, changes: FieldChanges, owners: readonly Owner[]): Owner[] {
+function takeChanged(
+  update: FieldUpdate,
+  schema: Schema,
+  changes: FieldChanges,
+  owners: readonly FieldManager[],
+): FieldManager[] {
   const lost = lostBy(changes);
   const lostIn = new Map<string, FieldSet>();
-  const kept: Owner[] = [];
+  const kept: FieldManager[] = [];
   for (const owner of owners) {
     let gone: FieldSet | undefined = lost;
     if (owner.apiVersion !== update.apiVersion) {
@@ -193,7 +198,7 @@ function lostInVersion(update: FieldUpdate, schema: Schema, lost: FieldSet, apiV
   return lostBy(changesWithout(reset, other, before, after));
 }
 
-function gain(update: FieldUpdate, owners: Owner[], gained: FieldSet): void {
+function gain(update: FieldUpdate, owners: FieldManager[], gained: FieldSet): void {
   const { manager, apiVersion, subresource, now } = update;
   const id = identify(manager, false, apiVersion, subresource);
   const at = owners.findIndex((owner) => owner.id === id);

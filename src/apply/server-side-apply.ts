@@ -32,7 +32,7 @@ import {
   updateManagedFields,
 } from "./managed-fields.ts";
 import { mergeApplied } from "./merge-applied.ts";
-import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
+import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { markReconciled } from "./reconcile-fields.ts";
 import { removeFields, withStructs } from "./remove-fields.ts";
 import { compareTyped, type FieldChanges, fieldsOf, unownedMetadata, zeroOf } from "./typed-fields.ts";
@@ -99,7 +99,7 @@ export function applyFields(apply: FieldApply): AppliedResult {
   const changed = object !== present || live === undefined;
   if (apply.manager === kubectlManager) object = withLastApplied(object, apply.applied, annotation);
   const list = present.metadata?.managedFields;
-  return { ok: true, changed, object: withManagedFields(object, writeOwners(outcome.owners, list), list) };
+  return { ok: true, changed, object: withManagedFields(object, writeFieldManagers(outcome.owners, list), list) };
 }
 
 function withManagedFields(
@@ -113,7 +113,7 @@ function withManagedFields(
 }
 
 /** Owners before the apply. Of an object that has none, one who owns all of it is made up. */
-function ownersBefore(apply: FieldApply, present: OwnedObject): readonly Owner[] {
+function ownersBefore(apply: FieldApply, present: OwnedObject): readonly FieldManager[] {
   const owners = servedOwners(apply, present.metadata?.managedFields);
   if (owners.length > 0 || apply.live === undefined) return owners;
   const { metadata, ...rest } = present;
@@ -124,18 +124,18 @@ function ownersBefore(apply: FieldApply, present: OwnedObject): readonly Owner[]
     next: { ...rest, metadata: bare },
     manager: earlierManager,
   });
-  return list === undefined ? [] : (readOwners(list) ?? []);
+  return list === undefined ? [] : (readFieldManagers(list) ?? []);
 }
 
 type Outcome =
   | { readonly ok: false; readonly conflicts: readonly Conflict[] }
-  | { readonly ok: true; readonly object: OwnedObject; readonly owners: Owner[] };
+  | { readonly ok: true; readonly object: OwnedObject; readonly owners: FieldManager[] };
 
 function merge(
   apply: FieldApply,
   schema: Schema,
   present: OwnedObject,
-  before: readonly Owner[],
+  before: readonly FieldManager[],
   force: boolean,
 ): Outcome {
   const { applied, apiVersion, subresource, manager } = apply;
@@ -147,7 +147,7 @@ function merge(
   const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
   const object = prune(apply, schema, merged, named, last, others);
   const isSame = object === present || jsonEquals(object, present);
-  const owners: Owner[] = [];
+  const owners: FieldManager[] = [];
   if (isSame) owners.push(...others);
   else {
     const conflicts = takeOver(apply, schema, present, object, others, owners);
@@ -173,8 +173,8 @@ function takeOver(
   schema: Schema,
   present: OwnedObject,
   object: OwnedObject,
-  others: readonly Owner[],
-  kept: Owner[],
+  others: readonly FieldManager[],
+  kept: FieldManager[],
 ): Conflict[] {
   const byVersion = new Map<string, { readonly taken: FieldSet; readonly removed: FieldSet }>();
   const conflicts: Conflict[] = [];
@@ -230,8 +230,8 @@ function prune(
   schema: Schema,
   merged: OwnedObject,
   set: FieldSet,
-  last: Owner | undefined,
-  others: readonly Owner[],
+  last: FieldManager | undefined,
+  others: readonly FieldManager[],
 ): OwnedObject {
   if (last === undefined) return merged;
   // Whoever still applies all of it takes nothing away; what lies above is applied with it.

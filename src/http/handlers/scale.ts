@@ -4,7 +4,7 @@
  * other write, with the view in the place of the object; so all kinds of patches, apply, dry runs and preconditions work.
  * Source: upstream's registries of workloads and of custom resources.
  */
-import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-owners.ts";
+import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-field-managers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { invalid } from "#meta/field-error.ts";
 import { fieldText } from "#meta/field-texts.ts";

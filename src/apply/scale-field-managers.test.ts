@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
-import { parentOwners, type ReplicasPath, scaleOwners } from "./scale-owners.ts";
+import { parentOwners, type ReplicasPath, scaleOwners } from "./scale-field-managers.ts";
 
 const apps: ReplicasPath = (apiVersion) => (apiVersion === "apps/v1" ? ["f:spec", "f:replicas"] : undefined);
 const nested: ReplicasPath = (apiVersion) =>

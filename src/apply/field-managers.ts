@@ -11,7 +11,7 @@ export const updateManagersMax = 10;
 const foldedManager = "ancient-changes";
 
 /** One entry, read. */
-export interface Owner {
+export interface FieldManager {
   readonly id: string;
   readonly manager: string;
   readonly isApplier: boolean;
@@ -33,8 +33,8 @@ export function identify(manager: string, isApplier: boolean, apiVersion: string
 }
 
 /** `undefined` when one of the entries is none. A later entry of the same owner replaces an earlier one. */
-export function readOwners(list: readonly ManagedFieldsEntry[]): Owner[] | undefined {
-  const owners: Owner[] = [];
+export function readFieldManagers(list: readonly ManagedFieldsEntry[]): FieldManager[] | undefined {
+  const owners: FieldManager[] = [];
   const places = new Map<string, number>();
   for (const entry of list) {
     const { manager = "", operation, apiVersion = "", time, fieldsType, fieldsV1, subresource = "" } = entry;
@@ -58,7 +58,7 @@ export function readOwners(list: readonly ManagedFieldsEntry[]): Owner[] | undef
 }
 
 /** Merges the oldest updaters of a version into one until there are few enough. */
-export function fold(owners: Owner[]): Owner[] {
+export function fold(owners: FieldManager[]): FieldManager[] {
   if (owners.length <= updateManagersMax) return owners;
   const updaters = owners.filter((owner) => !owner.isApplier);
   let count = updaters.length;
@@ -100,8 +100,8 @@ export function fold(owners: Owner[]): Owner[] {
 }
 
 /** Entries in upstream's order; `list` itself when it says the same, `undefined` for none. Sorts `owners`. */
-export function writeOwners(
-  owners: Owner[],
+export function writeFieldManagers(
+  owners: FieldManager[],
   list: readonly ManagedFieldsEntry[] | undefined,
 ): readonly ManagedFieldsEntry[] | undefined {
   if (owners.length === 0) return undefined;
@@ -112,7 +112,7 @@ export function writeOwners(
 }
 
 /** Appliers first, then by time, manager, version, subresource. */
-function compareOwners(a: Owner, b: Owner): number {
+function compareOwners(a: FieldManager, b: FieldManager): number {
   if (a.isApplier !== b.isApplier) return a.isApplier ? -1 : 1;
   return (
     compareText(a.time, b.time) ||
@@ -123,7 +123,7 @@ function compareOwners(a: Owner, b: Owner): number {
 }
 
 /** Members in the order of upstream's JSON. */
-function writeOwner(owner: Owner): ManagedFieldsEntry {
+function writeOwner(owner: FieldManager): ManagedFieldsEntry {
   return {
     ...(owner.manager === "" ? {} : { manager: owner.manager }),
     operation: owner.isApplier ? "Apply" : "Update",

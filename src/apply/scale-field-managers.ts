@@ -5,7 +5,7 @@
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { difference, type FieldPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
-import { identify, type Owner, readOwners, writeOwners } from "./owners.ts";
+import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 
 /** Where objects of a version keep the number; `null` where they keep none, `undefined` for versions nobody knows. */
 export type ReplicasPath = (apiVersion: string) => FieldPath | null | undefined;
@@ -20,7 +20,7 @@ const replicasInScale = fieldSetOf([pathInScale]);
 export function scaleOwners(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
   const owners = ownersOf(parent).filter((owner) => ownsReplicas(owner, replicasPath));
   const shown = owners.map((owner) => moved(owner, scaleVersion, replicasInScale));
-  return writeOwners(shown, undefined);
+  return writeFieldManagers(shown, undefined);
 }
 
 /**
@@ -34,7 +34,7 @@ export function parentOwners(
   apiVersion: string,
 ): Entries | undefined {
   const left = new Map(ownersOf(scale).map((owner) => [owner.id, owner]));
-  const owners: Owner[] = [];
+  const owners: FieldManager[] = [];
   for (const owner of ownersOf(parent)) {
     const path = replicasPath(owner.apiVersion);
     if (path === undefined) continue;
@@ -46,25 +46,25 @@ export function parentOwners(
     if (!isEmptySet(set)) owners.push({ ...owner, set, entry: undefined });
   }
   const path = replicasPath(apiVersion);
-  if (path === null || path === undefined) return writeOwners(owners, parent);
+  if (path === null || path === undefined) return writeFieldManagers(owners, parent);
   const replicas = fieldSetOf([path]);
   for (const owner of left.values()) {
     // Upstream: entries that come from a scale have no time.
     if (hasPath(owner.set, pathInScale)) owners.push({ ...moved(owner, apiVersion, replicas), time: "" });
   }
-  return writeOwners(owners, parent);
+  return writeFieldManagers(owners, parent);
 }
 
 /** Entries that cannot be read belong to nobody. */
-const ownersOf = (entries: Entries | undefined): readonly Owner[] =>
-  entries === undefined ? [] : (readOwners(entries) ?? []);
+const ownersOf = (entries: Entries | undefined): readonly FieldManager[] =>
+  entries === undefined ? [] : (readFieldManagers(entries) ?? []);
 
-function ownsReplicas(owner: Owner, replicasPath: ReplicasPath): boolean {
+function ownsReplicas(owner: FieldManager, replicasPath: ReplicasPath): boolean {
   const path = replicasPath(owner.apiVersion);
   return path !== undefined && path !== null && hasPath(owner.set, path);
 }
 
-function moved(owner: Owner, apiVersion: string, set: Owner["set"]): Owner {
+function moved(owner: FieldManager, apiVersion: string, set: FieldManager["set"]): FieldManager {
   const id = identify(owner.manager, owner.isApplier, apiVersion, owner.subresource);
   return { ...owner, id, apiVersion, set, entry: undefined };
 }
