@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type AuditEvent, EventRecord } from "./event.ts";
-import { type LogFileOptions, openLogFile, streamWriter } from "./log-file.ts";
+import { type AuditFileOptions, openLogFile, streamWriter } from "./log-file.ts";
 
 const record = (auditId: string): EventRecord => new EventRecord({ auditId } as AuditEvent); // no other field matters
 
@@ -20,7 +20,7 @@ function folderOf(t: TestContext): string {
 
 const dayMs = 24 * 60 * 60_000;
 
-function options(file: string, own: Partial<LogFileOptions> = {}): LogFileOptions {
+function options(file: string, own: Partial<AuditFileOptions> = {}): AuditFileOptions {
   return {
     file,
     lineOf: ({ event }) => `${event.auditId}\n`,

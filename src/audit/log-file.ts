@@ -14,7 +14,7 @@ import type { EventRecord } from "./event.ts";
 
 export type LineOf = (record: EventRecord) => string;
 
-export interface LogFileOptions {
+export interface AuditFileOptions {
   readonly file: string;
   readonly lineOf: LineOf;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ interface Waiting {
 }
 
 /** Opens the file, and makes its folder. Rejects with the system's error. */
-export async function openLogFile(options: LogFileOptions): Promise<EventWriter> {
+export async function openLogFile(options: AuditFileOptions): Promise<EventWriter> {
   makeFolder(dirname(options.file));
   return new LogFile(options, await openToAppend(options.file));
 }
@@ -65,7 +65,7 @@ async function openToAppend(file: string): Promise<Opened> {
 const newline = 0x0a;
 
 class LogFile implements EventWriter {
-  readonly #options: LogFileOptions;
+  readonly #options: AuditFileOptions;
   #opened: Opened | undefined;
   #bytes: number;
   #isTorn: boolean;
@@ -73,7 +73,7 @@ class LogFile implements EventWriter {
   #writing: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
 
-  constructor(options: LogFileOptions, opened: Opened) {
+  constructor(options: AuditFileOptions, opened: Opened) {
     this.#options = options;
     this.#opened = opened;
     this.#bytes = opened.bytes;
@@ -187,7 +187,7 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function tidy(options: LogFileOptions): Promise<void> {
+async function tidy(options: AuditFileOptions): Promise<void> {
   const { file, keepMs, backupsMax, compress, clock } = options;
   const folder = dirname(file);
   const { stem, ending } = parts(file);

@@ -11,7 +11,8 @@ import {
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { Store, type StoreOptions, timestamp } from "#registry/store.ts";
+import { timestamp } from "#meta/time.ts";
+import { Store, type StoreOptions } from "#registry/store.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";

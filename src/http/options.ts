@@ -3,6 +3,7 @@
  * validation of `metav1` options; where the specification wants 400 for what upstream answers 422, it wins (SEM-14,
  * SEM-15, SEM-17, SEM-20).
  */
+import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote, invalid, notSupported, tooLong } from "#meta/field-error.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
@@ -27,8 +28,6 @@ export interface ListOptions {
   readonly continue: string;
   readonly sendInitialEvents: boolean | undefined;
 }
-
-export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 export interface WriteOptions {
   readonly dryRun: boolean;

@@ -8,7 +8,7 @@ import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
 import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
-import { timestamp } from "#registry/store.ts";
+import { timestamp } from "#meta/time.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { yamlWeight } from "./large-requests.ts";

@@ -4,6 +4,7 @@
  *
  * Hot path: a create or update decodes nothing that is already decoded and encodes the object once.
  */
+import { timestamp } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
@@ -871,19 +872,6 @@ function withoutServerFields(meta: ObjectMeta): ObjectMeta {
     ...rest
   } = meta;
   return rest;
-}
-
-let timestampSecond = Number.NaN;
-let timestampText = "";
-
-/** RFC 3339, UTC, whole seconds. The last one is kept, since all writes of a second ask for the same. */
-export function timestamp(ms: number): string {
-  const second = Math.floor(ms / 1000);
-  if (second !== timestampSecond) {
-    timestampText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
-    timestampSecond = second;
-  }
-  return timestampText;
 }
 
 /** Whether a text is the version of an object. Upstream: a create passes over what is none. */

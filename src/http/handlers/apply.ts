@@ -9,7 +9,7 @@ import { settleLists } from "#codec/object.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
-import { timestamp } from "#registry/store.ts";
+import { timestamp } from "#meta/time.ts";
 import type { Reply } from "../api-request.ts";
 import { yamlWeight } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
