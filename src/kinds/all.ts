@@ -1,7 +1,12 @@
 /** The behaviour of every built-in kind that has some of its own: one line a kind. Others are generic. */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
-import { mutatingPolicies, policyBindings, validatingPolicies } from "./admissionregistration/policies.ts";
+import {
+  mutatingBindings,
+  mutatingPolicies,
+  validatingBindings,
+  validatingPolicies,
+} from "./admissionregistration/policies.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./admissionregistration/webhooks.ts";
 import { customResourceDefinitions } from "./apiextensions/custom-resource-definition.ts";
 import { apiServices } from "./apiregistration/api-service.ts";
@@ -85,14 +90,10 @@ const behaviours: readonly Row[] = [
   row("", "Service", services),
   row("", "ServiceAccount", serviceAccounts),
   row("admissionregistration.k8s.io", "MutatingAdmissionPolicy", mutatingPolicies),
-  row("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", () =>
-    policyBindings({ denyWithoutParam: true }),
-  ),
+  row("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", mutatingBindings),
   row("admissionregistration.k8s.io", "MutatingWebhookConfiguration", mutatingWebhooks),
   row("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", validatingPolicies),
-  row("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", () =>
-    policyBindings({ denyWithoutParam: false }),
-  ),
+  row("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", validatingBindings),
   row("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", validatingWebhooks),
   row("apiextensions.k8s.io", "CustomResourceDefinition", customResourceDefinitions),
   row("apiregistration.k8s.io", "APIService", apiServices),

@@ -7,18 +7,19 @@ import { kindUnderTest } from "./kind-for-tests.ts";
 const budgets = kindUnderTest({ group: "policy", version: "v1", kind: "PodDisruptionBudget" });
 const deployments = kindUnderTest({ group: "apps", version: "v1", kind: "Deployment" });
 const metadata = { name: "x", generation: 3 };
+const zeroStatus = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
 
 test("a create drops the status and shows its zero value", () => {
   const made = budgets.create({ metadata, spec: {}, status: { disruptionsAllowed: 5 } });
-  assert.deepEqual(made["status"], { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 });
+  assert.deepEqual(made["status"], zeroStatus);
 });
 
 test("the main resource keeps the old status, the status subresource the old rest [META-21]", () => {
-  const old: Unstructured = { metadata, spec: { minAvailable: 1 }, status: { currentHealthy: 1 } };
+  const old: Unstructured = { metadata, spec: { minAvailable: 1 }, status: { ...zeroStatus, currentHealthy: 1 } };
   const next: Unstructured = {
     metadata: { ...metadata, labels: { a: "b" } },
     spec: { minAvailable: 2 },
-    status: { currentHealthy: 2 },
+    status: { ...zeroStatus, currentHealthy: 2 },
   };
   const main = budgets.update(next, old);
   assert.deepEqual(main["spec"], next["spec"]);

@@ -6,8 +6,8 @@ import { FieldPath } from "./field-path.ts";
 
 test("a path names fields, members of lists and members of maps, and does not change when it goes on", () => {
   const ports = FieldPath.of("spec", "ports");
-  assert.equal(`${ports.index(0).child("name")}`, "spec.ports[0].name");
-  assert.equal(`${ports}`, "spec.ports");
-  assert.equal(`${FieldPath.of("data").key("a.b")}`, "data[a.b]");
+  assert.equal(String(ports.index(0).child("name")), "spec.ports[0].name");
+  assert.equal(String(ports), "spec.ports");
+  assert.equal(String(FieldPath.of("data").key("a.b")), "data[a.b]");
   assert.equal(printFieldError(required(ports)), "spec.ports: Required value");
 });

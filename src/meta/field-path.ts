@@ -11,12 +11,14 @@ export class FieldPath {
 
   /** The path of a field of the object itself, and of fields below it. */
   static of(first: string, ...more: readonly string[]): FieldPath {
-    return new FieldPath(undefined, first).child(...more);
+    let path = new FieldPath(undefined, first);
+    for (const name of more) path = path.child(name);
+    return path;
   }
 
-  child(...names: readonly string[]): FieldPath {
-    let path: FieldPath = this;
-    for (const name of names) path = new FieldPath(path, `.${name}`);
+  child(name: string, ...more: readonly string[]): FieldPath {
+    let path = new FieldPath(this, `.${name}`);
+    for (const next of more) path = new FieldPath(path, `.${next}`);
     return path;
   }
 

@@ -3,6 +3,7 @@
  * Source: upstream's `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
 import { type FieldError, forbidden, goQuote, invalid, required } from "./field-error.ts";
+import type { FieldPath } from "./field-path.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { compileLabels, type LabelOperator, type LabelRequirement, type LabelSelector } from "./selector.ts";
 import { validateLabels } from "./validate-object-meta.ts";
@@ -28,12 +29,13 @@ const operators: ReadonlyMap<string, LabelOperator> = new Map([
 /** Findings below `field`. Values that cannot be label values may be tolerated, for objects written before. */
 export function validateLabelSelector(
   selector: LabelSelectorObject,
-  field: string,
+  field: FieldPath | string,
   options: { readonly allowInvalidValues?: boolean } = {},
 ): FieldError[] {
-  const errors = validateLabels(selector.matchLabels ?? undefined, `${field}.matchLabels`);
+  const at = String(field);
+  const errors = validateLabels(selector.matchLabels ?? undefined, `${at}.matchLabels`);
   for (const [index, expression] of (selector.matchExpressions ?? []).entries()) {
-    const path = `${field}.matchExpressions[${index}]`;
+    const path = `${at}.matchExpressions[${index}]`;
     const { operator = "" } = expression;
     errors.push(...validateSelectorValues(expression, path));
     if (!operators.has(operator)) {

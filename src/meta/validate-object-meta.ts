@@ -6,6 +6,7 @@
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { type FieldError, forbidden, goQuote, invalid, required, tooLong } from "./field-error.ts";
+import type { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from "./object-meta.ts";
@@ -119,19 +120,22 @@ const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON);
 
 /** Findings about a map of labels; also used for label maps inside specs. */
-export function validateLabels(labels: Readonly<Record<string, string>> | undefined, field: string): FieldError[] {
+export function validateLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+  field: FieldPath | string,
+): FieldError[] {
   const errors: FieldError[] = [];
-  checkLabels(labels, field, errors);
+  checkLabels(labels, String(field), errors);
   return errors;
 }
 
 /** Findings about a map of annotations; also used for annotation maps inside specs. */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>> | undefined,
-  field: string,
+  field: FieldPath | string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  checkAnnotations(annotations, field, errors);
+  checkAnnotations(annotations, String(field), errors);
   return errors;
 }
 

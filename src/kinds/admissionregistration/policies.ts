@@ -1,38 +1,26 @@
 /** Admission policies and their bindings. What expressions mean comes with the policies' engine. */
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, inside, integer, nameColumn, selectorText, text } from "../cells.ts";
-import {
-  editField,
-  editItems,
-  fillAbsent,
-  type Json,
-  listField,
-  noFields,
-  objectField,
-  textField,
-} from "../json-edit.ts";
+import type {
+  MatchResources,
+  ParamKind,
+  ParamRef,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from "#api/admissionregistration/v1.ts";
+import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "#api/admissionregistration/v1alpha1.ts";
+import { formatLabelSelector } from "#meta/label-selector.ts";
+import { ageColumn, integer, nameColumn, text } from "../cells.ts";
+import { editField, editItems, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const unenforced = { warning: "this server stores admission policies, but does not enforce them yet" };
 
-export function validatingPolicies(): KindBehaviour {
-  return policies("Validations", "How many checks there are.", "validations");
-}
-
-export function mutatingPolicies(): KindBehaviour {
-  return policies("Mutations", "How many changes there are.", "mutations");
-}
-
-function policies(column: string, description: string, field: string): KindBehaviour {
+export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
   return {
-    unenforced: { warning: "this server stores admission policies, but does not enforce them yet" },
+    unenforced,
     columns: [
       nameColumn,
-      integer(column, description, (object) => listField(specOf(object), field).length),
-      text("ParamKind", "Kind of the objects that hold settings.", (object) => {
-        const kind = inside(object, "spec", "paramKind");
-        return kind === undefined ? "<unset>" : `${textField(kind, "apiVersion")}/${textField(kind, "kind")}`;
-      }),
+      integer("Validations", "How many checks there are.", ({ spec }) => spec.validations?.length ?? 0),
+      text("ParamKind", "Kind of the objects that hold settings.", ({ spec }) => paramKindText(spec.paramKind)),
       ageColumn,
     ],
     strategy: {
@@ -44,36 +32,67 @@ function policies(column: string, description: string, field: string): KindBehav
   };
 }
 
-/** Bindings of both kinds of policies; the mutating ones default what a missing settings object means. */
-export function policyBindings(options: { readonly denyWithoutParam: boolean }): KindBehaviour {
+export function mutatingPolicies(): KindBehaviour<MutatingAdmissionPolicy> {
   return {
-    unenforced: { warning: "this server stores admission policies, but does not enforce them yet" },
+    unenforced,
     columns: [
       nameColumn,
-      text("PolicyName", "Policy that is put to use.", (object) => textField(specOf(object), "policyName")),
-      text("ParamRef", "Object that holds the settings.", paramText),
+      integer("Mutations", "How many changes there are.", ({ spec }) => spec.mutations?.length ?? 0),
+      text("ParamKind", "Kind of the objects that hold settings.", ({ spec }) => paramKindText(spec.paramKind)),
       ageColumn,
     ],
     strategy: {
       defaults: (object) =>
-        editField(object, "spec", (spec) => {
-          const next = editField(spec, "matchResources", defaultMatch);
-          if (!options.denyWithoutParam) return next;
-          return editField(next, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" }));
-        }),
+        editField(object, "spec", (spec) =>
+          editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch),
+        ),
     },
   };
 }
 
-function defaultMatch(match: Json): Json {
-  const scoped = (rule: Json): Json => fillAbsent(rule, { scope: "*" });
-  const next = fillAbsent(match, { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} });
-  return editItems(editItems(next, "resourceRules", scoped), "excludeResourceRules", scoped);
+const paramKindText = (kind: ParamKind | undefined): string =>
+  kind === undefined ? "<unset>" : `${kind.apiVersion ?? ""}/${kind.kind ?? ""}`;
+
+export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBinding> {
+  return policyBindings((spec) => spec);
 }
 
-function paramText(object: Unstructured): string {
-  const ref = inside(object, "spec", "paramRef");
+/** Other than validating ones, they say what a missing settings object means. */
+export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding> {
+  return policyBindings((spec) =>
+    editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
+  );
+}
+
+type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
+
+/** The kinds differ in what `more` defaults, and in a field that is not looked at here. */
+function policyBindings(more: (spec: BindingSpec) => BindingSpec): KindBehaviour<MutatingAdmissionPolicyBinding> {
+  return {
+    unenforced,
+    columns: [
+      nameColumn,
+      text("PolicyName", "Policy that is put to use.", ({ spec }) => spec.policyName ?? ""),
+      text("ParamRef", "Object that holds the settings.", ({ spec }) => paramText(spec.paramRef)),
+      ageColumn,
+    ],
+    strategy: {
+      defaults: (object) => editField(object, "spec", (spec) => more(editField(spec, "matchResources", defaultMatch))),
+    },
+  };
+}
+
+function defaultMatch(match: MatchResources): MatchResources {
+  const next = fillAbsent(match, { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} });
+  return editItems(
+    editItems(next, "resourceRules", (rule) => fillAbsent(rule, { scope: "*" })),
+    "excludeResourceRules",
+    (rule) => fillAbsent(rule, { scope: "*" }),
+  );
+}
+
+function paramText(ref: ParamRef | undefined): string {
   if (ref === undefined) return "<unset>";
-  const name = textField(ref, "name");
-  return name === "" ? selectorText(ref["selector"]) : `${textField(ref, "namespace") || "*"}/${name}`;
+  const { name = "", namespace, selector } = ref;
+  return name === "" ? formatLabelSelector(selector) : `${namespace || "*"}/${name}`;
 }

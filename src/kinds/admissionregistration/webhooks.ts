@@ -1,30 +1,36 @@
 /** MutatingWebhookConfiguration and ValidatingWebhookConfiguration: who is asked before something is written. */
+import type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+} from "#api/admissionregistration/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { editField, editItems, fillAbsent, type Json, listField } from "../json-edit.ts";
+import { editItems, editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function mutatingWebhooks(): KindBehaviour {
-  return webhooks((hook) => fillAbsent(hook, { reinvocationPolicy: "Never" }));
+export function mutatingWebhooks(): KindBehaviour<MutatingWebhookConfiguration> {
+  return webhooks((hook) => fillAbsent(defaultHook(hook), { reinvocationPolicy: "Never" }));
 }
 
-export function validatingWebhooks(): KindBehaviour {
-  return webhooks((hook) => hook);
+export function validatingWebhooks(): KindBehaviour<ValidatingWebhookConfiguration> {
+  return webhooks(defaultHook);
 }
 
-function webhooks(more: (hook: Json) => Json): KindBehaviour {
+/** Validating webhooks have the fields of mutating ones but one. */
+function webhooks(defaults: (hook: MutatingWebhook) => MutatingWebhook): KindBehaviour<MutatingWebhookConfiguration> {
   return {
     anyFinalizers: true,
     unenforced: { warning: "this server stores admission webhooks, but does not call them yet" },
     columns: [
       nameColumn,
-      integer("Webhooks", "How many webhooks there are.", (object) => listField(object, "webhooks").length),
+      integer("Webhooks", "How many webhooks there are.", (object) => object.webhooks?.length ?? 0),
       ageColumn,
     ],
-    strategy: { defaults: (object) => editItems(object, "webhooks", (hook) => more(defaultHook(hook))) },
+    strategy: { defaults: (object) => editItems(object, "webhooks", defaults) },
   };
 }
 
-function defaultHook(hook: Json): Json {
+function defaultHook(hook: MutatingWebhook): MutatingWebhook {
   const next = fillAbsent(hook, {
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",

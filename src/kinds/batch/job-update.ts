@@ -2,55 +2,53 @@
  * What an update may not change of a job: what its pods are made from and counted by. A job that waits to begin may
  * still get other nodes. Source: `ValidateJobSpecUpdate` in upstream's `pkg/apis/batch/validation`.
  */
-import { jsonEquals } from "#apply/json-value.ts";
+import type { Job, JobSpec } from "#api/batch/v1.ts";
+import type { PodTemplateSpec } from "#api/core/v1.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import { editField, type Json, noFields, numberField, objectField, textField, withField } from "../json-edit.ts";
-import { validateKept } from "../kept.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { withField } from "../edit.ts";
+import { validateImmutable } from "../immutable.ts";
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-
-const counted = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
+const specPath = FieldPath.of("spec");
 
 /** Findings about a job against the stored one. */
-export function validateJobUpdate(object: Unstructured, old: Unstructured): FieldError[] {
-  const spec = specOf(object);
-  const before = specOf(old);
+export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
+  const template = isWaiting(old) ? withDirectives(spec.template, old.spec.template) : spec.template;
   return [
-    ...validateCompletions(spec, before),
-    ...validateKept(spec, before, ["selector"], "spec."),
-    ...validateKept(waits(old) ? withDirectives(spec, before) : spec, before, ["template"], "spec."),
-    ...validateKept(spec, before, counted, "spec."),
+    ...validateCompletions(spec, old.spec),
+    ...validateImmutable(spec, old.spec, ["selector"], specPath),
+    ...validateImmutable(withField(spec, "template", template), old.spec, ["template"], specPath),
+    ...validateImmutable(
+      spec,
+      old.spec,
+      ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"],
+      specPath,
+    ),
   ];
 }
 
 /** An indexed job may grow and shrink as a whole. */
-function validateCompletions(spec: Json, old: Json): FieldError[] {
-  if (textField(spec, "completionMode") !== "Indexed") return validateKept(spec, old, ["completions"], "spec.");
-  const completions = numberField(spec, "completions");
-  if (completions === numberField(old, "completions") || completions === numberField(spec, "parallelism")) return [];
+function validateCompletions(spec: JobSpec, old: JobSpec): FieldError[] {
+  if (spec.completionMode !== "Indexed") return validateImmutable(spec, old, ["completions"], specPath);
+  const { completions = 0, parallelism = 0 } = spec;
+  if (completions === (old.completions ?? 0) || completions === parallelism) return [];
   return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
 }
 
 /** Whether a job was suspended before it began. */
-const waits = (job: Unstructured): boolean =>
-  specOf(job)["suspend"] === true && textField(objectField(job, "status"), "startTime") === "";
+const isWaiting = ({ spec, status }: Job): boolean => spec.suspend === true && status.startTime === undefined;
 
-/** The spec with the nodes and labels of `from`'s pods: the part of the template that may change by then. */
-function withDirectives(spec: Json, from: Json): Json {
-  const template = objectField(from, "template") ?? noFields;
-  const parts: readonly (readonly [string, readonly string[]])[] = [
-    ["metadata", ["annotations", "labels"]],
-    ["spec", ["nodeSelector", "affinity", "tolerations", "schedulingGates"]],
-  ];
-  return editField(spec, "template", (next) =>
-    parts.reduce((into, [part, names]) => {
-      const present = objectField(template, part) ?? noFields;
-      const changed = names.reduce(
-        (one, name) => withField(one, name, present[name]),
-        objectField(into, part) ?? noFields,
-      );
-      return jsonEquals(changed, present) ? withField(into, part, template[part]) : withField(into, part, changed);
-    }, next),
-  );
+/** The template with the nodes and labels of `from`: the part of it that may change by then. */
+function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTemplateSpec {
+  return {
+    ...template,
+    metadata: withFieldsOf(template.metadata, from.metadata, ["annotations", "labels"]),
+    spec: withFieldsOf(template.spec, from.spec, ["nodeSelector", "affinity", "tolerations", "schedulingGates"]),
+  };
+}
+
+function withFieldsOf<T extends object>(object: T, from: T, names: readonly (keyof T)[]): T {
+  let next = object;
+  for (const name of names) next = withField(next, name, from[name]);
+  return next;
 }

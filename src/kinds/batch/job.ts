@@ -1,4 +1,5 @@
 /** Job: pods that run to completion. Selector and labels of the pods are made from the job's uid. */
+import type { Job } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -43,7 +44,7 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
           ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
           : next;
       },
-      validateUpdate: validateJobUpdate,
+      validateUpdate: (object, old) => validateJobUpdate(object as unknown as Job, old as unknown as Job), // by its schema
       subresources: { status: {} },
       fields: (object) => ({ "status.successful": String(numberField(objectField(object, "status"), "succeeded")) }),
     },

@@ -165,9 +165,10 @@ test("conditions are of one kind each, and decisions are not taken back [VER-85]
 });
 
 test("through the status nobody rewrites a decision", () => {
+  const time = "2000-01-01T00:00:00Z";
   const old = {
     ...made,
-    status: { conditions: [condition("Approved", { reason: "good", lastUpdateTime: "x", lastTransitionTime: "x" })] },
+    status: { conditions: [condition("Approved", { reason: "good", lastUpdateTime: time, lastTransitionTime: time })] },
   };
   const next = requests.update(
     { ...made, status: { conditions: [condition("Approved", { reason: "bad" })] } },

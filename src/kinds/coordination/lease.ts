@@ -1,49 +1,36 @@
 /** Lease and LeaseCandidate: who leads, and who would. */
+import type { Lease } from "#api/coordination/v1.ts";
+import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { type Json, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-
-export function leases(): KindBehaviour {
+export function leases(): KindBehaviour<Lease> {
   return {
     anyFinalizers: true,
-    columns: [
-      nameColumn,
-      text("Holder", "Who has the lease.", (object) => textField(specOf(object), "holderIdentity")),
-      ageColumn,
-    ],
+    columns: [nameColumn, text("Holder", "Who has the lease.", ({ spec }) => spec.holderIdentity ?? ""), ageColumn],
     strategy: { validate, validateUpdate: validate },
   };
 }
 
-function validate(object: Unstructured): FieldError[] {
-  const spec = specOf(object);
+function validate({ spec: { leaseDurationSeconds: seconds, leaseTransitions: transitions } }: Lease): FieldError[] {
   const errors: FieldError[] = [];
-  const seconds = spec["leaseDurationSeconds"];
-  if (typeof seconds === "number" && seconds <= 0) {
+  if (seconds !== undefined && seconds <= 0) {
     errors.push(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
   }
-  const transitions = spec["leaseTransitions"];
-  if (typeof transitions === "number" && transitions < 0) {
+  if (transitions !== undefined && transitions < 0) {
     errors.push(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
   }
   return errors;
 }
 
-export function leaseCandidates(): KindBehaviour {
+export function leaseCandidates(): KindBehaviour<LeaseCandidate> {
   return {
     columns: [
       nameColumn,
-      text("LeaseName", "Lease that is wanted.", (object) => textField(specOf(object), "leaseName")),
-      text("BinaryVersion", "Version of the candidate's program.", (object) =>
-        textField(specOf(object), "binaryVersion"),
-      ),
-      text("EmulationVersion", "Version that the candidate acts as.", (object) =>
-        textField(specOf(object), "emulationVersion"),
-      ),
+      text("LeaseName", "Lease that is wanted.", ({ spec }) => spec.leaseName),
+      text("BinaryVersion", "Version of the candidate's program.", ({ spec }) => spec.binaryVersion),
+      text("EmulationVersion", "Version that the candidate acts as.", ({ spec }) => spec.emulationVersion ?? ""),
       ageColumn,
     ],
   };

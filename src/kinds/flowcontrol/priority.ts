@@ -1,23 +1,21 @@
 /** FlowSchema and PriorityLevelConfiguration: which requests wait where when there are many. */
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, inside, nameColumn, orNone, text } from "../cells.ts";
-import {
-  editField,
-  fillAbsent,
-  fillZero,
-  type Json,
-  listField,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-} from "../json-edit.ts";
+import type {
+  FlowSchema,
+  PriorityLevelConfiguration,
+  PriorityLevelConfigurationSpec,
+  QueuingConfiguration,
+} from "#api/flowcontrol/v1.ts";
 import type { Strategy } from "#registry/resource-definition.ts";
+import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
+import { editField, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { type Check, flowControlChecks } from "./validation.ts";
 
 /** Hooks of both kinds. The status is written by itself: metadata is not part of it. */
-const hooks = (validate: Check, validateStatus: Check): Strategy => ({
+const hooks = <T extends FlowSchema | PriorityLevelConfiguration>(
+  validate: Check<T>,
+  validateStatus: Check<T>,
+): Strategy<T> => ({
   validate,
   validateUpdate: (object) => validate(object),
   subresources: {
@@ -31,31 +29,27 @@ const hooks = (validate: Check, validateStatus: Check): Strategy => ({
   },
 });
 
-export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
+export function flowSchemas({ domain }: KindEnvironment): KindBehaviour<FlowSchema> {
   const { schema, status } = flowControlChecks(domain);
   return {
     unconditionalUpdate: true,
     columns: [
       nameColumn,
-      text("PriorityLevel", "Level that matching requests belong to.", (object) =>
-        textField(inside(object, "spec", "priorityLevelConfiguration"), "name"),
+      text(
+        "PriorityLevel",
+        "Level that matching requests belong to.",
+        ({ spec }) => spec.priorityLevelConfiguration.name,
       ),
-      text("MatchingPrecedence", "The lowest number that matches decides.", (object) =>
-        numberField(objectField(object, "spec"), "matchingPrecedence"),
-      ),
-      text("DistinguisherMethod", "What tells the flows of a level apart.", (object) =>
-        orNone(textField(inside(object, "spec", "distinguisherMethod"), "type")),
+      text("MatchingPrecedence", "The lowest number that matches decides.", ({ spec }) => spec.matchingPrecedence),
+      text("DistinguisherMethod", "What tells the flows of a level apart.", ({ spec }) =>
+        orNone(spec.distinguisherMethod?.type),
       ),
       ageColumn,
-      text("MissingPL", "Whether the level does not exist.", (object) => {
-        const conditions = listField(objectField(object, "status") ?? noFields, "conditions");
-        return (
-          textField(
-            conditions.find((condition) => condition["type"] === "Dangling"),
-            "status",
-          ) || "?"
-        );
-      }),
+      text(
+        "MissingPL",
+        "Whether the level does not exist.",
+        ({ status }) => status.conditions?.find(({ type }) => type === "Dangling")?.status || "?",
+      ),
     ],
     statusResetsMetadata: true,
     strategy: {
@@ -65,20 +59,17 @@ export function flowSchemas({ domain }: KindEnvironment): KindBehaviour {
   };
 }
 
-export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBehaviour {
+export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBehaviour<PriorityLevelConfiguration> {
   const { level, status } = flowControlChecks(domain);
-  const limited = (object: Unstructured): Json | undefined => inside(object, "spec", "limited");
-  const queuing = (name: string) => (object: Unstructured) =>
-    orNone(inside(limited(object), "limitResponse", "queuing")?.[name]);
+  const queuing = (name: keyof QueuingConfiguration) => (object: PriorityLevelConfiguration) =>
+    orNone(object.spec.limited?.limitResponse.queuing?.[name]);
   return {
     unconditionalUpdate: true,
     columns: [
       nameColumn,
-      text("Type", "Whether requests are limited or exempt.", (object) =>
-        textField(objectField(object, "spec"), "type"),
-      ),
-      text("NominalConcurrencyShares", "Share of the requests that may run.", (object) =>
-        orNone(limited(object)?.["nominalConcurrencyShares"]),
+      text("Type", "Whether requests are limited or exempt.", ({ spec }) => spec.type),
+      text("NominalConcurrencyShares", "Share of the requests that may run.", ({ spec }) =>
+        orNone(spec.limited?.nominalConcurrencyShares),
       ),
       text("Queues", "How many queues there are.", queuing("queues")),
       text("HandSize", "How many queues a flow may use.", queuing("handSize")),
@@ -93,7 +84,7 @@ export function priorityLevelConfigurations({ domain }: KindEnvironment): KindBe
   };
 }
 
-function defaultLevel(spec: Json): Json {
+function defaultLevel(spec: PriorityLevelConfigurationSpec): PriorityLevelConfigurationSpec {
   const next = editField(spec, "exempt", (exempt) =>
     fillAbsent(exempt, { nominalConcurrencyShares: 0, lendablePercent: 0 }),
   );

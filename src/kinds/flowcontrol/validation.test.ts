@@ -2,25 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
-import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import { printFieldError } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import { flowControlChecks } from "./validation.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
 
-const checks = flowControlChecks(kubernetesDomain);
-const object = (name: string, spec: unknown, more: object = {}): Unstructured => ({
-  metadata: { name },
-  spec,
-  ...more,
-});
+const group = "flowcontrol.apiserver.k8s.io";
+const schemas = kindUnderTest({ group, version: "v1", kind: "FlowSchema" });
+const levels = kindUnderTest({ group, version: "v1", kind: "PriorityLevelConfiguration" });
 
 function refusesSchema(spec: object, ...expected: readonly string[]): void {
   const whole = { matchingPrecedence: 500, priorityLevelConfiguration: { name: "a" }, ...spec };
-  assert.deepEqual(checks.schema(object("a", whole)).map(printFieldError), expected);
+  assert.deepEqual(schemas.refuseCreate({ metadata: { name: "a" }, spec: whole }), expected);
 }
 
 function refusesLevel(name: string, spec: object, ...expected: readonly string[]): void {
-  assert.deepEqual(checks.level(object(name, spec)).map(printFieldError), expected);
+  assert.deepEqual(levels.refuseCreate({ metadata: { name }, spec }), expected);
 }
 
 const subjects = [{ kind: "User", user: { name: "a" } }];
@@ -120,7 +115,7 @@ test("a level is exempt or limited, and its figures have bounds", () => {
     "spec.type: Invalid value: \"Exempt\": type must be 'Exempt' if and only if name is 'exempt'",
     "spec.limited: Forbidden: must be nil if the type is not Limited",
   );
-  const queuing = { queues: 64, handSize: 64, queueLengthLimit: 0 };
+  const queuing = { queues: 64, handSize: 64, queueLengthLimit: -1 };
   const limited = {
     nominalConcurrencyShares: -1,
     limitResponse: { type: "Queue", queuing },
@@ -131,7 +126,7 @@ test("a level is exempt or limited, and its figures have bounds", () => {
     "a",
     { type: "Limited", limited },
     "spec.limited.nominalConcurrencyShares: Invalid value: -1: must be a non-negative integer",
-    "spec.limited.limitResponse.queuing.queueLengthLimit: Invalid value: 0: must be positive",
+    "spec.limited.limitResponse.queuing.queueLengthLimit: Invalid value: -1: must be positive",
     "spec.limited.limitResponse.queuing.handSize: Invalid value: 64: required entropy bits of deckSize 64 and handSize 64 should not be greater than 60",
     "spec.limited.lendablePercent: Invalid value: 101: must be between 0 and 100, inclusive",
     "spec.limited.borrowingLimitPercent: Invalid value: -1: if specified, must be a non-negative integer",
@@ -139,31 +134,32 @@ test("a level is exempt or limited, and its figures have bounds", () => {
 });
 
 test("mandatory ones keep their spec, but the exempt level may share otherwise, or say nothing of it", () => {
-  const { levels, schemas } = bootstrapFlowControl(kubernetesDomain);
-  for (const level of levels) assert.deepEqual(checks.level(level), [], level.metadata.name!);
-  for (const schema of schemas) assert.deepEqual(checks.schema(schema), [], schema.metadata.name!);
+  const mandatory = bootstrapFlowControl(kubernetesDomain);
+  for (const level of mandatory.levels) assert.deepEqual(levels.refuseCreate(level), [], level.metadata.name!);
+  for (const schema of mandatory.schemas) assert.deepEqual(schemas.refuseCreate(schema), [], schema.metadata.name!);
   refusesLevel("exempt", { type: "Exempt" });
   refusesLevel("exempt", { type: "Exempt", exempt: { nominalConcurrencyShares: 7, lendablePercent: 50 } });
-  const catchAll = levels.find(({ metadata }) => metadata.name === "catch-all")!;
+  const catchAll = mandatory.levels.find(({ metadata }) => metadata.name === "catch-all")!;
   const spec = catchAll["spec"] as { readonly limited: object }; // as written there
   const changed = { ...spec, limited: { ...spec.limited, nominalConcurrencyShares: 6 } };
   assert.match(
-    checks.level(object("catch-all", changed)).map(printFieldError).join(),
+    levels.refuseCreate({ metadata: { name: "catch-all" }, spec: changed }).join(),
     /^spec: Invalid value: .*: spec of 'catch-all' must equal the fixed value$/,
   );
 });
 
 test("conditions of a status are told apart by their type, and a mark of a beta version is refused", () => {
   const conditions = [{ type: "Dangling" }, { type: "" }, { type: "Dangling" }];
-  assert.deepEqual(checks.status(object("a", {}, { status: { conditions } })).map(printFieldError), [
+  const schema = { metadata: { name: "a" }, spec: {} };
+  assert.deepEqual(schemas.refuseUpdate({ ...schema, status: { conditions } }, schema, "status"), [
     "status.conditions[1].type: Required value: must not be empty",
     'status.conditions[2].type: Duplicate value: "Dangling"',
   ]);
   const check = (domain: string, key: string): readonly string[] =>
-    flowControlChecks(apiDomain(domain))
-      .level({ metadata: { name: "a", annotations: { [key]: "" } }, spec: { type: "Limited", limited: reject } })
-      .map(printFieldError);
-  const reject = { limitResponse: { type: "Reject" } };
+    kindUnderTest({ group, version: "v1", kind: "PriorityLevelConfiguration" }, { domain }).refuseCreate({
+      metadata: { name: "a", annotations: { [key]: "" } },
+      spec: { type: "Limited", limited: { limitResponse: { type: "Reject" } } },
+    });
   assert.deepEqual(check("k8s.io", "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"), [
     "metadata.annotations: Forbidden: annotation 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares' is forbidden",
   ]);

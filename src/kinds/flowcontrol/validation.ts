@@ -1,4 +1,19 @@
 /** What a flow schema and a priority level must say. Source: upstream's `apis/flowcontrol/validation`. */
+import type {
+  ExemptPriorityLevelConfiguration,
+  FlowSchema,
+  FlowSchemaSpec,
+  LimitedPriorityLevelConfiguration,
+  LimitResponse,
+  NonResourcePolicyRule,
+  PolicyRulesWithSubjects,
+  PriorityLevelConfiguration,
+  PriorityLevelConfigurationSpec,
+  QueuingConfiguration,
+  ResourcePolicyRule,
+  ServiceAccountSubject,
+  Subject,
+} from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -13,40 +28,33 @@ import {
   notSupported,
   required,
 } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { isAbsent, type Json, listField, noFields, numberField, objectField, textField } from "../json-edit.ts";
 
-export type Check = (object: Unstructured) => readonly FieldError[];
+export type Check<T> = (object: T) => readonly FieldError[];
 
 export interface FlowControlChecks {
-  readonly schema: Check;
-  readonly level: Check;
-  /** Of either kind. */
-  readonly status: Check;
+  readonly schema: Check<FlowSchema>;
+  readonly level: Check<PriorityLevelConfiguration>;
+  readonly status: Check<FlowSchema | PriorityLevelConfiguration>;
 }
 
 export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   const forbidden = domain.rename(keptZeroAnnotation);
   // Made when the first object is written, which is after the start.
-  let fixed: { readonly schemas: ReadonlyMap<string, Json>; readonly levels: ReadonlyMap<string, Json> } | undefined;
-  const mandatory = () => {
-    if (fixed === undefined) {
-      const { schemas, levels } = bootstrapFlowControl(domain);
-      fixed = { schemas: specsByName(schemas), levels: specsByName(levels) };
-    }
-    return fixed;
-  };
+  let fixed: FixedSpecs | undefined;
+  const mandatory = (): FixedSpecs => (fixed ??= fixedSpecs(domain));
   return {
     schema(object) {
-      const spec = objectField(object, "spec") ?? noFields;
-      const name = object.metadata.name ?? "";
+      const { metadata, spec } = object;
+      const { name = "" } = metadata;
       const wanted = mandatory().schemas.get(name);
       return [...validateSchema(name, spec), ...validateFixed(name, spec, wanted), ...validateStatus(object)];
     },
     level(object) {
-      const spec = objectField(object, "spec") ?? noFields;
-      const name = object.metadata.name ?? "";
+      const { metadata, spec } = object;
+      const { name = "" } = metadata;
       const wanted = mandatory().levels.get(name);
       return [
         ...validateAnnotations(object, forbidden),
@@ -59,192 +67,204 @@ export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   };
 }
 
-const specsByName = (objects: readonly Unstructured[]): ReadonlyMap<string, Json> =>
-  new Map(
-    objects
-      .filter(({ metadata }) => mandatoryNames.includes(metadata.name ?? ""))
-      .map((object) => [object.metadata.name ?? "", objectField(object, "spec") ?? noFields]),
-  );
+/** What the specs of mandatory objects must be, by name. */
+interface FixedSpecs {
+  readonly schemas: ReadonlyMap<string, object>;
+  readonly levels: ReadonlyMap<string, object>;
+}
 
-function validateFixed(name: string, spec: Json, wanted: Json | undefined): readonly FieldError[] {
+function fixedSpecs(domain: ApiDomain): FixedSpecs {
+  const byName = (objects: readonly Unstructured[]): ReadonlyMap<string, object> =>
+    new Map(
+      objects
+        .filter(({ metadata }) => mandatoryNames.includes(metadata.name ?? ""))
+        .map(({ metadata, spec }) => [metadata.name ?? "", spec as object]), // they all have one
+    );
+  const { schemas, levels } = bootstrapFlowControl(domain);
+  return { schemas: byName(schemas), levels: byName(levels) };
+}
+
+function validateFixed(name: string, spec: object, wanted: object | undefined): readonly FieldError[] {
   if (wanted === undefined || jsonEquals(spec, wanted)) return [];
-  return [fixedError(spec, `spec of '${name}' must equal the fixed value`)];
+  return [invalid("spec", spec, `spec of '${name}' must equal the fixed value`)];
 }
 
 /** The shares of the exempt level may be changed. */
-function validateExempt(spec: Json, wanted: Json | undefined): readonly FieldError[] {
+function validateExempt(spec: PriorityLevelConfigurationSpec, wanted: object | undefined): readonly FieldError[] {
   if (wanted === undefined || jsonEquals({ ...spec, exempt: null }, { ...wanted, exempt: null })) return [];
-  return [fixedError(spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
+  return [invalid("spec", spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
 }
-
-const fixedError = (spec: Json, detail: string): FieldError => invalid("spec", spec, detail);
 
 /** Upstream: told a beta version's shares of zero from none. */
 const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-function validateAnnotations({ metadata }: Unstructured, annotation: string): readonly FieldError[] {
+function validateAnnotations({ metadata }: PriorityLevelConfiguration, annotation: string): readonly FieldError[] {
   if (metadata.annotations?.[annotation] === undefined) return [];
   return [forbidden("metadata.annotations", `annotation '${annotation}' is forbidden`)];
 }
 
-function validateStatus(object: Unstructured): readonly FieldError[] {
+const conditionsPath = FieldPath.of("status", "conditions");
+
+function validateStatus({ status }: FlowSchema | PriorityLevelConfiguration): readonly FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  for (const [index, condition] of listField(objectField(object, "status") ?? noFields, "conditions").entries()) {
-    const type = textField(condition, "type");
-    const field = `status.conditions[${index}].type`;
-    if (seen.has(type)) errors.push(duplicate(field, type));
+  for (const [index, { type = "" }] of (status.conditions ?? []).entries()) {
+    const path = conditionsPath.index(index).child("type");
+    if (seen.has(type)) errors.push(duplicate(path, type));
     seen.add(type);
-    if (type === "") errors.push(required(field, "must not be empty"));
+    if (type === "") errors.push(required(path, "must not be empty"));
   }
   return errors;
 }
 
 const precedenceMax = 10_000;
 
-function validateSchema(name: string, spec: Json): readonly FieldError[] {
+const rulesPath = FieldPath.of("spec", "rules");
+
+function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const precedence = numberField(spec, "matchingPrecedence");
+  const { matchingPrecedence: precedence, distinguisherMethod: method } = spec;
   const wrong = (detail: string) => errors.push(invalid("spec.matchingPrecedence", precedence, detail));
   if (precedence <= 0) wrong("must be a positive value");
   if (precedence > precedenceMax) wrong(`must not be greater than ${precedenceMax}`);
   if (precedence === 1 && name !== "exempt") wrong("only the schema named 'exempt' may have matchingPrecedence 1");
-  const method = objectField(spec, "distinguisherMethod");
   if (method !== undefined) {
-    const type = textField(method, "type");
     const known = ["ByNamespace", "ByUser"];
     // Upstream: shows all of it.
-    const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(type)}}`);
-    if (!known.includes(type)) errors.push(notSupported("spec.distinguisherMethod.type", shown, known));
+    const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(method.type)}}`);
+    if (!known.includes(method.type)) errors.push(notSupported("spec.distinguisherMethod.type", shown, known));
   }
-  const level = textField(objectField(spec, "priorityLevelConfiguration"), "name");
+  const level = spec.priorityLevelConfiguration.name;
   const levelField = "spec.priorityLevelConfiguration.name";
   if (level === "") errors.push(required(levelField, "must reference a priority level"));
   else errors.push(...dns1123Subdomain(level).map((message) => invalid(levelField, level, message)));
-  for (const [index, rule] of listField(spec, "rules").entries()) {
-    errors.push(...validateRule(rule, `spec.rules[${index}]`));
-  }
+  for (const [index, rule] of (spec.rules ?? []).entries()) errors.push(...validateRule(rule, rulesPath.index(index)));
   return errors;
 }
 
-function validateRule(rule: Json, field: string): readonly FieldError[] {
+function validateRule(rule: PolicyRulesWithSubjects, path: FieldPath): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const subjects = listField(rule, "subjects");
-  if (subjects.length === 0) errors.push(required(`${field}.subjects`, "subjects must contain at least one value"));
+  const subjects = rule.subjects ?? [];
+  const subjectsPath = path.child("subjects");
+  if (subjects.length === 0) errors.push(required(subjectsPath, "subjects must contain at least one value"));
   for (const [index, subject] of subjects.entries()) {
-    errors.push(...validateSubject(subject, `${field}.subjects[${index}]`));
+    errors.push(...validateSubject(subject, subjectsPath.index(index)));
   }
-  const resourceRules = listField(rule, "resourceRules");
-  const nonResourceRules = listField(rule, "nonResourceRules");
+  const { resourceRules = [], nonResourceRules = [] } = rule;
   if (resourceRules.length + nonResourceRules.length === 0) {
-    errors.push(required(field, "at least one of resourceRules and nonResourceRules has to be non-empty"));
+    errors.push(required(path, "at least one of resourceRules and nonResourceRules has to be non-empty"));
   }
   for (const [index, one] of resourceRules.entries()) {
-    errors.push(...validateResourceRule(one, `${field}.resourceRules[${index}]`));
+    errors.push(...validateResourceRule(one, path.child("resourceRules").index(index)));
   }
   for (const [index, one] of nonResourceRules.entries()) {
-    errors.push(...validateNonResourceRule(one, `${field}.nonResourceRules[${index}]`));
+    errors.push(...validateNonResourceRule(one, path.child("nonResourceRules").index(index)));
   }
   return errors;
 }
 
 /** Members of a subject and the kinds they belong to, in the order in which upstream looks at others'. */
-const members: readonly (readonly [member: string, kind: string])[] = [
+const members = [
   ["serviceAccount", "ServiceAccount"],
   ["user", "User"],
   ["group", "Group"],
-];
+] as const;
 
-function validateSubject(subject: Json, field: string): readonly FieldError[] {
-  const kind = textField(subject, "kind");
+function validateSubject(subject: Subject, path: FieldPath): readonly FieldError[] {
+  const { kind } = subject;
   const own = members.find(([, name]) => name === kind);
-  if (own === undefined) return [notSupported(`${field}.kind`, kind, ["Group", "ServiceAccount", "User"])];
+  if (own === undefined) return [notSupported(path.child("kind"), kind, ["Group", "ServiceAccount", "User"])];
   const [member] = own;
   const errors: FieldError[] = [];
-  const content = objectField(subject, member);
-  const path = `${field}.${member}`;
-  if (content === undefined) errors.push(required(path, `${member} is required when subject kind is '${kind}'`));
-  else if (member === "serviceAccount") errors.push(...validateAccount(content, path));
-  else if (textField(content, "name") === "") errors.push(required(`${path}.name`));
+  const ownPath = path.child(member);
+  if (subject[member] === undefined) {
+    errors.push(required(ownPath, `${member} is required when subject kind is '${kind}'`));
+  } else if (member === "serviceAccount") errors.push(...validateAccount(subject[member], ownPath));
+  else if (subject[member].name === "") errors.push(required(ownPath.child("name")));
   for (const [other, otherKind] of members) {
-    if (other !== member && !isAbsent(subject[other])) {
-      errors.push(forbidden(`${field}.${other}`, `${other} is forbidden when subject kind is not '${otherKind}'`));
+    if (other !== member && subject[other] !== undefined) {
+      errors.push(forbidden(path.child(other), `${other} is forbidden when subject kind is not '${otherKind}'`));
     }
   }
   return errors;
 }
 
-function validateAccount(account: Json, field: string): readonly FieldError[] {
+function validateAccount({ name, namespace }: ServiceAccountSubject, path: FieldPath): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const name = textField(account, "name");
-  if (name === "") errors.push(required(`${field}.name`));
+  if (name === "") errors.push(required(path.child("name")));
   else if (name !== "*") {
-    errors.push(...dns1123Subdomain(name).map((message) => invalid(`${field}.name`, name, message)));
+    errors.push(...dns1123Subdomain(name).map((message) => invalid(path.child("name"), name, message)));
   }
-  const namespace = textField(account, "namespace");
-  if (namespace === "") errors.push(required(`${field}.namespace`, "must specify namespace for service account"));
-  else errors.push(...dns1123Label(namespace).map((message) => invalid(`${field}.namespace`, namespace, message)));
+  if (namespace === "") errors.push(required(path.child("namespace"), "must specify namespace for service account"));
+  else errors.push(...dns1123Label(namespace).map((message) => invalid(path.child("namespace"), namespace, message)));
   return errors;
 }
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
-const texts = (rule: Json, name: string): readonly string[] =>
-  isAbsent(rule[name]) ? [] : (rule[name] as readonly string[]); // the schema says so
-
 /** A list with at least one member, in which a star stands alone. */
-function validateList(rule: Json, field: string, name: string, words: readonly [missing: string, others: string]) {
-  const list = texts(rule, name);
-  const [missing, others] = words;
-  if (list.length === 0) return [required(`${field}.${name}`, missing)];
+function validateList(
+  list: readonly string[],
+  path: FieldPath,
+  [missing, others]: readonly [missing: string, others: string],
+): FieldError[] {
+  if (list.length === 0) return [required(path, missing)];
   if (list.length > 1 && list.includes("*")) {
-    return [invalid(`${field}.${name}`, goTexts(list), `if '*' is present, must not specify other ${others}`)];
+    return [invalid(path, goTexts(list), `if '*' is present, must not specify other ${others}`)];
   }
   return [];
 }
 
-function validateVerbs(rule: Json, field: string): readonly FieldError[] {
-  const errors = validateList(rule, field, "verbs", ["verbs must contain at least one value", "verbs"]);
-  const list = texts(rule, "verbs");
+function validateVerbs(list: readonly string[], path: FieldPath): readonly FieldError[] {
+  const errors = validateList(list, path, ["verbs must contain at least one value", "verbs"]);
   if (errors.length > 0 || list.includes("*") || list.every((verb) => verbs.includes(verb))) return errors;
-  return [notSupported(`${field}.verbs`, goTexts(list), verbs)];
+  return [notSupported(path, goTexts(list), verbs)];
 }
 
-function validateResourceRule(rule: Json, field: string): readonly FieldError[] {
+function validateResourceRule(rule: ResourcePolicyRule, path: FieldPath): readonly FieldError[] {
   const errors: FieldError[] = [
-    ...validateVerbs(rule, field),
-    ...validateList(rule, field, "apiGroups", ["resource rules must supply at least one api group", "api groups"]),
-    ...validateList(rule, field, "resources", ["resource rules must supply at least one resource", "resources"]),
+    ...validateVerbs(rule.verbs ?? [], path.child("verbs")),
+    ...validateList(rule.apiGroups ?? [], path.child("apiGroups"), [
+      "resource rules must supply at least one api group",
+      "api groups",
+    ]),
+    ...validateList(rule.resources ?? [], path.child("resources"), [
+      "resource rules must supply at least one resource",
+      "resources",
+    ]),
   ];
-  const namespaces = texts(rule, "namespaces");
-  const path = `${field}.namespaces`;
+  const namespaces = rule.namespaces ?? [];
+  const namespacesPath = path.child("namespaces");
   if (namespaces.length === 0) {
-    if (rule["clusterScope"] === true) return errors;
+    if (rule.clusterScope === true) return errors;
     const detail = "resource rules that are not cluster scoped must supply at least one namespace";
-    return [...errors, required(path, detail)];
+    return [...errors, required(namespacesPath, detail)];
   }
   if (namespaces.includes("*")) {
     if (namespaces.length === 1) return errors;
-    return [...errors, invalid(path, goTexts(namespaces), "if '*' is present, must not specify other namespaces")];
+    const detail = "if '*' is present, must not specify other namespaces";
+    return [...errors, invalid(namespacesPath, goTexts(namespaces), detail)];
   }
   for (const [index, name] of namespaces.entries()) {
     for (const message of dns1123Label(name)) {
       const detail = `each member of this list must be '*' or a DNS-1123 label; ${message}`;
-      errors.push(invalid(`${path}[${index}]`, name, detail));
+      errors.push(invalid(namespacesPath.index(index), name, detail));
     }
   }
   return errors;
 }
 
-function validateNonResourceRule(rule: Json, field: string): readonly FieldError[] {
-  const name = "nonResourceURLs";
-  const words = ["nonResourceURLs must contain at least one value", "non-resource URLs"] as const;
-  const errors = [...validateVerbs(rule, field), ...validateList(rule, field, name, words)];
-  const urls = texts(rule, name);
+function validateNonResourceRule(rule: NonResourcePolicyRule, path: FieldPath): readonly FieldError[] {
+  const urls = rule.nonResourceURLs ?? [];
+  const urlsPath = path.child("nonResourceURLs");
+  const errors = [
+    ...validateVerbs(rule.verbs ?? [], path.child("verbs")),
+    ...validateList(urls, urlsPath, ["nonResourceURLs must contain at least one value", "non-resource URLs"]),
+  ];
   if (urls.includes("*")) return errors;
   for (const [index, url] of urls.entries()) {
     const problem = urlProblem(url);
-    if (problem !== "") errors.push(invalid(`${field}.${name}[${index}]`, url, problem));
+    if (problem !== "") errors.push(invalid(urlsPath.index(index), url, problem));
   }
   return errors;
 }
@@ -259,78 +279,73 @@ function urlProblem(url: string): string {
   return stars > 1 || (stars === 1 && !url.endsWith("/*")) ? "wildcard can only do suffix matching" : "";
 }
 
-function validateLevel(name: string, spec: Json): readonly FieldError[] {
+const exemptPath = FieldPath.of("spec", "exempt");
+const limitedPath = FieldPath.of("spec", "limited");
+
+function validateLevel(name: string, { type, exempt, limited }: PriorityLevelConfigurationSpec): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const type = textField(spec, "type");
   if ((name === "exempt") !== (type === "Exempt")) {
     errors.push(invalid("spec.type", type, "type must be 'Exempt' if and only if name is 'exempt'"));
   }
-  const exempt = objectField(spec, "exempt");
-  const limited = objectField(spec, "limited");
   if (type === "Exempt") {
-    if (limited !== undefined) errors.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
+    if (limited !== undefined) errors.push(forbidden(limitedPath, "must be nil if the type is not Limited"));
     if (exempt !== undefined)
-      errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
+      errors.push(...validateShares(exempt, exemptPath), ...validateLendable(exempt, exemptPath));
   } else if (type === "Limited") {
-    if (exempt !== undefined) errors.push(forbidden("spec.exempt", "must be nil if the type is Limited"));
-    if (limited === undefined) errors.push(required("spec.limited", "must not be empty when type is Limited"));
-    else errors.push(...validateLimited(limited, "spec.limited"));
+    if (exempt !== undefined) errors.push(forbidden(exemptPath, "must be nil if the type is Limited"));
+    if (limited === undefined) errors.push(required(limitedPath, "must not be empty when type is Limited"));
+    else errors.push(...validateLimited(limited, limitedPath));
   } else errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
   return errors;
 }
 
-function validateShares(sharing: Json, field: string): readonly FieldError[] {
-  const shares = numberField(sharing, "nominalConcurrencyShares");
-  return shares < 0 ? [invalid(`${field}.nominalConcurrencyShares`, shares, "must be a non-negative integer")] : [];
+type Sharing = ExemptPriorityLevelConfiguration | LimitedPriorityLevelConfiguration;
+
+function validateShares({ nominalConcurrencyShares }: Sharing, path: FieldPath): readonly FieldError[] {
+  const shares = nominalConcurrencyShares ?? 0;
+  if (shares >= 0) return [];
+  return [invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")];
 }
 
-function validateLendable(sharing: Json, field: string): readonly FieldError[] {
-  const lendable = numberField(sharing, "lendablePercent");
-  return lendable < 0 || lendable > 100
-    ? [invalid(`${field}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")]
-    : [];
+function validateLendable({ lendablePercent: lendable = 0 }: Sharing, path: FieldPath): readonly FieldError[] {
+  if (lendable >= 0 && lendable <= 100) return [];
+  return [invalid(path.child("lendablePercent"), lendable, "must be between 0 and 100, inclusive")];
 }
 
-function validateLimited(limited: Json, field: string): readonly FieldError[] {
-  const response = objectField(limited, "limitResponse") ?? noFields;
+function validateLimited(limited: LimitedPriorityLevelConfiguration, path: FieldPath): readonly FieldError[] {
   const errors = [
-    ...validateShares(limited, field),
-    ...validateResponse(response, `${field}.limitResponse`),
-    ...validateLendable(limited, field),
+    ...validateShares(limited, path),
+    ...validateResponse(limited.limitResponse, path.child("limitResponse")),
+    ...validateLendable(limited, path),
   ];
-  const borrowing = numberField(limited, "borrowingLimitPercent");
+  const { borrowingLimitPercent: borrowing = 0 } = limited;
   if (borrowing >= 0) return errors;
   const detail = "if specified, must be a non-negative integer";
-  return [...errors, invalid(`${field}.borrowingLimitPercent`, borrowing, detail)];
+  return [...errors, invalid(path.child("borrowingLimitPercent"), borrowing, detail)];
 }
 
-function validateResponse(response: Json, field: string): FieldError[] {
-  const type = textField(response, "type");
-  const queuing = objectField(response, "queuing");
+function validateResponse({ type, queuing }: LimitResponse, path: FieldPath): FieldError[] {
   if (type === "Reject") {
     const detail = "must be nil if limited.limitResponse.type is not Limited";
-    return queuing === undefined ? [] : [forbidden(`${field}.queuing`, detail)];
+    return queuing === undefined ? [] : [forbidden(path.child("queuing"), detail)];
   }
-  if (type !== "Queue") return [notSupported(`${field}.type`, type, ["Queue", "Reject"])];
-  if (queuing !== undefined) return validateQueuing(queuing, `${field}.queuing`);
-  return [required(`${field}.queuing`, "must not be empty if limited.limitResponse.type is Limited")];
+  if (type !== "Queue") return [notSupported(path.child("type"), type, ["Queue", "Reject"])];
+  if (queuing !== undefined) return validateQueuing(queuing, path.child("queuing"));
+  return [required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")];
 }
 
 const queuesMax = 10_000_000;
 /** How many bits of a hash tell hands apart. */
 const entropyMax = 60;
 
-function validateQueuing(queuing: Json, field: string): FieldError[] {
+function validateQueuing({ queueLengthLimit, queues, handSize }: QueuingConfiguration, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const length = numberField(queuing, "queueLengthLimit");
-  if (length <= 0) errors.push(invalid(`${field}.queueLengthLimit`, length, "must be positive"));
-  const queues = numberField(queuing, "queues");
-  if (queues <= 0) errors.push(invalid(`${field}.queues`, queues, "must be positive"));
+  if (queueLengthLimit <= 0) errors.push(invalid(path.child("queueLengthLimit"), queueLengthLimit, "must be positive"));
+  if (queues <= 0) errors.push(invalid(path.child("queues"), queues, "must be positive"));
   else if (queues > queuesMax) {
-    errors.push(invalid(`${field}.queues`, queues, `must not be greater than ${queuesMax}`));
+    errors.push(invalid(path.child("queues"), queues, `must not be greater than ${queuesMax}`));
   }
-  const handSize = numberField(queuing, "handSize");
-  const wrong = (detail: string) => errors.push(invalid(`${field}.handSize`, handSize, detail));
+  const wrong = (detail: string) => errors.push(invalid(path.child("handSize"), handSize, detail));
   if (handSize <= 0) wrong("must be positive");
   else if (handSize > queues) wrong(`should not be greater than queues (${queues})`);
   else {

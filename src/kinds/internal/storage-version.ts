@@ -1,17 +1,17 @@
 /** StorageVersion and StorageVersionMigration: which versions objects are stored in, and moving them to another. */
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, firstOf, inside, nameColumn, text } from "../cells.ts";
-import { listField, noFields, objectField, textField } from "../json-edit.ts";
+import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
+import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
+import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function storageVersions(): KindBehaviour {
+export function storageVersions(): KindBehaviour<StorageVersion> {
   return {
     columns: [
       nameColumn,
       text(
         "CommonEncodingVersion",
         "Version that all servers write, if they agree.",
-        (object) => textField(objectField(object, "status"), "commonEncodingVersion") || "<unset>",
+        ({ status }) => status.commonEncodingVersion || "<unset>",
       ),
       text("StorageVersions", "Version that each server writes.", versionsText),
       ageColumn,
@@ -19,21 +19,18 @@ export function storageVersions(): KindBehaviour {
   };
 }
 
-function versionsText(object: Unstructured): string {
-  const all = listField(objectField(object, "status") ?? noFields, "storageVersions").map(
-    (one) => `${textField(one, "apiServerID")}=${textField(one, "encodingVersion")}`,
-  );
+function versionsText({ status: { storageVersions = [] } }: StorageVersion): string {
+  const all = storageVersions.map(({ apiServerID = "", encodingVersion = "" }) => `${apiServerID}=${encodingVersion}`);
   return firstOf(all, 3, "<unset>");
 }
 
-export function storageVersionMigrations(): KindBehaviour {
+export function storageVersionMigrations(): KindBehaviour<StorageVersionMigration> {
   return {
     columns: [
       { ...nameColumn, format: "" },
-      text("Resource", "Resource whose objects are moved.", (object) => {
-        const resource = inside(object, "spec", "resource");
-        return ["resource", "version", "group"].map((name) => textField(resource, name)).join(".");
-      }),
+      text("Resource", "Resource whose objects are moved.", ({ spec: { resource } }) =>
+        [resource.resource ?? "", resource.version ?? "", resource.group ?? ""].join("."),
+      ),
     ],
   };
 }

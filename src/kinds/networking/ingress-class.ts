@@ -1,18 +1,19 @@
 /** IngressClass: who implements ingresses. */
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, fillAbsent, type Json, noFields, objectField, textField } from "../json-edit.ts";
+import type { IngressClass } from "#api/networking/v1.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { validateKept } from "../kept.ts";
+import { validateImmutable } from "../immutable.ts";
 
-export function ingressClasses(): KindBehaviour {
+const specPath = FieldPath.of("spec");
+
+export function ingressClasses(): KindBehaviour<IngressClass> {
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      text("Controller", "Program that implements the class.", (object) =>
-        textField(objectField(object, "spec"), "controller"),
-      ),
+      text("Controller", "Program that implements the class.", ({ spec }) => spec.controller ?? ""),
       text("Parameters", "Object with more settings.", parametersText),
       ageColumn,
     ],
@@ -21,16 +22,13 @@ export function ingressClasses(): KindBehaviour {
         editField(object, "spec", (spec) =>
           editField(spec, "parameters", (parameters) => fillAbsent(parameters, { scope: "Cluster" })),
         ),
-      validateUpdate: (object, old) => validateKept(specOf(object), specOf(old), ["controller"], "spec."),
+      validateUpdate: (object, old) => validateImmutable(object.spec, old.spec, ["controller"], specPath),
     },
   };
 }
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-
-function parametersText(object: Unstructured): string {
-  const parameters = inside(object, "spec", "parameters");
+function parametersText({ spec: { parameters } }: IngressClass): string {
   if (parameters === undefined) return "<none>";
-  const group = textField(parameters, "apiGroup");
-  return `${textField(parameters, "kind")}${group === "" ? "" : `.${group}`}/${textField(parameters, "name")}`;
+  const { apiGroup = "", kind, name } = parameters;
+  return `${kind}${apiGroup === "" ? "" : `.${apiGroup}`}/${name}`;
 }

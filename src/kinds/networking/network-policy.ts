@@ -1,71 +1,62 @@
 /** NetworkPolicy: which traffic pods take part in. */
+import type { NetworkPolicy, NetworkPolicyPort, NetworkPolicySpec } from "#api/networking/v1.ts";
 import { type FieldError, invalid, notSupported } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, inside, nameColumn, selectorText, text } from "../cells.ts";
-import {
-  editField,
-  editItems,
-  fillAbsent,
-  type Json,
-  listField,
-  noFields,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import { formatLabelSelector } from "#meta/label-selector.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { editField, editItems, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function networkPolicies(): KindBehaviour {
+export function networkPolicies(): KindBehaviour<NetworkPolicy> {
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      text("Pod-Selector", "Labels of the pods that the policy is for.", (object) =>
-        selectorText(inside(object, "spec", "podSelector")),
+      text("Pod-Selector", "Labels of the pods that the policy is for.", ({ spec }) =>
+        formatLabelSelector(spec.podSelector),
       ),
       ageColumn,
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
       validate: validatePorts,
-      validateUpdate: (object) => validatePorts(object),
+      validateUpdate: validatePorts,
     },
   };
 }
 
-function defaultSpec(spec: Json): Json {
-  const ports = (rule: Json): Json => editItems(rule, "ports", (port) => fillAbsent(port, { protocol: "TCP" }));
-  const next = editItems(editItems(spec, "ingress", ports), "egress", ports);
-  const types = next["policyTypes"];
-  if (Array.isArray(types) && types.length > 0) return next;
-  const hasEgress = listField(next, "egress").length > 0;
-  return withField(next, "policyTypes", hasEgress ? ["Ingress", "Egress"] : ["Ingress"]);
+function defaultSpec(spec: NetworkPolicySpec): NetworkPolicySpec {
+  const withProtocol = (port: NetworkPolicyPort): NetworkPolicyPort => fillAbsent(port, { protocol: "TCP" });
+  let next = editItems(spec, "ingress", (rule) => editItems(rule, "ports", withProtocol));
+  next = editItems(next, "egress", (rule) => editItems(rule, "ports", withProtocol));
+  const { policyTypes = [], egress = [] } = next;
+  if (policyTypes.length > 0) return next;
+  return withField(next, "policyTypes", egress.length > 0 ? ["Ingress", "Egress"] : ["Ingress"]);
 }
 
 const protocols = ["TCP", "UDP", "SCTP"];
 const portMax = 65535;
 
-function validatePorts(object: Unstructured): FieldError[] {
-  const spec = objectField(object, "spec") ?? noFields;
-  return ["ingress", "egress"].flatMap((direction) =>
-    listField(spec, direction).flatMap((rule, i) =>
-      listField(rule, "ports").flatMap((port, k) => validatePort(port, `spec.${direction}[${i}].ports[${k}]`)),
+const specPath = FieldPath.of("spec");
+
+function validatePorts({ spec }: NetworkPolicy): FieldError[] {
+  return (["ingress", "egress"] as const).flatMap((direction) =>
+    (spec[direction] ?? []).flatMap(({ ports = [] }, i) =>
+      ports.flatMap((port, k) => validatePort(port, specPath.child(direction).index(i).child("ports").index(k))),
     ),
   );
 }
 
-function validatePort({ port, endPort, ...rest }: Json, field: string): FieldError[] {
+function validatePort({ port, endPort, protocol = "" }: NetworkPolicyPort, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
-  const protocol = textField(rest, "protocol");
-  if (!protocols.includes(protocol)) errors.push(notSupported(`${field}.protocol`, protocol, protocols));
-  const wrong = (value: unknown, detail: string): void => void errors.push(invalid(`${field}.endPort`, value, detail));
+  if (!protocols.includes(protocol)) errors.push(notSupported(path.child("protocol"), protocol, protocols));
+  const wrong = (value: unknown, detail: string): void =>
+    void errors.push(invalid(path.child("endPort"), value, detail));
   const range = `must be between 1 and ${portMax}, inclusive`;
-  if (typeof port === "number" && (port < 1 || port > portMax)) {
-    errors.push(invalid(`${field}.port`, port, range));
-  }
-  if (typeof endPort !== "number") return errors;
+  if (typeof port === "number" && (port < 1 || port > portMax)) errors.push(invalid(path.child("port"), port, range));
+  if (endPort === undefined) return errors;
   if (typeof port === "string") wrong(endPort, "may not be specified when `port` is non-numeric");
-  else if (typeof port !== "number") wrong(endPort, "may not be specified when `port` is not specified");
+  else if (port === undefined) wrong(endPort, "may not be specified when `port` is not specified");
   else {
     // Upstream: shows the port, not the end.
     if (endPort < port) wrong(port, "must be greater than or equal to `port`");

@@ -1,19 +1,15 @@
 /** RuntimeClass: a way to run containers. */
+import type { RuntimeClass } from "#api/node/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { validateKept } from "../kept.ts";
+import { validateImmutable } from "../immutable.ts";
 
-export function runtimeClasses(): KindBehaviour {
+export function runtimeClasses(): KindBehaviour<RuntimeClass> {
   return {
     anyFinalizers: true,
     metadataRepeats: 1,
     createOnUpdate: true,
-    columns: [
-      nameColumn,
-      text("Handler", "Configuration of the node's runtime.", (object) => textField(object, "handler")),
-      ageColumn,
-    ],
-    strategy: { validateUpdate: (object, old) => validateKept(object, old, ["handler"]) },
+    columns: [nameColumn, text("Handler", "Configuration of the node's runtime.", ({ handler }) => handler), ageColumn],
+    strategy: { validateUpdate: (object, old) => validateImmutable(object, old, ["handler"]) },
   };
 }

@@ -1,23 +1,23 @@
 /** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
+import type { AggregationRule, ClusterRole, PolicyRule, Role } from "#api/rbac/v1.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import { isAbsent, type Json, listField, objectField } from "../json-edit.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { twice } from "./twice.ts";
 
-export function roles(): KindBehaviour {
-  const validate = (object: Unstructured): FieldError[] => validateRules(object, true);
+export function roles(): KindBehaviour<Role> {
+  const validate = ({ rules }: Role): FieldError[] => validateRules(rules, true);
   return {
     metadataRepeats: 2,
     strategy: { validate, validateUpdate: (object) => twice(validate(object)) },
   };
 }
 
-export function clusterRoles(): KindBehaviour {
-  const validate = (object: Unstructured): FieldError[] => [
-    ...validateRules(object, false),
-    ...validateAggregation(objectField(object, "aggregationRule")),
+export function clusterRoles(): KindBehaviour<ClusterRole> {
+  const validate = ({ rules, aggregationRule }: ClusterRole): FieldError[] => [
+    ...validateRules(rules, false),
+    ...validateAggregation(aggregationRule),
   ];
   return {
     metadataRepeats: 2,
@@ -25,47 +25,45 @@ export function clusterRoles(): KindBehaviour {
   };
 }
 
-const texts = (rule: Json, name: string): readonly string[] =>
-  isAbsent(rule[name]) ? [] : (rule[name] as readonly string[]); // the schema says so
+const rulesPath = FieldPath.of("rules");
+const selectorsPath = FieldPath.of("aggregationRule", "clusterRoleSelectors");
 
-function validateRules(object: Unstructured, namespaced: boolean): FieldError[] {
+function validateRules(rules: readonly PolicyRule[] | null, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
-  for (const [index, rule] of listField(object, "rules").entries()) {
-    const field = `rules[${index}]`;
-    if (texts(rule, "verbs").length === 0) {
-      errors.push(required(`${field}.verbs`, "verbs must contain at least one value"));
+  for (const [index, rule] of (rules ?? []).entries()) {
+    const path = rulesPath.index(index);
+    const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+    if ((rule.verbs ?? []).length === 0) {
+      errors.push(required(path.child("verbs"), "verbs must contain at least one value"));
     }
-    const urls = texts(rule, "nonResourceURLs");
-    const groups = texts(rule, "apiGroups");
-    const resources = texts(rule, "resources");
-    if (urls.length > 0) {
-      const wrong = (detail: string) => errors.push(invalid(`${field}.nonResourceURLs`, urls, detail));
+    if (nonResourceURLs.length > 0) {
+      const wrong = (detail: string) => errors.push(invalid(path.child("nonResourceURLs"), nonResourceURLs, detail));
       if (namespaced) wrong("namespaced rules cannot apply to non-resource URLs");
-      if (groups.length + resources.length + texts(rule, "resourceNames").length > 0) {
+      if (apiGroups.length + resources.length + resourceNames.length > 0) {
         wrong("rules cannot apply to both regular resources and non-resource URLs");
       }
       continue;
     }
-    if (groups.length === 0) {
-      errors.push(required(`${field}.apiGroups`, "resource rules must supply at least one api group"));
+    if (apiGroups.length === 0) {
+      errors.push(required(path.child("apiGroups"), "resource rules must supply at least one api group"));
     }
     if (resources.length === 0) {
-      errors.push(required(`${field}.resources`, "resource rules must supply at least one resource"));
+      errors.push(required(path.child("resources"), "resource rules must supply at least one resource"));
     }
   }
   return errors;
 }
 
-function validateAggregation(rule: Json | undefined): FieldError[] {
+function validateAggregation(rule: AggregationRule | undefined): FieldError[] {
   if (rule === undefined) return [];
-  const field = "aggregationRule.clusterRoleSelectors";
-  const selectors = listField(rule, "clusterRoleSelectors");
-  if (selectors.length === 0)
-    return [required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  const { clusterRoleSelectors: selectors = [] } = rule;
+  if (selectors.length === 0) {
+    return [required(selectorsPath, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
   return selectors.flatMap((selector, index) => {
-    const at = `${field}[${index}]`;
-    const errors = validateLabelSelector(selector, at);
+    const path = selectorsPath.index(index);
+    const errors = validateLabelSelector(selector, path);
     // Upstream: there is then no selector to be shown.
-    return errors.length === 0 ? errors : [...errors, invalid(at, null, "invalid label selector.")];
+    return errors.length === 0 ? errors : [...errors, invalid(path, null, "invalid label selector.")];
   });
 }

@@ -1,33 +1,26 @@
 /** PriorityClass: a name for a number that says which pods go first. */
+import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { forbidden } from "#meta/field-error.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
-import { fillAbsent, numberField, textField } from "../json-edit.ts";
+import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { validateKept } from "../kept.ts";
+import { validateImmutable } from "../immutable.ts";
 
-export function priorityClasses(): KindBehaviour {
+export function priorityClasses(): KindBehaviour<PriorityClass> {
   return {
     createOnUpdate: false,
     columns: [
       nameColumn,
-      integer("Value", "The number; higher goes first.", (object) => numberField(object, "value")),
-      flag(
-        "Global-Default",
-        "Whether pods without a class get this one.",
-        (object) => object["globalDefault"] === true,
-      ),
+      integer("Value", "The number; higher goes first.", ({ value }) => value),
+      flag("Global-Default", "Whether pods without a class get this one.", (object) => object.globalDefault === true),
       ageColumn,
-      text("PreemptionPolicy", "Whether pods may push others aside.", (object) =>
-        textField(object, "preemptionPolicy"),
-      ),
+      text("PreemptionPolicy", "Whether pods may push others aside.", (object) => object.preemptionPolicy ?? ""),
     ],
     strategy: {
       defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }),
       validateUpdate: (object, old) => [
-        ...(numberField(object, "value") === numberField(old, "value")
-          ? []
-          : [forbidden("value", "may not be changed in an update.")]),
-        ...validateKept(object, old, ["preemptionPolicy"]),
+        ...(object.value === old.value ? [] : [forbidden("value", "may not be changed in an update.")]),
+        ...validateImmutable(object, old, ["preemptionPolicy"]),
       ],
     },
   };

@@ -1,6 +1,7 @@
 /** CSIStorageCapacity: how much room a storage class has in a part of the cluster. */
+import type { CSIStorageCapacity } from "#api/storage/v1.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function csiStorageCapacities(): KindBehaviour {
+export function csiStorageCapacities(): KindBehaviour<CSIStorageCapacity> {
   return { metadataRepeats: 1 };
 }

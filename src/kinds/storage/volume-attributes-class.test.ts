@@ -6,7 +6,7 @@ import { kindUnderTest } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "storage.k8s.io", version: "v1beta1", kind: "VolumeAttributesClass" });
 const made = (more: object = {}): Unstructured => ({
-  metadata: { name: "v1" },
+  metadata: { name: "v1", creationTimestamp: null },
   driverName: "d.example.com",
   parameters: { iops: "100" },
   ...more,

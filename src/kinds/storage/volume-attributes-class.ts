@@ -1,36 +1,35 @@
 /** VolumeAttributesClass: named settings of volumes for a storage driver; made once and never changed. */
+import type { VolumeAttributesClass } from "#api/storage/v1beta1.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { textField, textsField } from "../json-edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { validateKept } from "../kept.ts";
+import { validateImmutable } from "../immutable.ts";
 import { validateParameters } from "./parameters.ts";
 
-export function volumeAttributesClasses(environment: KindEnvironment): KindBehaviour {
+export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehaviour<VolumeAttributesClass> {
   return {
     returnsDeleted: true,
     columns: [
-      classNameColumn(defaultClassCheck("VolumeAttributesClass", environment.domain)),
-      text("DriverName", "Storage driver that the settings are for.", (object) => textField(object, "driverName")),
+      classNameColumn(defaultClassCheck("VolumeAttributesClass", domain)),
+      text("DriverName", "Storage driver that the settings are for.", (object) => object.driverName),
       ageColumn,
     ],
     strategy: {
       validate,
       validateUpdate: (object, old) => [
-        ...validateKept(object, old, ["driverName", "parameters"]),
+        ...validateImmutable(object, old, ["driverName", "parameters"]),
         ...validate(object),
       ],
     },
   };
 }
 
-function validate(object: Unstructured): FieldError[] {
+function validate({ driverName, parameters = {} }: VolumeAttributesClass): FieldError[] {
   return [
-    ...validateDriver(textField(object, "driverName"), "driverName"),
-    ...validateParameters(textsField(object, "parameters") ?? {}, { field: "parameters", allowEmpty: false }),
+    ...validateDriver(driverName, "driverName"),
+    ...validateParameters(parameters, { field: "parameters", allowEmpty: false }),
   ];
 }
 

@@ -1,0 +1,25 @@
+/** Fields that stay as they were made. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+
+/** Findings for those of `names` that differ; absent and null are the same. `path` is that of the object; none: the root. */
+export function validateImmutable<T extends object>(
+  object: T,
+  old: T,
+  names: readonly (keyof T & string)[],
+  path?: FieldPath,
+): FieldError[] {
+  return changed(object, old, names).map((name) =>
+    invalid(path?.child(name) ?? name, object[name] ?? null, "field is immutable"),
+  );
+}
+
+/** The same, in the words that storage classes use. */
+export function forbidUpdates<T extends object>(object: T, old: T, names: readonly (keyof T & string)[]): FieldError[] {
+  return changed(object, old, names).map((name) => forbidden(name, `updates to ${name} are forbidden.`));
+}
+
+function changed<T extends object, K extends keyof T>(object: T, old: T, names: readonly K[]): readonly K[] {
+  return names.filter((name) => !jsonEquals(object[name] ?? null, old[name] ?? null));
+}
