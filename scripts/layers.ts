@@ -38,6 +38,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "flowcontrol",
     "admission",
   ],
+  publication: ["std", "meta", "schema", "codec", "api", "registry", "http"],
+  transport: ["std", "meta", "http"],
   controllers: ["std", "meta", "schema", "cel", "api", "client"],
   cli: ["std", "meta", "schema", "codec", "apply", "api", "client"],
   server: [
@@ -59,6 +61,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "kinds",
     "extensions",
     "http",
+    "publication",
+    "transport",
     "controllers",
   ],
 };
@@ -77,9 +81,9 @@ export const openFolders: readonly string[] = ["api"];
 /** Built-in modules that only some folders may import. */
 export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["storage"],
-  "node:http": ["http", "client"],
-  "node:https": ["http", "client"],
-  "node:http2": ["http", "client"],
+  "node:http": ["transport", "client"],
+  "node:https": ["transport", "client"],
+  "node:http2": ["transport", "client"],
   "node:async_hooks": [],
 };
 

@@ -145,3 +145,9 @@ export interface ReplyStream {
   /** The beginning is written, or the stream is over. */
   onBegun?: (() => void) | undefined;
 }
+
+/** Who asks before anybody has looked. */
+export const unknownUser: UserInfo = { name: "", groups: [] };
+
+/** A client that takes longer to read what it was sent is slow. */
+export const slowMs = 250;

@@ -9,7 +9,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { auditFilters, type AuditOptions } from "./audit-requests.ts";
-import { unknownUser } from "./incoming-request.ts";
+import { unknownUser } from "./api-request.ts";
 import { unknownInfo } from "./request-info.ts";
 
 const keeping = (events: AuditEvent[]): AuditBackend => ({

@@ -19,14 +19,14 @@ import { maxInFlight } from "./filters/max-in-flight.ts";
 import { priorityAndFairness, type PriorityAndFairnessOptions } from "./filters/priority-and-fairness.ts";
 import { requestDeadline } from "./filters/request-deadline.ts";
 import { requestInfo } from "./filters/request-info.ts";
-import type { TransportLog } from "./listener.ts";
+import type { Log } from "#std/log.ts";
 import type { Negotiator } from "./negotiation.ts";
 
 export interface ChainOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: TransportLog;
+  readonly log: Pick<Log, "debug" | "error">;
   /** Encodings of errors. */
   readonly negotiator: Negotiator;
   readonly encodeStatus: EncodeStatus;

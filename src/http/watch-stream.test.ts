@@ -5,7 +5,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { Backend } from "#storage/backend.ts";
 import { openMemoryBackend } from "#storage/memory.ts";
 import type { StreamSink } from "./api-request.ts";
-import { slowMs } from "./reply-writer.ts";
+import { slowMs } from "./api-request.ts";
 import { type FrameEncoder, WatchStream } from "./watch-stream.ts";
 
 const prefix = "/registry/core/configmaps/n/";

@@ -10,8 +10,7 @@ import { expired, type Status } from "#meta/status-error.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
 import { isCompacted } from "#storage/backend.ts";
-import type { ReplyStream, StreamSink } from "./api-request.ts";
-import { slowMs } from "./reply-writer.ts";
+import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
 /** How objects become frames of one form. */
 export interface FrameEncoder {

@@ -11,7 +11,7 @@ import { requestChain } from "#http/chain.ts";
 import type { RequestInfo } from "#http/api-request.ts";
 import { sizesHere } from "#http/large-requests.ts";
 import type { Negotiated } from "#http/negotiation.ts";
-import { createPublisher } from "#http/discovery-and-openapi.ts";
+import { createPublisher } from "#publication/discovery-and-openapi.ts";
 import { recordRequests } from "#http/record-requests.ts";
 import { createRouter } from "#http/router.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";

@@ -2,7 +2,7 @@
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";
-import { versionDocument, versionReply } from "#http/version.ts";
+import { versionDocument, versionReply } from "#publication/version.ts";
 import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Backend } from "#storage/backend.ts";

@@ -4,7 +4,7 @@
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { openHealthOnly } from "#http/health-only.ts";
+import { openHealthOnly } from "#transport/health-only.ts";
 import { reasonOf } from "./credentials.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "./flags.ts";
 import { serve } from "./serve.ts";

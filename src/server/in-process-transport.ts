@@ -9,7 +9,7 @@ import type { ClientRequest, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { unknownUser } from "#http/incoming-request.ts";
+import { unknownUser } from "#http/api-request.ts";
 import { unknownInfo } from "#http/request-info.ts";
 
 export interface InProcessOptions {

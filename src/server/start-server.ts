@@ -6,7 +6,7 @@
 import { join, resolve } from "node:path";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
-import { type Listener, openListener } from "#http/listener.ts";
+import { type Listener, openListener } from "#transport/listener.ts";
 import { largeBytes as measuredLargeBytes } from "#http/large-requests.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { apiDomain } from "#meta/api-domain.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { TlsFiles } from "#http/listener.ts";
+import type { TlsFiles } from "#transport/listener.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";

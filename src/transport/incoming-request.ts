@@ -8,9 +8,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import { badRequest, requestTooLarge, type StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { BodyBudget, BodyShare } from "./body-budget.ts";
-import type { ApiRequest, AuditedBody, ClientCertificate, Headers, RequestInfo } from "./api-request.ts";
-import { turnFor } from "./large-requests.ts";
-import { parseQuery, unknownInfo } from "./request-info.ts";
+import {
+  type ApiRequest,
+  type AuditedBody,
+  type ClientCertificate,
+  type Headers,
+  type RequestInfo,
+  unknownUser,
+} from "#http/api-request.ts";
+import { turnFor } from "#http/large-requests.ts";
+import { parseQuery, unknownInfo } from "#http/request-info.ts";
 
 /** What a request takes from its connection. */
 export interface Peer {
@@ -44,9 +51,6 @@ export interface BodyReader {
   /** It ended early. */
   lost(): void;
 }
-
-/** Who asks before anybody has looked. */
-export const unknownUser: UserInfo = { name: "", groups: [] };
 
 export class IncomingRequest implements ApiRequest {
   readonly method: string;

@@ -7,10 +7,10 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/backend.ts";
-import type { Pieces } from "./api-request.ts";
-import { Gzip } from "./gzip.ts";
-import { joinedChunks, ChunkCache } from "./chunk-cache.ts";
-import { listPieces } from "./list-body.ts";
+import type { Pieces } from "#http/api-request.ts";
+import { Gzip } from "#transport/gzip.ts";
+import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";
+import { listPieces } from "#http/list-body.ts";
 
 const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
 // Only what a list body looks at.

@@ -3,7 +3,7 @@
  * smaller ones there are never so many. One user has half of it at most, so that nobody's slow bodies are all there is.
  */
 import { tooManyRequests } from "#meta/status-error.ts";
-import { largeBytes } from "./large-requests.ts";
+import { largeBytes } from "#http/large-requests.ts";
 
 /** Bytes of large bodies under way, at most. */
 const bytesMax = 256 * 1024 * 1024;

@@ -2,8 +2,8 @@
  * Conditional and negotiated answers of the OpenAPI endpoints. They are plain files to upstream, so they follow the
  * rules of HTTP (RFC 9110 section 13.1.2) and not those of the rest of the API: refusals have no body, tags come in lists.
  */
-import type { Reply } from "../api-request.ts";
-import { parseAccept } from "../negotiation.ts";
+import type { Reply } from "#http/api-request.ts";
+import { parseAccept } from "#http/negotiation.ts";
 
 /** First of `offered` (names of media types) that `accept` takes; all take an absent or empty header. */
 export function acceptedType(accept: string | undefined, offered: readonly string[]): string | undefined {

@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { checkMethod } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { documentV3 } from "./openapi/document-v3.ts";

@@ -5,7 +5,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { Reply } from "./api-request.ts";
+import type { Reply } from "#http/api-request.ts";
 import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { OpenApiV2 } from "./openapi-v2.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { Reply } from "./api-request.ts";
+import type { Reply } from "#http/api-request.ts";
 import { builtinDefinitions, customDefinition, kubernetesTables } from "./discovery/definitions-for-tests.ts";
 import { servedGroups } from "./discovery/groups.ts";
 import { encodeProtobufV2 } from "./openapi/protobuf-v2.ts";

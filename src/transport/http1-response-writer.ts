@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
-import type { StreamSink } from "./api-request.ts";
+import type { StreamSink } from "#http/api-request.ts";
 import type { Http1Exchange } from "./http1-server.ts";
 import type { BodySource, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";

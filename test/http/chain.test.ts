@@ -10,13 +10,13 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { internalError, notFound } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
-import { type ChainOptions, requestChain } from "./chain.ts";
-import { BodyBudget } from "./body-budget.ts";
-import { IncomingRequest } from "./incoming-request.ts";
-import { jsonType, negotiator, yamlType } from "./negotiation.ts";
-import { durationProblem } from "./filters/request-deadline.ts";
-import { splitTarget } from "./request-info.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { type ChainOptions, requestChain } from "#http/chain.ts";
+import { BodyBudget } from "#transport/body-budget.ts";
+import { IncomingRequest } from "#transport/incoming-request.ts";
+import { jsonType, negotiator, yamlType } from "#http/negotiation.ts";
+import { durationProblem } from "#http/filters/request-deadline.ts";
+import { splitTarget } from "#http/request-info.ts";
 
 const tokens = readTokenFile("admin,admin,admin-uid,system:masters\nbob,bob,bob-uid\n", "tokens");
 

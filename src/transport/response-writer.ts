@@ -2,7 +2,7 @@
  * What a reply is written to: one exchange of one protocol. Implementations: `Http1ResponseWriter`, `Http2ResponseWriter`, `WebSocketResponseWriter`.
  */
 import type { Writable } from "node:stream";
-import type { StreamSink } from "./api-request.ts";
+import type { StreamSink } from "#http/api-request.ts";
 
 export interface ResponseWriter {
   /** Tells when it has room again (`drain`) and when it is closed. */

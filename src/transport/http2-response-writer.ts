@@ -1,6 +1,6 @@
 /** Requests and replies on a stream of an HTTP/2 connection. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
-import type { StreamSink } from "./api-request.ts";
+import type { StreamSink } from "#http/api-request.ts";
 import type { BodySource, IncomingRequest, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";

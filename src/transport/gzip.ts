@@ -8,7 +8,7 @@
  */
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw } from "node:zlib";
-import { ChunkCache, type Chunk } from "./chunk-cache.ts";
+import { ChunkCache, type Chunk } from "#http/chunk-cache.ts";
 
 interface Compressed {
   /** Whole DEFLATE blocks, none of them the last one. */

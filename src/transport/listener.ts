@@ -6,6 +6,7 @@
  * ask of them, and what it costs beside another server, is in docs/performance.md.
  */
 import { constants } from "node:crypto";
+import type { Log } from "#std/log.ts";
 import type { IncomingMessage } from "node:http";
 import {
   type IncomingHttpHeaders,
@@ -21,7 +22,7 @@ import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { ApiRequest, ClientCertificate, Headers, Reply } from "./api-request.ts";
+import type { ApiRequest, ClientCertificate, Headers, Reply } from "#http/api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
@@ -29,10 +30,10 @@ import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-serve
 import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
 import { IncomingRequest, type Peer } from "./incoming-request.ts";
-import { ChunkCache } from "./chunk-cache.ts";
+import { ChunkCache } from "#http/chunk-cache.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
-import { splitTarget } from "./request-info.ts";
+import { splitTarget } from "#http/request-info.ts";
 import { handshakeOf } from "./websocket.ts";
 import { UpgradeMessage, WebSocketResponseWriter } from "./websocket-response-writer.ts";
 
@@ -73,12 +74,6 @@ const compressedBytesMax = 32 * 1024 * 1024;
 /** The same of chunks as they are: a list of some 12,000 objects of 1.2 KB. */
 const joinedBytesMax = 16 * 1024 * 1024;
 
-/** The part of a logger the listener uses. */
-export interface TransportLog {
-  debug(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 export interface ListenerOptions {
   readonly host: string;
   /** 0 picks a free one. */
@@ -95,7 +90,7 @@ export interface ListenerOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** A connection ended with an error before TLS stood. */
   handshakeFailed?(): void;
-  readonly log: TransportLog;
+  readonly log: Pick<Log, "debug" | "error">;
   readonly clock: Clock;
   readonly random?: Random;
 }

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { badRequest, forbidden, type StatusError } from "#meta/status-error.ts";
-import type { Headers } from "./api-request.ts";
+import type { Headers } from "#http/api-request.ts";
 
 /** Answer to a request for a WebSocket: why not, or the lines of its head that depend on the request. */
 export interface Handshake {

@@ -13,8 +13,8 @@ import { gunzipSync } from "node:zlib";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { systemClock } from "#std/clock.ts";
 import { silentLog } from "#std/log.ts";
-import type { ApiRequest, Reply, StreamSink } from "./api-request.ts";
-import { type Listener, type ListenerOptions, openListener } from "./listener.ts";
+import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
+import { type Listener, type ListenerOptions, openListener } from "#transport/listener.ts";
 
 const authority = await fakeAuthority("server authority");
 const clients = await fakeAuthority("client authority");

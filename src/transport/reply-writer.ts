@@ -4,10 +4,10 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
-import type { Chunks, Pieces, Reply, StreamSink } from "./api-request.ts";
+import { type Chunks, type Pieces, type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
 import type { Gzip } from "./gzip.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { joinedChunks, type ChunkCache, type Chunk } from "./chunk-cache.ts";
+import { joinedChunks, type ChunkCache, type Chunk } from "#http/chunk-cache.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {
@@ -25,8 +25,6 @@ export interface ReplySettings {
 
 /** Length from which a compressible reply is compressed. Upstream's threshold; it compresses what is longer. */
 export const compressAbove = 128 * 1024;
-/** A client that takes longer to read what it was sent is slow. */
-export const slowMs = 250;
 /** Size of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
 /** A body up to this length is one write: a page of a hundred objects is. */

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
-import type { StreamSink } from "./api-request.ts";
+import type { StreamSink } from "#http/api-request.ts";
 import type { Message } from "./incoming-request.ts";
 import { closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
 import type { ResponseWriter } from "./response-writer.ts";

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { groupDiscoveryList } from "./discovery/aggregated.ts";
 import { type ServedGroup, servedGroups } from "./discovery/groups.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "./discovery/legacy.ts";
@@ -21,8 +21,8 @@ import {
   noTransform,
   protobufType,
   yamlType,
-} from "./negotiation.ts";
-import { valueReply } from "./object-reply.ts";
+} from "#http/negotiation.ts";
+import { valueReply } from "#http/object-reply.ts";
 
 export interface DiscoveryOptions {
   readonly domain: ApiDomain;

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { checkMethod } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { DocumentV2 } from "./openapi/document-v2.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { Reply } from "./api-request.ts";
+import type { Reply } from "#http/api-request.ts";
 import { Discovery, type DiscoveryRequest } from "./discovery.ts";
 import {
   builtinDefinitions,

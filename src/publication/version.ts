@@ -1,5 +1,5 @@
 /** `GET /version`: which API this server speaks and which program it is. Source: upstream's `version.Info`. */
-import type { ApiRequest, Reply } from "./api-request.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
 
 /** The release of Kubernetes whose API is served. */
 const release = "1.32.4";
