@@ -1,7 +1,7 @@
 /**
  * Turns the custom resource definitions in the store into served resources, and says in their conditions what became of
- * them. It follows the store, so that it does not matter who wrote; writers wait in `settled` until what they wrote is
- * in force. Source of the conditions: upstream's controllers in `apiextensions-apiserver/pkg/controller`.
+ * them. It follows the store, so that it does not matter who wrote; writers wait (`caughtUpTo`) until what they wrote
+ * is in force. Source of the conditions: upstream's controllers in `apiextensions-apiserver/pkg/controller`.
  */
 import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
 import {
@@ -21,6 +21,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { type InformerHandlers, StoreInformer } from "#registry/informer.ts";
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { timestamp } from "#meta/time.ts";
@@ -38,7 +39,7 @@ import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.
 
 type Place = Pick<ResourceDefinition, "group" | "resource">;
 
-export interface RegistrarOptions {
+export interface CustomResourceControllerOptions {
   /** Of custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Always served. Custom ones of the same group version are not. */
@@ -61,7 +62,7 @@ export interface RegistrarOptions {
 
 type Backend = StoreOptions["backend"];
 type Entry = NonNullable<ReturnType<Backend["get"]>>;
-type StoreEvent = Parameters<Parameters<Backend["watch"]>[0]["deliver"]>[0][number];
+type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
 /** What is known of a definition. */
 interface Known {
@@ -81,28 +82,29 @@ interface Known {
 const retryMs = 1000;
 
 export class CustomResourceController {
-  readonly #options: RegistrarOptions;
+  readonly #options: CustomResourceControllerOptions;
   readonly #store: Store;
   readonly #cleanup: Cleanup;
+  readonly #informer: StoreInformer;
   readonly #known = new Map<string, Known>();
-  readonly #waiters: { readonly revision: number; readonly done: () => void }[] = [];
   /** Group versions that are the server's own, and places of its resources. */
   readonly #own: ReadonlySet<string>;
-  #queue: StoreEvent[] = [];
   #table: ResourceTable;
   /** Whether what is known and what is in the table differ. */
   #isChanged = false;
   /** Whether they differ in more than what the same versions are like. */
   #hasOtherVersions = false;
-  #running = false;
-  /** Everything up to here is in force. */
-  #settled = 0;
-  #watch: { close(): void } | undefined;
   #closed = false;
 
-  constructor(options: RegistrarOptions) {
+  constructor(options: CustomResourceControllerOptions) {
     this.#options = options;
     this.#store = new Store({ ...options });
+    this.#informer = new StoreInformer({
+      ...options,
+      prefix: this.#store.prefix,
+      replace: (entries) => this.#replace(entries),
+      handle: (events) => this.#handle(events),
+    });
     this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(placeOf)]);
     this.#table = new ResourceTable(options.builtIn, 1);
     this.#cleanup = new Cleanup({
@@ -120,86 +122,43 @@ export class CustomResourceController {
   }
 
   /** Serves what the store holds, and follows it from there. Resolves when all of it is in force. */
-  async start(): Promise<void> {
-    const { backend } = this.#options;
-    await backend.fresh();
-    const { entries, revision } = backend.range(this.#store.prefix);
-    const names = new Set(entries.map((entry) => this.#nameOf(entry)));
-    for (const [name, known] of this.#known) {
-      if (names.has(name)) continue;
-      this.#lose(name, known);
-    }
-    for (const entry of entries) this.#learn(entry);
-    this.#publish();
-    const watch = await backend.watch({
-      prefix: this.#store.prefix,
-      after: revision,
-      deliver: (events) => {
-        this.#queue.push(...events);
-        void this.#run();
-        return true;
-      },
-      ended: (reason) => this.#ended(reason),
-    });
-    if ("compacted" in watch) return this.start();
-    this.#watch = watch;
-    watch.resume();
-    await this.#decide(names);
-    this.#settle(revision);
+  start(): Promise<void> {
+    return this.#informer.start();
   }
 
   /** Resolves when everything that was written to definitions up to `revision` is in force. */
-  settled(revision: number): MaybePromise<void> {
-    if (this.#closed || revision <= this.#settled) return undefined;
-    return new Promise((done) => this.#waiters.push({ revision, done }));
+  caughtUpTo(revision: number): MaybePromise<void> {
+    return this.#informer.caughtUpTo(revision);
   }
 
   close(): void {
     this.#closed = true;
-    this.#watch?.close();
+    this.#informer.close();
     this.#cleanup.close();
-    this.#settle(Number.POSITIVE_INFINITY);
   }
 
-  #ended(reason: string): void {
-    if (this.#closed || reason === "closed") return this.close();
-    // Events were missed: what there is now says the same.
-    this.start().catch((error: unknown) => {
-      this.#options.log.error({ error: String(error) }, "definitions of custom resources are no longer followed");
-    });
+  async #replace(entries: readonly Entry[]): Promise<void> {
+    const names = new Set(entries.map((entry) => this.#nameOf(entry)));
+    for (const [name, known] of this.#known) if (!names.has(name)) this.#lose(name, known);
+    for (const entry of entries) this.#learn(entry);
+    this.#publish();
+    await this.#decide(names);
   }
 
-  #settle(revision: number): void {
-    this.#settled = Math.max(this.#settled, revision);
-    const waiting = this.#waiters.splice(0);
-    for (const waiter of waiting) {
-      if (waiter.revision <= this.#settled) waiter.done();
-      else this.#waiters.push(waiter);
-    }
-  }
-
-  async #run(): Promise<void> {
-    if (this.#running) return;
-    this.#running = true;
+  async #handle(events: readonly StoreEvent[]): Promise<void> {
     const pace = new Pace(this.#options.clock);
-    while (this.#queue.length > 0 && !this.#closed) {
-      const events = this.#queue;
-      this.#queue = [];
-      const changed = new Set<string>();
-      for (const { type, entry } of events) {
-        if (pace.isDue) await pace.pause();
-        const name = this.#nameOf(entry);
-        if (type === "DELETED") this.#forget(name, entry, changed);
-        else {
-          this.#learn(entry);
-          changed.add(name);
-        }
+    const changed = new Set<string>();
+    for (const { type, entry } of events) {
+      if (pace.isDue) await pace.pause();
+      const name = this.#nameOf(entry);
+      if (type === "DELETED") this.#forget(name, entry, changed);
+      else {
+        this.#learn(entry);
+        changed.add(name);
       }
-      this.#publish();
-      await this.#decide(changed);
-      this.#settle(events.at(-1)!.revision);
     }
-    this.#running = false;
+    this.#publish();
+    await this.#decide(changed);
   }
 
   #nameOf(entry: Entry): string {

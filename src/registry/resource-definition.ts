@@ -98,7 +98,7 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   /** Seconds until an object of this kind is dropped by itself; 0 for never. */
   ttlSeconds?(object: T): number;
   /** Called after a committed write: its answer waits until what follows from the write is in force. */
-  settled?(revision: Revision): MaybePromise<void>;
+  afterCommit?(revision: Revision): MaybePromise<void>;
 }
 
 /** The hooks of an update through a subresource (empty: of the main resource). */

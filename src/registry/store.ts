@@ -434,7 +434,7 @@ export class Store {
 
   /** Waits for what a kind does about a write before anybody hears that it is done. */
   #settle({ revision }: Entry): MaybePromise<void> {
-    return this.definition.strategy.settled?.(revision);
+    return this.definition.strategy.afterCommit?.(revision);
   }
 
   #exists(object: Unstructured): StatusError {

@@ -1,11 +1,14 @@
 /** What is served beyond the built-in kinds: the controller of custom resources, wired to their definitions' kind. */
 import type { ApiTables } from "#api/definitions.ts";
-import { CustomResourceController, type RegistrarOptions } from "#extensions/custom-resource-controller.ts";
+import {
+  CustomResourceController,
+  type CustomResourceControllerOptions,
+} from "#extensions/custom-resource-controller.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { override } from "#registry/override.ts";
+import { waitForSync } from "#registry/informer.ts";
 import type { Schema } from "#schema/schema.ts";
 
-type Given = Omit<RegistrarOptions, "definition" | "builtIn" | "reserved" | "metadata">;
+type Given = Omit<CustomResourceControllerOptions, "definition" | "builtIn" | "reserved" | "metadata">;
 
 export interface CustomResourcesOptions extends Given {
   readonly tables: ApiTables;
@@ -18,8 +21,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
   const group = domain.rename("apiextensions.k8s.io");
   const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
   if (definition === undefined) return undefined;
-  const settled = (revision: number): ReturnType<CustomResourceController["settled"]> => controller.settled(revision);
-  const waiting = override(definition, { strategy: { ...definition.strategy, settled } });
+  const waiting = waitForSync(definition, () => controller);
   const controller: CustomResourceController = new CustomResourceController({
     ...options,
     definition,

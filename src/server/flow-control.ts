@@ -14,6 +14,7 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown } from "#meta/status-error.ts";
+import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -21,7 +22,6 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Backend } from "#storage/backend.ts";
-import { FollowedStore, settling } from "./followed-store.ts";
 import type { ServerOptions } from "./options.ts";
 
 export interface FairnessOptions {
@@ -47,7 +47,7 @@ export class Fairness {
   readonly waitLimitMs: number;
   readonly #options: FairnessOptions;
   readonly #group: string;
-  readonly #followed = new Map<string, FollowedStore>();
+  readonly #informers = new Map<string, StoreInformer>();
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
   #cancelStatus: () => void = () => undefined;
@@ -78,7 +78,7 @@ export class Fairness {
 
   /** Definitions of schemas and levels as they have to be served: what is written is in force when it is answered. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
-    this.#isOwn(definition) ? settling(definition, () => this.#followed.get(definition.resource)) : definition;
+    this.#isOwn(definition) ? waitForSync(definition, () => this.#informers.get(definition.resource)) : definition;
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable): Promise<void> {
@@ -90,19 +90,17 @@ export class Fairness {
         .filter((definition) => this.#isOwn(definition))
         .map((definition) => {
           const isLevel = definition.resource === "prioritylevelconfigurations";
-          const followed = new FollowedStore({
-            backend,
-            store: stores.of(definition),
-            clock,
-            log,
+          const store = stores.of(definition);
+          const handlers = objectHandlers(store, log, {
             cleared: () => control.clear(isLevel ? "levels" : "schemas"),
             changed(_namespace, name, object) {
               if (isLevel) control.setLevel(name, object);
               else control.setSchema(name, object);
             },
           });
-          this.#followed.set(definition.resource, followed);
-          return followed.start();
+          const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+          this.#informers.set(definition.resource, informer);
+          return informer.start();
         }),
     );
   }
@@ -110,7 +108,7 @@ export class Fairness {
   /** Makes what every cluster has and looks after it. Resolves after the first try; while it fails, more follow. */
   async maintain(client: RestClient, health: Health): Promise<void> {
     // Not served: the mandatory ones are in force all the same.
-    if (this.#followed.size < resources.length) return;
+    if (this.#informers.size < resources.length) return;
     const { clock, domain, log } = this.#options;
     const done = health.startupStep("priority-and-fairness-config-producer");
     const round = async (): Promise<void> => {
@@ -152,7 +150,7 @@ export class Fairness {
     this.#cancel();
     this.#cancelStatus();
     this.control.close();
-    for (const followed of this.#followed.values()) followed.close();
+    for (const informer of this.#informers.values()) informer.close();
   }
 
   #isOwn({ group, version, resource }: ResourceDefinition): boolean {

@@ -1,6 +1,7 @@
 /** Services as they are served: given addresses and ports of their ranges, which are in step with the store. */
 import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
+import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -9,7 +10,6 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
-import { FollowedStore, settling } from "./followed-store.ts";
 import { StartError } from "./start-error.ts";
 
 export interface ServiceFollowerOptions {
@@ -26,7 +26,7 @@ const isServices = ({ group, resource }: ResourceDefinition): boolean => group =
 export class ServiceFollower {
   readonly allocator: ServiceAllocator;
   readonly #options: ServiceFollowerOptions;
-  #followed: FollowedStore | undefined;
+  #informer: StoreInformer | undefined;
 
   constructor(options: ServiceFollowerOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class ServiceFollower {
     if (!isServices(definition)) return definition;
     const allocate = this.allocator.allocate.bind(this.allocator);
     const allocating = override(definition, { strategy: { ...definition.strategy, allocate } });
-    return settling(allocating, () => this.#followed);
+    return waitForSync(allocating, () => this.#informer);
   };
 
   /** Reads what there is and follows it. */
@@ -47,19 +47,17 @@ export class ServiceFollower {
     if (definition === undefined) return;
     const { backend, clock, log } = this.#options;
     const { allocator } = this;
-    this.#followed = new FollowedStore({
-      backend,
-      store: stores.of(definition),
-      clock,
-      log,
+    const store = stores.of(definition);
+    const handlers = objectHandlers(store, log, {
       cleared: () => allocator.clear(),
       changed: (namespace, name, object) => allocator.set(namespace, name, object),
     });
-    await this.#followed.start();
+    this.#informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+    await this.#informer.start();
   }
 
   close(): void {
-    this.#followed?.close();
+    this.#informer?.close();
   }
 }
 

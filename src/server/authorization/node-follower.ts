@@ -2,13 +2,13 @@
 import { NodeGraph } from "#authz/node-graph.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Backend } from "#storage/backend.ts";
-import { FollowedStore, settling } from "../followed-store.ts";
 
 export interface NodeFollowerOptions {
   readonly domain: ApiDomain;
@@ -30,7 +30,7 @@ const groups: Readonly<Record<Followed, string>> = {
 export class NodeFollower {
   readonly graph: NodeGraph;
   readonly #options: NodeFollowerOptions;
-  readonly #stores = new Map<Followed, FollowedStore>();
+  readonly #informers = new Map<Followed, StoreInformer>();
 
   constructor(options: NodeFollowerOptions) {
     this.#options = options;
@@ -40,7 +40,7 @@ export class NodeFollower {
   /** Definitions as they have to be served: a node loses its rights before the write that takes them is acknowledged. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     const followed = this.#followed(definition);
-    return followed === undefined ? definition : settling(definition, () => this.#stores.get(followed));
+    return followed === undefined ? definition : waitForSync(definition, () => this.#informers.get(followed));
   };
 
   /** Reads what there is and follows it. */
@@ -49,23 +49,21 @@ export class NodeFollower {
     const starts: Promise<void>[] = [];
     for (const definition of table.definitions) {
       const resource = this.#followed(definition);
-      if (resource === undefined || this.#stores.has(resource)) continue;
-      const followed = new FollowedStore({
-        backend,
-        store: stores.of(definition),
-        clock,
-        log,
+      if (resource === undefined || this.#informers.has(resource)) continue;
+      const store = stores.of(definition);
+      const handlers = objectHandlers(store, log, {
         cleared: () => this.graph.clear(resource),
         changed: (namespace, name, object) => this.#changed(resource, namespace, name, object),
       });
-      this.#stores.set(resource, followed);
-      starts.push(followed.start());
+      const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+      this.#informers.set(resource, informer);
+      starts.push(informer.start());
     }
     await Promise.all(starts);
   }
 
   close(): void {
-    for (const followed of this.#stores.values()) followed.close();
+    for (const informer of this.#informers.values()) informer.close();
   }
 
   #followed({ group, resource }: ResourceDefinition): Followed | undefined {

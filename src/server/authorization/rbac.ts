@@ -1,13 +1,13 @@
 /** The roles and bindings of the store, kept as an index that is up to date whenever a write is acknowledged. */
 import { type BindingContent, RbacIndex, type RoleRules } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Backend } from "#storage/backend.ts";
-import { FollowedStore, settling } from "../followed-store.ts";
 
 export interface RbacFollowerOptions {
   readonly domain: ApiDomain;
@@ -21,7 +21,7 @@ const resources = ["clusterroles", "clusterrolebindings", "roles", "rolebindings
 export class RbacFollower {
   readonly index: RbacIndex;
   readonly #options: RbacFollowerOptions;
-  readonly #stores = new Map<string, FollowedStore>();
+  readonly #informers = new Map<string, StoreInformer>();
 
   constructor(options: RbacFollowerOptions) {
     this.#options = options;
@@ -32,7 +32,7 @@ export class RbacFollower {
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     const { group, resource } = definition;
     if (group !== this.index.group || !resources.includes(resource)) return definition;
-    return settling(definition, () => this.#stores.get(resource));
+    return waitForSync(definition, () => this.#informers.get(resource));
   };
 
   /** Reads what there is and follows it. */
@@ -45,11 +45,8 @@ export class RbacFollower {
     await Promise.all(
       definitions.map((definition) => {
         const what = definition.resource.endsWith("roles") ? "roles" : "bindings";
-        const followed = new FollowedStore({
-          backend,
-          store: stores.of(definition),
-          clock,
-          log,
+        const store = stores.of(definition);
+        const handlers = objectHandlers(store, log, {
           cleared: () => index.clear(what, definition.namespaced),
           changed(namespace, name, object) {
             // By their schemas.
@@ -57,13 +54,14 @@ export class RbacFollower {
             else index.setBinding(namespace, name, object as unknown as BindingContent | undefined);
           },
         });
-        this.#stores.set(definition.resource, followed);
-        return followed.start();
+        const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+        this.#informers.set(definition.resource, informer);
+        return informer.start();
       }),
     );
   }
 
   close(): void {
-    for (const followed of this.#stores.values()) followed.close();
+    for (const informer of this.#informers.values()) informer.close();
   }
 }

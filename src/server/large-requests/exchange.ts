@@ -124,7 +124,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current) };
     }
     const { revision, created, expiresAt } = result.entry;
-    await strategy.settled?.(revision);
+    await strategy.afterCommit?.(revision);
     return { ok: true, revision, created, expiresAt };
   }
 

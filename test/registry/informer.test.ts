@@ -14,7 +14,7 @@ import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Backend, WatchOptions } from "#storage/backend.ts";
 import { openMemoryBackend } from "#storage/memory.ts";
-import { FollowedStore, settling } from "./followed-store.ts";
+import { type InformerHandlers, objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 
 const environment = { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0 };
 const roles = builtInDefinitions(
@@ -70,8 +70,8 @@ function setup() {
   const present = new Map<string, Unstructured>();
   let cleared = 0;
   const errors: string[] = [];
-  let follower: FollowedStore | undefined;
-  const definition: ResourceDefinition = settling(roles, () => follower);
+  let informer: StoreInformer | undefined;
+  const definition: ResourceDefinition = waitForSync(roles, () => informer);
   const store = new Store({
     definition,
     backend,
@@ -81,11 +81,7 @@ function setup() {
     objectBytesMax: 2 ** 20,
   });
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
-  follower = new FollowedStore({
-    backend,
-    store,
-    clock,
-    log,
+  const handlers = objectHandlers(store, log, {
     cleared() {
       cleared++;
       present.clear();
@@ -95,30 +91,31 @@ function setup() {
       else present.set(`${namespace}/${name}`, object);
     },
   });
+  informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
   const names = (): string[] => [...present.keys()].sort();
   const fail = (...errors: Error[]): void => void (failures = errors);
-  return { backend, clock, store, follower, watches, names, errors, fail, cleared: () => cleared };
+  return { backend, clock, store, informer, watches, names, errors, fail, cleared: () => cleared };
 }
 
 test("what there was is handed over at the start, later writes before they are answered", async () => {
-  const { backend, store, follower, names } = setup();
+  const { backend, store, informer, names } = setup();
   await backend.put(store.key("n", "old"), 0, () => ({
     value: Buffer.from(`${JSON.stringify(role("old"))}\n`),
     view: undefined,
   }));
-  await follower.start();
+  await informer.start();
   assert.deepEqual(names(), ["n/old"]);
   await Promise.all(["a", "b", "c"].map((name) => store.create(role(name), write)));
   assert.deepEqual(names(), ["n/a", "n/b", "n/c", "n/old"]);
   await store.delete("n", "b", { dryRun: false });
   assert.deepEqual(names(), ["n/a", "n/c", "n/old"]);
-  follower.close();
+  informer.close();
   await store.create(role("late"), write);
 });
 
 test("when events were missed everything is read again", async () => {
-  const { store, follower, watches, names, cleared } = setup();
-  await follower.start();
+  const { store, informer, watches, names, cleared } = setup();
+  await informer.start();
   await store.create(role("a"), write);
   watches[0]!("slow");
   await store.create(role("b"), write);
@@ -126,12 +123,12 @@ test("when events were missed everything is read again", async () => {
   assert.equal(watches.length, 2);
   assert.equal(cleared(), 2);
   assert.deepEqual(names(), ["n/b"]);
-  follower.close();
+  informer.close();
 });
 
 test("a watch that cannot be begun again is tried again with growing pauses, and writers wait as long", async () => {
-  const { clock, store, follower, watches, names, errors, fail } = setup();
-  await follower.start();
+  const { clock, store, informer, watches, names, errors, fail } = setup();
+  await informer.start();
   fail(...Array.from({ length: 9 }, () => new Error("disk I/O error")));
   watches[0]!("slow");
   await turn();
@@ -160,12 +157,12 @@ test("a watch that cannot be begun again is tried again with growing pauses, and
   clock.advance(100);
   await store.create(role("b"), write);
   assert.deepEqual(names(), ["n/a", "n/b"]);
-  follower.close();
+  informer.close();
 });
 
 test("a watch that was closed by a fault is begun again, one that was closed with its store is not", async () => {
-  const { backend, clock, store, follower, watches, names, errors } = setup();
-  await follower.start();
+  const { backend, clock, store, informer, watches, names, errors } = setup();
+  await informer.start();
   watches[0]!("closed");
   await store.create(role("a"), write);
   assert.deepEqual(names(), ["n/a"]);
@@ -176,17 +173,17 @@ test("a watch that was closed by a fault is begun again, one that was closed wit
   await turn();
   assert.equal(watches.length, 3);
   assert.deepEqual(errors, []);
-  assert.equal(follower.settled(1_000_000), undefined, "nobody waits for what will not come");
+  assert.equal(informer.caughtUpTo(1_000_000), undefined, "nobody waits for what will not come");
 });
 
-test("a follower that was closed tries no more, and lets writers go", async () => {
-  const { clock, store, follower, watches, fail } = setup();
-  await follower.start();
+test("a informer that was closed tries no more, and lets writers go", async () => {
+  const { clock, store, informer, watches, fail } = setup();
+  await informer.start();
   fail(new Error("disk I/O error"));
   watches[0]!("slow");
   await turn();
   const written = store.create(role("a"), write);
-  follower.close();
+  informer.close();
   await written;
   clock.advance(100_000);
   await turn();
@@ -194,10 +191,90 @@ test("a follower that was closed tries no more, and lets writers go", async () =
 });
 
 test("an object that cannot be read counts as none, and is told of", async () => {
-  const { backend, store, follower, names, errors } = setup();
+  const { backend, store, informer, names, errors } = setup();
   await backend.put(store.key("n", "torn"), 0, () => ({ value: Buffer.from('{"kind":'), view: undefined }));
-  await follower.start();
+  await informer.start();
   assert.deepEqual(names(), []);
   assert.deepEqual(errors, ["an object that decides about requests is unreadable"]);
-  follower.close();
+  informer.close();
+});
+
+/** An informer whose handlers are the test's. */
+function informerOf(handlers: InformerHandlers) {
+  const clock = new FakeClock();
+  const backend = openMemoryBackend({ clock });
+  const errors: string[] = [];
+  const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
+  const informer = new StoreInformer({ backend, prefix: "/r/", clock, log, ...handlers });
+  const put = (key: string) => backend.put(key, 0, () => ({ value: Buffer.from("{}"), view: undefined }));
+  return { backend, clock, informer, errors, put };
+}
+
+test("a handler that fails is told everything anew, with growing pauses, and writers wait as long", async () => {
+  const told: string[] = [];
+  let failures = 0;
+  const { clock, informer, errors, put } = informerOf({
+    replace(entries) {
+      if (failures-- > 0) throw new Error("no memory");
+      told.push(`all ${entries.map(({ key }) => key).join()}`);
+    },
+    handle(events) {
+      const keys = events.map(({ entry }) => entry.key).join();
+      if (keys === "/r/bad") {
+        failures = 2;
+        throw new Error("a bug");
+      }
+      told.push(keys);
+    },
+  });
+  assert.equal(informer.synced, false);
+  await informer.start();
+  assert.equal(informer.synced, true);
+  await put("/r/a");
+  await turn();
+  const { entry } = (await put("/r/bad")) as { readonly entry: { readonly revision: number } };
+  let isDone = false;
+  void Promise.resolve(informer.caughtUpTo(entry.revision)).then(() => (isDone = true));
+  for (const pause of [100, 200]) {
+    await turn();
+    assert.equal(isDone, false);
+    clock.advance(pause);
+  }
+  await turn();
+  assert.equal(isDone, true);
+  assert.deepEqual(told, ["all ", "/r/a", "all /r/a,/r/bad"]);
+  assert.equal(errors.length, 3);
+  await put("/r/c");
+  await turn();
+  assert.equal(told.at(-1), "/r/c", "it is followed again");
+  informer.close();
+});
+
+test("what comes while a handler is at work is handed over after it, together, and counts when that is done", async () => {
+  const told: string[] = [];
+  const gates: (() => void)[] = [];
+  const { informer, put } = informerOf({
+    replace: () => undefined,
+    handle(events) {
+      told.push(events.map(({ entry }) => entry.key).join());
+      return new Promise<void>((resolve) => gates.push(resolve));
+    },
+  });
+  await informer.start();
+  await put("/r/a");
+  await turn();
+  await put("/r/b");
+  const { entry } = (await put("/r/c")) as { readonly entry: { readonly revision: number } };
+  await turn();
+  assert.deepEqual(told, ["/r/a"]);
+  let isDone = false;
+  void Promise.resolve(informer.caughtUpTo(entry.revision)).then(() => (isDone = true));
+  gates.shift()!();
+  await turn();
+  assert.deepEqual(told, ["/r/a", "/r/b,/r/c"]);
+  assert.equal(isDone, false);
+  gates.shift()!();
+  await turn();
+  assert.equal(isDone, true);
+  informer.close();
 });

@@ -1,0 +1,231 @@
+/**
+ * The one follower of the store: lists one resource, watches it from there, lists again when the watch is lost, and knows
+ * how far its handlers have come (`caughtUpTo`), so that writers can wait for what follows from their writes. For what
+ * decides about requests and must not lag behind what was acknowledged: a failure is retried until it succeeds, and
+ * writers wait as long.
+ */
+import type { Unstructured } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import {
+  type Backend,
+  type Entry,
+  isCompacted,
+  StorageFailure,
+  type StoreEvent,
+  type Watch,
+  type WatchOptions,
+} from "#storage/backend.ts";
+import { override } from "./override.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import type { Store } from "./store.ts";
+
+/** Told what there is and what changes, one call at a time. A handler that fails is told everything anew. */
+export interface InformerHandlers {
+  /** All there is, in place of whatever was told before. */
+  replace(entries: readonly Entry[]): MaybePromise<void>;
+  /** Events in order; several at once when they came while the last call was under way. */
+  handle(events: readonly StoreEvent[]): MaybePromise<void>;
+}
+
+export interface StoreInformerOptions extends InformerHandlers {
+  readonly backend: Backend;
+  /** Keys of the resource begin with it. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Pauses before another try: each twice as long as the one before. */
+const firstPauseMs = 100;
+const pauseMsMax = 10_000;
+
+type EndReason = Parameters<WatchOptions["ended"]>[0] | "failed";
+
+export class StoreInformer {
+  readonly #options: StoreInformerOptions;
+  readonly #waiters = new Map<() => void, number>();
+  #queue: StoreEvent[] = [];
+  /** The call of a handler that is under way. */
+  #busy: Promise<void> | undefined;
+  #reached = 0;
+  #synced = false;
+  #watch: Watch | undefined;
+  #closed = false;
+  #cancelRestart: () => void = () => undefined;
+
+  constructor(options: StoreInformerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the handlers have been told all there was at least once. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** Tells what there is and follows it from there. Rejects when it cannot be read or a handler fails. */
+  async start(): Promise<void> {
+    const { backend, prefix, replace } = this.#options;
+    for (;;) {
+      await this.#busy;
+      await backend.fresh();
+      const { entries, revision } = backend.range(prefix);
+      this.#queue = [];
+      await replace(entries);
+      if (this.#closed) return;
+      const watch = await this.#open(revision);
+      if (watch === undefined) continue;
+      this.#watch = watch;
+      this.#synced = true;
+      this.#reach(revision);
+      if (this.#closed) watch.close();
+      else watch.resume();
+      return;
+    }
+  }
+
+  /** Resolves when the handlers are done with every write up to `revision`. */
+  caughtUpTo(revision: number): MaybePromise<void> {
+    if (this.#closed || revision <= this.#reached) return undefined;
+    return new Promise((done) => this.#waiters.set(done, revision));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelRestart();
+    this.#watch?.close();
+    this.#reach(Number.POSITIVE_INFINITY);
+  }
+
+  /** `undefined` when history no longer goes back so far. */
+  async #open(after: number): Promise<Watch | undefined> {
+    const { backend, prefix } = this.#options;
+    let isOver = false;
+    const ended = (reason: EndReason): void => {
+      if (!isOver && !this.#closed) void this.#restart(reason, firstPauseMs);
+      isOver = true;
+    };
+    const watch = await backend.watch({
+      prefix,
+      after,
+      deliver: (events) => {
+        if (isOver) return true;
+        this.#queue.push(...events);
+        if (this.#busy === undefined) this.#drain(() => ended("failed"));
+        return true;
+      },
+      ended,
+    });
+    return isCompacted(watch) ? undefined : watch;
+  }
+
+  /** Hands over what is queued. `failed` is called when a handler fails, once the failure is told. */
+  #drain(failed: () => void): void {
+    while (this.#queue.length > 0 && !this.#closed) {
+      const events = this.#queue;
+      const { revision } = events.at(-1)!;
+      this.#queue = [];
+      try {
+        const done = this.#options.handle(events);
+        if (!(done instanceof Promise)) {
+          this.#reach(revision);
+          continue;
+        }
+        this.#busy = done
+          .then(() => this.#reach(revision))
+          .catch((error: unknown) => this.#fail(error, failed))
+          .finally(() => {
+            this.#busy = undefined;
+            this.#drain(failed);
+          });
+        return;
+      } catch (error) {
+        return this.#fail(error, failed);
+      }
+    }
+  }
+
+  #fail(error: unknown, failed: () => void): void {
+    if (this.#closed) return;
+    this.#options.log.error(
+      { prefix: this.#options.prefix, error: String(error) },
+      "changes of a resource could not be taken in; it will be read again",
+    );
+    this.#queue = [];
+    failed();
+    this.#watch?.close();
+  }
+
+  /** Events were missed: what there is now says the same. */
+  async #restart(reason: EndReason, pauseMs: number): Promise<void> {
+    const { clock, log, prefix } = this.#options;
+    try {
+      await this.start();
+      if (!this.#closed) log.warn({ prefix, reason }, "a resource that decides about requests was read again");
+    } catch (error) {
+      if (this.#closed) return;
+      // A watch is closed with its store, or because reading old events failed.
+      if (reason === "closed" && error instanceof StorageFailure) return this.close();
+      log.error(
+        { prefix, error: String(error), pauseMs },
+        "a resource that decides about requests is not followed, and will be tried again",
+      );
+      const next = Math.min(pauseMs * 2, pauseMsMax);
+      this.#cancelRestart = clock.after(pauseMs, () => void this.#restart(reason, next));
+    }
+  }
+
+  #reach(revision: number): void {
+    this.#reached = Math.max(this.#reached, revision);
+    for (const [done, wanted] of this.#waiters) {
+      if (wanted > this.#reached) continue;
+      this.#waiters.delete(done);
+      done();
+    }
+  }
+}
+
+export interface ObjectHandlers {
+  /** Forget everything: what there is follows. */
+  cleared(): void;
+  /** An object as it is now; `undefined` when it is gone or cannot be read. */
+  changed(namespace: string, name: string, object: Unstructured | undefined): void;
+}
+
+/** Handlers that are told decoded objects by namespace and name. */
+export function objectHandlers(store: Store, log: Log, { cleared, changed }: ObjectHandlers): InformerHandlers {
+  const read = (entry: Entry): Unstructured | undefined => {
+    try {
+      return store.object(entry);
+    } catch (error) {
+      log.error({ key: entry.key, error: String(error) }, "an object that decides about requests is unreadable");
+      return undefined;
+    }
+  };
+  const hand = (entry: Entry, exists: boolean): void => {
+    const place = entry.key.slice(store.prefix.length);
+    const slash = place.indexOf("/");
+    changed(slash < 0 ? "" : place.slice(0, slash), place.slice(slash + 1), exists ? read(entry) : undefined);
+  };
+  return {
+    replace(entries) {
+      cleared();
+      for (const entry of entries) hand(entry, true);
+    },
+    handle(events) {
+      for (const { type, entry } of events) hand(entry, type !== "DELETED");
+    },
+  };
+}
+
+/** The definition, its writers made to wait as well until `informer`, once there is one, has caught up. */
+export function waitForSync(
+  definition: ResourceDefinition,
+  informer: () => Pick<StoreInformer, "caughtUpTo"> | undefined,
+): ResourceDefinition {
+  const before = definition.strategy.afterCommit;
+  const afterCommit = (revision: number): MaybePromise<void> =>
+    andThen(before?.(revision), () => informer()?.caughtUpTo(revision));
+  return override(definition, { strategy: { ...definition.strategy, afterCommit } });
+}
