@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { builtInDefinitions } from "./built-in.ts";
+import { kindUnderTest } from "./kind-for-tests.ts";
 import type { KindEnvironment } from "./generic.ts";
 
 const environment: KindEnvironment = {
@@ -57,8 +58,8 @@ test("names follow the domain", () => {
   const domain = apiDomain("platform.io");
   const renamed = builtInDefinitions(loadDefinitions(domain), { ...environment, domain });
   assert.ok(renamed.some((one) => one.group === "events.platform.io" && one.storage.group === ""));
-  const namespace = renamed.find((one) => one.kind === "Namespace")!;
-  const labels = namespace.strategy.defaults!({ metadata: { name: "a" } }).metadata.labels;
+  const namespaces = kindUnderTest({ group: "", version: "v1", kind: "Namespace" }, { domain: "platform.io" });
+  const { labels } = namespaces.defaults({ metadata: { name: "a" } }).metadata;
   assert.deepEqual(labels, { "platform.io/metadata.name": "a" });
 });
 

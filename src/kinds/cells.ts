@@ -1,9 +1,10 @@
 /** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
 import { formatLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { type Json, listField, objectField, textField } from "./json-edit.ts";
+import { type Json, objectField } from "./json-edit.ts";
 
 const column =
   (type: Column["type"], priority: number) =>
@@ -71,12 +72,12 @@ export function firstOf(texts: readonly string[], max: number, none: string): st
 export const selectorText = (selector: unknown): string =>
   formatLabelSelector(selector as LabelSelectorObject | null | undefined); // the schema says that it is one
 
-/** Columns of names and images of the containers a template holds. */
-export function containerColumns(podSpecOf: (object: Unstructured) => Json | undefined): readonly Column[] {
-  const all = (key: string) => (object: Unstructured) =>
-    listField(podSpecOf(object) ?? {}, "containers")
-      .map((container) => textField(container, key))
-      .join(",");
+/** Columns of names and images of the containers that pods made from a template have. */
+export function containerColumns<T extends ApiObject>(
+  templateOf: (object: T) => PodTemplateSpec | undefined,
+): readonly Column<T>[] {
+  const all = (key: "name" | "image") => (object: T) =>
+    (templateOf(object)?.spec.containers ?? []).map((container) => container[key] ?? "").join(",");
   return [
     wideText("Containers", "Names of the containers in the template.", all("name")),
     wideText("Images", "Images of the containers in the template.", all("image")),

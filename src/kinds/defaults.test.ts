@@ -1,15 +1,19 @@
 /** Defaults of the kinds, as the reference server showed them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { pullPolicy } from "./core/pod-spec.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
 const defaulted = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>
-  kindUnderTest({ group, version, kind }).definition.strategy.defaults!({
-    metadata: { name: "x" },
-    ...object,
-  } as Unstructured); // examples are written by hand
+  kindUnderTest({ group, version, kind }).defaults({ metadata: { name: "x" }, ...object });
+
+/** The fields of `expected`, as decoding shows them, are what the object has after its defaults. */
+function check(group: string, version: string, kind: string, object: object, expected: object): void {
+  const made = defaulted(group, version, kind, object);
+  const wanted = kindUnderTest({ group, version, kind }).decode({ metadata: { name: "x" }, ...expected });
+  for (const name of Object.keys(expected)) assert.deepEqual(made[name], wanted[name], `${kind} ${name}`);
+}
+
 const container = { name: "a", image: "x:1" };
 const filledContainer = {
   ...container,
@@ -27,8 +31,8 @@ const filledSpec = {
 };
 
 test("a pod gets what its spec leaves out", () => {
-  const { spec } = defaulted("", "v1", "Pod", { spec: { containers: [container] } });
-  assert.deepEqual(spec, { ...filledSpec, enableServiceLinks: true });
+  const spec = { containers: [container] };
+  check("", "v1", "Pod", { spec }, { spec: { ...filledSpec, enableServiceLinks: true } });
 });
 
 test("requests follow limits in pods, not in templates", () => {
@@ -70,7 +74,7 @@ test("probes, hooks, ports and volumes get their details", () => {
     { name: "a" },
     { name: "b", secret: {} },
     { name: "c", hostPath: { path: "/" } },
-    { name: "d", projected: { sources: [{ serviceAccountToken: {} }] } },
+    { name: "d", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } },
   ];
   const spec = { containers: [full], volumes, hostNetwork: true };
   const made = defaulted("", "v1", "Pod", { spec })["spec"] as {
@@ -90,51 +94,81 @@ test("probes, hooks, ports and volumes get their details", () => {
     { name: "a", emptyDir: {} },
     { name: "b", secret: { defaultMode: 420 } },
     { name: "c", hostPath: { path: "/", type: "" } },
-    { name: "d", projected: { defaultMode: 420, sources: [{ serviceAccountToken: { expirationSeconds: 3600 } }] } },
+    {
+      name: "d",
+      projected: { defaultMode: 420, sources: [{ serviceAccountToken: { path: "t", expirationSeconds: 3600 } }] },
+    },
   ]);
 });
 
 test("workloads get counts and ways to roll out", () => {
   const template = { spec: { containers: [container] } };
   const filled = { spec: filledSpec };
-  assert.deepEqual(defaulted("apps", "v1", "Deployment", { spec: { template } })["spec"], {
-    template: filled,
-    replicas: 1,
-    revisionHistoryLimit: 10,
-    progressDeadlineSeconds: 600,
-    strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "25%", maxSurge: "25%" } },
-  });
+  const checkSpec = (group: string, kind: string, spec: object, expected: object): void =>
+    check(group, "v1", kind, { spec }, { spec: expected });
+  checkSpec(
+    "apps",
+    "Deployment",
+    { template },
+    {
+      template: filled,
+      replicas: 1,
+      revisionHistoryLimit: 10,
+      progressDeadlineSeconds: 600,
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "25%", maxSurge: "25%" } },
+    },
+  );
   const recreate = defaulted("apps", "v1", "Deployment", { spec: { strategy: { type: "Recreate" } } })["spec"];
   assert.deepEqual((recreate as Record<string, unknown>)["strategy"], { type: "Recreate" });
-  assert.deepEqual(defaulted("apps", "v1", "StatefulSet", { spec: { template } })["spec"], {
-    template: filled,
-    replicas: 1,
-    revisionHistoryLimit: 10,
-    podManagementPolicy: "OrderedReady",
-    updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
-    persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
-  });
-  assert.deepEqual(defaulted("apps", "v1", "DaemonSet", { spec: { template } })["spec"], {
-    template: filled,
-    revisionHistoryLimit: 10,
-    updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
-  });
-  assert.deepEqual(defaulted("batch", "v1", "Job", { spec: { template } })["spec"], {
-    template: filled,
-    completions: 1,
-    parallelism: 1,
-    backoffLimit: 6,
-    completionMode: "NonIndexed",
-    suspend: false,
-    podReplacementPolicy: "TerminatingOrFailed",
-  });
-  assert.deepEqual(defaulted("batch", "v1", "CronJob", { spec: { jobTemplate: { spec: { template } } } })["spec"], {
-    jobTemplate: { spec: { template: filled } },
-    concurrencyPolicy: "Allow",
-    suspend: false,
-    successfulJobsHistoryLimit: 3,
-    failedJobsHistoryLimit: 1,
-  });
+  checkSpec(
+    "apps",
+    "StatefulSet",
+    { template },
+    {
+      template: filled,
+      replicas: 1,
+      revisionHistoryLimit: 10,
+      podManagementPolicy: "OrderedReady",
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" },
+    },
+  );
+  checkSpec(
+    "apps",
+    "DaemonSet",
+    { template },
+    {
+      template: filled,
+      revisionHistoryLimit: 10,
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+    },
+  );
+  checkSpec(
+    "batch",
+    "Job",
+    { template },
+    {
+      template: filled,
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: 6,
+      completionMode: "NonIndexed",
+      suspend: false,
+      podReplacementPolicy: "TerminatingOrFailed",
+    },
+  );
+  checkSpec(
+    "batch",
+    "CronJob",
+    { jobTemplate: { spec: { template } } },
+    {
+      jobTemplate: { spec: { template: filled } },
+      concurrencyPolicy: "Allow",
+      suspend: false,
+      successfulJobsHistoryLimit: 3,
+      failedJobsHistoryLimit: 1,
+    },
+  );
 });
 
 test("a job selects its own pods by its uid", () => {
@@ -232,12 +266,9 @@ test("both versions of an autoscaler show one object", () => {
 });
 
 test("the rest gets what the tables say", () => {
-  const check = (group: string, kind: string, object: object, expected: object, version = "v1") => {
-    const made = defaulted(group, version, kind, object);
-    for (const [name, value] of Object.entries(expected)) assert.deepEqual(made[name], value, `${kind} ${name}`);
-  };
   check(
     "",
+    "v1",
     "LimitRange",
     {
       spec: {
@@ -264,6 +295,7 @@ test("the rest gets what the tables say", () => {
   );
   check(
     "",
+    "v1",
     "PersistentVolume",
     { spec: { hostPath: { path: "/" } } },
     {
@@ -273,12 +305,14 @@ test("the rest gets what the tables say", () => {
   );
   check(
     "",
+    "v1",
     "Node",
     { status: { capacity: { cpu: "1" } } },
     { status: { capacity: { cpu: "1" }, allocatable: { cpu: "1" } } },
   );
   check(
     "networking.k8s.io",
+    "v1",
     "NetworkPolicy",
     { spec: { egress: [{ ports: [{ port: 1 }] }] } },
     {
@@ -287,21 +321,24 @@ test("the rest gets what the tables say", () => {
   );
   check(
     "networking.k8s.io",
+    "v1",
     "IngressClass",
     { spec: { parameters: { name: "x" } } },
     { spec: { parameters: { name: "x", scope: "Cluster" } } },
   );
   check(
     "discovery.k8s.io",
+    "v1",
     "EndpointSlice",
     { ports: [{ port: 1 }] },
     { ports: [{ port: 1, name: "", protocol: "TCP" }] },
   );
-  check("storage.k8s.io", "StorageClass", {}, { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" });
-  check("scheduling.k8s.io", "PriorityClass", {}, { preemptionPolicy: "PreemptLowerPriority" });
-  check("flowcontrol.apiserver.k8s.io", "FlowSchema", { spec: {} }, { spec: { matchingPrecedence: 1000 } });
+  check("storage.k8s.io", "v1", "StorageClass", {}, { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" });
+  check("scheduling.k8s.io", "v1", "PriorityClass", {}, { preemptionPolicy: "PreemptLowerPriority" });
+  check("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", { spec: {} }, { spec: { matchingPrecedence: 1000 } });
   check(
     "flowcontrol.apiserver.k8s.io",
+    "v1",
     "PriorityLevelConfiguration",
     { spec: { limited: { limitResponse: { queuing: {} } } } },
     {
@@ -316,12 +353,14 @@ test("the rest gets what the tables say", () => {
   );
   check(
     "apiregistration.k8s.io",
+    "v1",
     "APIService",
     { spec: { service: { name: "x" } } },
     { spec: { service: { name: "x", port: 443 } } },
   );
   check(
     "rbac.authorization.k8s.io",
+    "v1",
     "RoleBinding",
     { roleRef: { kind: "Role", name: "r" }, subjects: [{ kind: "User", name: "u" }] },
     {
@@ -331,6 +370,7 @@ test("the rest gets what the tables say", () => {
   );
   check(
     "admissionregistration.k8s.io",
+    "v1",
     "MutatingWebhookConfiguration",
     { webhooks: [{ name: "w", rules: [{}], clientConfig: { service: { name: "s" } } }] },
     {

@@ -9,6 +9,10 @@ import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
   readonly definition: ResourceDefinition;
+  /** A body as its type says: with the fields that are always there. */
+  decode(object: Unstructured): Unstructured;
+  /** A body, decoded, with its defaults. */
+  defaults(object: Unstructured): Unstructured;
   /** The object as a create would store it, without names, times and uid of the server. */
   create(object: Unstructured): Unstructured;
   /** The object as an update would store it. */
@@ -61,6 +65,8 @@ export function kindUnderTest(
   };
   return {
     definition,
+    decode: decoded,
+    defaults: defaulted,
     create: prepareCreate,
     update: (object, old, subresource = "") => prepareUpdate(object, old, subresource),
     refuseCreate: (object) => (strategy.validate?.(prepareCreate(object), writing("")) ?? []).map(printFieldError),

@@ -1,4 +1,6 @@
 /** StatefulSet: pods with names and storage of their own. */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
 import { ageColumn, containerColumns, inside, nameColumn, text } from "../cells.ts";
@@ -30,7 +32,7 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour {
         (object) => `${statusNumber(object, "readyReplicas")}/${numberField(specOf(object), "replicas")}`,
       ),
       ageColumn,
-      ...containerColumns((object) => inside(object, "spec", "template", "spec")),
+      ...containerColumns<Unstructured>((object) => inside(object, "spec", "template") as PodTemplateSpec | undefined),
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),

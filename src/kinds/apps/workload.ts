@@ -1,4 +1,5 @@
 /** What the workloads of the apps group share: pod templates, selectors that never change, and columns. */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { compileLabelSelector, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
@@ -14,7 +15,7 @@ export const statusNumber = (object: Unstructured, name: string): number =>
 
 /** Containers, images and selector, shown when wide. */
 export const templateColumns: readonly Column[] = [
-  ...containerColumns((object) => inside(object, "spec", "template", "spec")),
+  ...containerColumns<Unstructured>((object) => inside(object, "spec", "template") as PodTemplateSpec | undefined),
   wideText("Selector", "Labels of the pods.", (object) => selectorText(specOf(object)["selector"])),
 ];
 

@@ -1,4 +1,6 @@
 /** CronJob: jobs at set times. */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import {
   age,
   ageColumn,
@@ -47,7 +49,9 @@ export function cronJobs(): KindBehaviour {
         return last === "" ? "<none>" : age(last, nowMs);
       }),
       ageColumn,
-      ...containerColumns((object) => inside(object, "spec", "jobTemplate", "spec", "template", "spec")),
+      ...containerColumns<Unstructured>(
+        (object) => inside(object, "spec", "jobTemplate", "spec", "template") as PodTemplateSpec | undefined,
+      ),
       wideText("Selector", "Labels of the pods.", (object) =>
         selectorText(inside(object, "spec", "jobTemplate", "spec", "selector")),
       ),

@@ -1,8 +1,9 @@
 /** Job: pods that run to completion. Selector and labels of the pods are made from the job's uid. */
+import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { Job } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, containerColumns, inside, nameColumn, selectorText, text, wideText } from "../cells.ts";
 import {
   editField,
@@ -33,7 +34,8 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
     metadataRepeats: 1,
     columns,
     strategy: {
-      defaults: (object) => withTemplateLabels(editField(object, "spec", defaultSpec), templateLabels(object)),
+      defaults: (object) =>
+        withTemplateLabels(editField(object, "spec", defaultSpec), templateLabels(object) as ObjectMeta["labels"]),
       canonicalize(object) {
         const before = templateLabels(object) ?? {};
         const next = editField(object, "spec", (spec) => selectOwnPods(spec, object, { uidLabel, nameLabel }));
@@ -41,7 +43,10 @@ export function jobs(environment: KindEnvironment): KindBehaviour {
         // A job that has no labels but those of its template follows it.
         const follows = jsonEquals(next.metadata.labels ?? {}, before);
         return follows
-          ? withTemplateLabels({ ...next, metadata: { ...next.metadata, labels: {} } }, templateLabels(next))
+          ? withTemplateLabels(
+              { ...next, metadata: { ...next.metadata, labels: {} } },
+              templateLabels(next) as ObjectMeta["labels"],
+            )
           : next;
       },
       validateUpdate: (object, old) => validateJobUpdate(object as unknown as Job, old as unknown as Job), // by its schema
@@ -131,6 +136,6 @@ const columns = [
   text("Completions", "How many pods have succeeded, of how many that must.", completionsText),
   text("Duration", "How long the job has run.", durationText),
   ageColumn,
-  ...containerColumns((object) => inside(object, "spec", "template", "spec")),
+  ...containerColumns<Unstructured>((object) => inside(object, "spec", "template") as PodTemplateSpec | undefined),
   wideText("Selector", "Labels of the pods.", (object) => selectorText(inside(object, "spec", "selector"))),
 ];

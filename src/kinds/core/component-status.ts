@@ -1,22 +1,22 @@
 /** ComponentStatus: a deprecated view of the health of parts of the system; never stored. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ComponentCondition, ComponentStatus } from "#api/core/v1.ts";
 import { nameColumn, text } from "../cells.ts";
-import { listField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function componentStatuses(): KindBehaviour {
-  const healthy = (object: Unstructured) =>
-    listField(object, "conditions").find((condition) => condition["type"] === "Healthy");
+export function componentStatuses(): KindBehaviour<ComponentStatus> {
   return {
     columns: [
       nameColumn,
       text("Status", "Whether the part is healthy.", (object) => {
-        const condition = healthy(object);
+        const condition = healthyCondition(object);
         if (condition === undefined) return "Unknown";
-        return textField(condition, "status") === "True" ? "Healthy" : "Unhealthy";
+        return condition.status === "True" ? "Healthy" : "Unhealthy";
       }),
-      text("Message", "What the part says of itself.", (object) => textField(healthy(object), "message")),
-      text("Error", "What went wrong.", (object) => textField(healthy(object), "error")),
+      text("Message", "What the part says of itself.", (object) => healthyCondition(object)?.message ?? ""),
+      text("Error", "What went wrong.", (object) => healthyCondition(object)?.error ?? ""),
     ],
   };
 }
+
+const healthyCondition = ({ conditions = [] }: ComponentStatus): ComponentCondition | undefined =>
+  conditions.find(({ type }) => type === "Healthy");

@@ -9,8 +9,8 @@ const metadata = { name: "a" };
 test("keys have a syntax and are in data or in binaryData, not in both", () => {
   assert.deepEqual(configMaps.refuseCreate({ metadata, data: { "a.b-C_1": "x" }, binaryData: { b: "eA==" } }), []);
   assert.deepEqual(configMaps.refuseCreate({ metadata, data: { a: "x", "..": "y" }, binaryData: { a: "eA==" } }), [
-    'data[a]: Invalid value: "a": duplicate of key present in binaryData',
     "data[..]: Invalid value: \"..\": must not be '..'",
+    'data[a]: Invalid value: "a": duplicate of key present in binaryData',
   ]);
   assert.match(configMaps.refuseCreate({ metadata, binaryData: { "a/b": "" } })[0]!, /^binaryData\[a\/b\]: Invalid/);
   const hostile = JSON.parse('{"__proto__":"x","constructor":"y"}') as Record<string, string>;

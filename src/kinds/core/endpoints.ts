@@ -1,12 +1,12 @@
 /** Endpoints: the addresses behind a service. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { Endpoints } from "#api/core/v1.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
-import { editItems, fillZero, listField, numberField, textField } from "../json-edit.ts";
+import { editItems, fillZero } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 const shownMax = 3;
 
-export function endpoints(): KindBehaviour {
+export function endpoints(): KindBehaviour<Endpoints> {
   return {
     metadataRepeats: 1,
     columns: [nameColumn, text("Endpoints", "Addresses and ports that are ready.", addressesText), ageColumn],
@@ -19,14 +19,12 @@ export function endpoints(): KindBehaviour {
   };
 }
 
-function addressesText(object: Unstructured): string {
-  const subsets = listField(object, "subsets");
+function addressesText({ subsets = [] }: Endpoints): string {
   if (subsets.length === 0) return "<none>";
-  const all = subsets.flatMap((subset) => {
-    const ips = listField(subset, "addresses").map((address) => textField(address, "ip"));
-    const ports = listField(subset, "ports").map((port) => numberField(port, "port"));
+  const all = subsets.flatMap(({ addresses = [], ports = [] }) => {
+    const ips = addresses.map(({ ip }) => ip);
     if (ports.length === 0) return ips;
-    return ports.flatMap((port) => ips.map((ip) => (ip.includes(":") ? `[${ip}]:${port}` : `${ip}:${port}`)));
+    return ports.flatMap(({ port }) => ips.map((ip) => (ip.includes(":") ? `[${ip}]:${port}` : `${ip}:${port}`)));
   });
   return firstOf(all, shownMax, "");
 }

@@ -13,7 +13,7 @@ const made = namespaces.create({
 
 test("a new namespace is active, has its name as a label and the finalizer of the server [EP-08]", () => {
   assert.deepEqual(made, {
-    metadata: { name: "a", labels: { team: "x", "kubernetes.io/metadata.name": "a" } },
+    metadata: { name: "a", creationTimestamp: null, labels: { team: "x", "kubernetes.io/metadata.name": "a" } },
     spec: { finalizers: ["kubernetes"] },
     status: { phase: "Active" },
   });

@@ -1,27 +1,17 @@
 /** Node: a machine. Agents report it; nothing here runs on one. */
+import type { Node, NodeSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, inside, nameColumn, text, wideText } from "../cells.ts";
-import {
-  editField,
-  isAbsent,
-  type Json,
-  listField,
-  noFields,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
+import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
+import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { inStep } from "../in-step.ts";
 
-export function nodes(environment: KindEnvironment): KindBehaviour {
+export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
   const { rename } = environment.domain;
   const rolePrefix = rename("node-role.kubernetes.io/");
   const roleLabel = rename("kubernetes.io/role");
-  const rolesText = (object: Unstructured): string => {
-    const roles = Object.entries(object.metadata.labels ?? {}).flatMap(([key, value]) => {
+  const rolesText = ({ metadata: { labels = {} } }: Node): string => {
+    const roles = Object.entries(labels).flatMap(([key, value]) => {
       if (key.startsWith(rolePrefix)) return [key.slice(rolePrefix.length)];
       return key === roleLabel ? [value] : [];
     });
@@ -34,60 +24,52 @@ export function nodes(environment: KindEnvironment): KindBehaviour {
       text("Status", "Whether the node is ready for pods.", statusText),
       text("Roles", "What the node is for.", rolesText),
       ageColumn,
-      text("Version", "Version of the node's agent.", (object) => infoText(object, "kubeletVersion")),
-      wideText("Internal-IP", "Address inside the cluster.", (object) => addressText(object, "InternalIP")),
-      wideText("External-IP", "Address outside the cluster.", (object) => addressText(object, "ExternalIP")),
-      wideText("OS-Image", "Operating system.", (object) => infoText(object, "osImage") || "<unknown>"),
+      text("Version", "Version of the node's agent.", ({ status }) => status.nodeInfo.kubeletVersion),
+      wideText("Internal-IP", "Address inside the cluster.", (node) => addressText(node, "InternalIP")),
+      wideText("External-IP", "Address outside the cluster.", (node) => addressText(node, "ExternalIP")),
+      wideText("OS-Image", "Operating system.", ({ status }) => status.nodeInfo.osImage || "<unknown>"),
       wideText(
         "Kernel-Version",
         "Version of the kernel.",
-        (object) => infoText(object, "kernelVersion") || "<unknown>",
+        ({ status }) => status.nodeInfo.kernelVersion || "<unknown>",
       ),
       wideText(
         "Container-Runtime",
         "What runs the containers.",
-        (object) => infoText(object, "containerRuntimeVersion") || "<unknown>",
+        ({ status }) => status.nodeInfo.containerRuntimeVersion || "<unknown>",
       ),
     ],
     strategy: {
       defaults: (object) =>
-        editField(
-          editField(object, "spec", (spec) => inStep(spec, ranges)),
-          "status",
-          (status) =>
-            isAbsent(status["allocatable"]) && !isAbsent(status["capacity"])
-              ? withField(status, "allocatable", status["capacity"])
-              : status,
+        editField(editField(object, "spec", withAgreeingRanges), "status", (status) =>
+          status.allocatable === undefined ? withField(status, "allocatable", status.capacity) : status,
         ),
-      validateUpdate: (object, old) => validateRanges(objectField(object, "spec"), objectField(old, "spec")),
-      fields: (object) => ({ "spec.unschedulable": String(objectField(object, "spec")?.["unschedulable"] === true) }),
+      validateUpdate: (object, old) => validateRanges(object.spec, old.spec),
+      fields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable === true) }),
     },
     // Agents make nodes with their first status.
     statusOnCreate: true,
   };
 }
 
-const ranges = { one: "podCIDR", all: "podCIDRs", text: (item: unknown) => item, item: (range: unknown) => range };
-
-const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
-
-const infoText = (object: Unstructured, name: string): string => textField(inside(object, "status", "nodeInfo"), name);
-
-function addressText(object: Unstructured, type: string): string {
-  const found = listField(statusOf(object), "addresses").find((address) => address["type"] === type);
-  return textField(found, "address") || "<none>";
+/** Where the fields differ the single one counts: older agents write no other. Source: upstream's conversion of node specs. */
+function withAgreeingRanges(spec: NodeSpec): NodeSpec {
+  const { podCIDR, podCIDRs = [] } = spec;
+  if (!podCIDR) return withField(spec, "podCIDR", podCIDRs[0] ?? podCIDR);
+  return podCIDRs[0] === podCIDR ? spec : withField(spec, "podCIDRs", [podCIDR]);
 }
 
-function statusText(object: Unstructured): string {
-  const ready = listField(statusOf(object), "conditions").find((condition) => condition["type"] === "Ready");
-  const state = ready === undefined ? "Unknown" : textField(ready, "status") === "True" ? "Ready" : "NotReady";
-  return objectField(object, "spec")?.["unschedulable"] === true ? `${state},SchedulingDisabled` : state;
+const addressText = ({ status: { addresses = [] } }: Node, wanted: string): string =>
+  addresses.find(({ type }) => type === wanted)?.address || "<none>";
+
+function statusText({ spec, status: { conditions = [] } }: Node): string {
+  const ready = conditions.find(({ type }) => type === "Ready");
+  const state = ready === undefined ? "Unknown" : ready.status === "True" ? "Ready" : "NotReady";
+  return spec.unschedulable === true ? `${state},SchedulingDisabled` : state;
 }
 
 /** A node's ranges of pod addresses are given to it once. */
-function validateRanges(next: Json = noFields, old: Json = noFields): FieldError[] {
-  if (listLength(old["podCIDRs"]) === 0 || jsonEquals(next["podCIDRs"], old["podCIDRs"])) return [];
+function validateRanges({ podCIDRs }: NodeSpec, { podCIDRs: old = [] }: NodeSpec): FieldError[] {
+  if (old.length === 0 || jsonEquals(podCIDRs, old)) return [];
   return [forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')];
 }
-
-const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0);

@@ -1,53 +1,49 @@
 /** ReplicationController: keeps a number of pods running; the older form of ReplicaSet. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ReplicationController } from "#api/core/v1.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
-import { ageColumn, containerColumns, inside, integer, labelsText, nameColumn, wideText } from "../cells.ts";
-import { editField, fillAbsent, noFields, numberField, objectField, textsField, withField } from "../json-edit.ts";
+import { ageColumn, containerColumns, integer, labelsText, nameColumn, wideText } from "../cells.ts";
+import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "./pod-spec.ts";
 
-export function replicationControllers(): KindBehaviour {
+export function replicationControllers(): KindBehaviour<ReplicationController> {
   return {
     metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
     columns: [
       nameColumn,
-      integer("Desired", "How many pods are wanted.", (object) => numberField(objectField(object, "spec"), "replicas")),
-      integer("Current", "How many pods there are.", (object) =>
-        numberField(objectField(object, "status"), "replicas"),
-      ),
-      integer("Ready", "How many pods are ready.", (object) =>
-        numberField(objectField(object, "status"), "readyReplicas"),
-      ),
+      integer("Desired", "How many pods are wanted.", ({ spec }) => spec.replicas ?? 0),
+      integer("Current", "How many pods there are.", ({ status }) => status.replicas),
+      integer("Ready", "How many pods are ready.", ({ status }) => status.readyReplicas ?? 0),
       ageColumn,
-      ...containerColumns((object) => inside(object, "spec", "template", "spec")),
-      wideText("Selector", "Labels of the pods.", (object) => labelsText(inside(object, "spec", "selector"))),
+      ...containerColumns<ReplicationController>(({ spec }) => spec.template),
+      wideText("Selector", "Labels of the pods.", ({ spec }) => labelsText(spec.selector)),
     ],
     strategy: {
       defaults,
-      fields: (object) => ({ "status.replicas": String(numberField(objectField(object, "status"), "replicas")) }),
+      fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };
 }
 
 /** Upstream: the oldest workload selects by labels alone. */
-function labelsAsSelector(object: Unstructured): string {
-  const labels = textsField(objectField(object, "spec") ?? noFields, "selector") ?? {};
-  return compileLabels(Object.entries(labels).map(([key, value]) => ({ key, operator: "=", values: [value] }))).text;
+function labelsAsSelector({ spec: { selector = {} } }: ReplicationController): string {
+  return compileLabels(Object.entries(selector).map(([key, value]) => ({ key, operator: "=", values: [value] }))).text;
 }
 
-function defaults(object: Unstructured): Unstructured {
-  const labels = inside(object, "spec", "template", "metadata", "labels");
+function defaults(object: ReplicationController): ReplicationController {
+  const labels = object.spec.template?.metadata.labels;
   const next = editField(object, "spec", (spec) => {
     const counted = editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate);
-    const isOpen = Object.keys(objectField(spec, "selector") ?? noFields).length === 0;
+    const isOpen = Object.keys(spec.selector ?? {}).length === 0;
     return isOpen && labels !== undefined ? withField(counted, "selector", labels) : counted;
   });
   return withTemplateLabels(next, labels);
 }
 
 /** An object without labels gets those of its template. */
-export function withTemplateLabels(object: Unstructured, labels: unknown): Unstructured {
+export function withTemplateLabels<T extends ApiObject>(object: T, labels: ObjectMeta["labels"]): T {
   if (labels === undefined || Object.keys(object.metadata.labels ?? {}).length > 0) return object;
-  return { ...object, metadata: { ...object.metadata, labels: labels as Readonly<Record<string, string>> } }; // labels of a template
+  return { ...object, metadata: { ...object.metadata, labels } };
 }

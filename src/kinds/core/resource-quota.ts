@@ -1,10 +1,9 @@
 /** ResourceQuota: how much a namespace may hold. Counting and enforcing come with a later step. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ResourceQuota } from "#api/core/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { noFields, objectField, textsField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 
-export function resourceQuotas(): KindBehaviour {
+export function resourceQuotas(): KindBehaviour<ResourceQuota> {
   return {
     returnsDeleted: true,
     unenforced: { warning: "this server stores resource quotas, but does not enforce them yet" },
@@ -17,10 +16,7 @@ export function resourceQuotas(): KindBehaviour {
   };
 }
 
-function usageText(object: Unstructured, ofLimits: boolean): string {
-  const status = objectField(object, "status") ?? noFields;
-  const hard = textsField(status, "hard") ?? {};
-  const used = textsField(status, "used") ?? {};
+function usageText({ status: { hard = {}, used = {} } }: ResourceQuota, ofLimits: boolean): string {
   return Object.keys(hard)
     .filter((name) => name.startsWith("limits.") === ofLimits)
     .sort()

@@ -1,17 +1,18 @@
 /** Secret: data with a type, of which some ask for certain keys. Values are base64 on the wire. */
+import type { Secret } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
-import { textField, textsField } from "../json-edit.ts";
+import { fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
-export function secrets(environment: KindEnvironment): KindBehaviour {
+export function secrets(environment: KindEnvironment): KindBehaviour<Secret> {
   const { rename } = environment.domain;
   const accountAnnotation = rename("kubernetes.io/service-account.name");
-  const types: ReadonlyMap<string, (object: Unstructured, data: Data) => FieldError[]> = new Map([
+  const types: ReadonlyMap<string, (object: Secret, data: Data) => FieldError[]> = new Map([
     [
       rename("kubernetes.io/service-account-token"),
       (object) =>
@@ -26,66 +27,67 @@ export function secrets(environment: KindEnvironment): KindBehaviour {
       (_object, data) =>
         Object.hasOwn(data, "username") || Object.hasOwn(data, "password")
           ? []
-          : [required("data[username]"), required("data[password]")],
+          : [required(dataPath.key("username")), required(dataPath.key("password"))],
     ],
     [
       rename("kubernetes.io/ssh-auth"),
-      (_object, data) => ((data["ssh-privatekey"] ?? "") === "" ? [required("data[ssh-privatekey]")] : []),
+      (_object, data) => ((data["ssh-privatekey"] ?? "") === "" ? [required(dataPath.key("ssh-privatekey"))] : []),
     ],
     [
       rename("kubernetes.io/tls"),
       (_object, data) =>
-        ["tls.crt", "tls.key"].filter((key) => !Object.hasOwn(data, key)).map((key) => required(`data[${key}]`)),
+        ["tls.crt", "tls.key"].filter((key) => !Object.hasOwn(data, key)).map((key) => required(dataPath.key(key))),
     ],
   ]);
-  const validate = (object: Unstructured): FieldError[] => {
-    const data = textsField(object, "data") ?? {};
-    return [...validateData(data), ...(types.get(textField(object, "type"))?.(object, data) ?? [])];
+  const validate = (object: Secret): FieldError[] => {
+    const { type = "", data = {} } = object;
+    return [...validateData(data), ...(types.get(type)?.(object, data) ?? [])];
   };
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      text("Type", "What kind of secret it is.", (object) => textField(object, "type")),
-      text("Data", "Number of keys.", (object) => Object.keys(textsField(object, "data") ?? {}).length),
+      text("Type", "What kind of secret it is.", ({ type = "" }) => type),
+      text("Data", "Number of keys.", ({ data = {} }) => Object.keys(data).length),
       ageColumn,
     ],
     strategy: {
       defaults,
       validate,
-      validateUpdate: (object, old) => [...validateKept(object, old), ...validate(object)],
-      fields: (object) => ({ type: textField(object, "type") }),
+      validateUpdate: (object, old) => [...validateImmutable(object, old), ...validate(object)],
+      fields: ({ type = "" }) => ({ type }),
     },
   };
 }
 
 type Data = Readonly<Record<string, string>>;
 
+const dataPath = FieldPath.of("data");
+
 /** `stringData` is for writing only: its texts become data. */
-function defaults(object: Unstructured): Unstructured {
-  const { stringData: _texts, ...rest } = object;
-  const texts = textsField(object, "stringData");
-  const next: Unstructured = object["stringData"] === undefined ? object : rest;
-  const typed = textField(next, "type") === "" ? { ...next, type: "Opaque" } : next;
-  if (texts === undefined || Object.keys(texts).length === 0) return typed;
-  const merged = new Map(Object.entries(textsField(typed, "data") ?? {}));
-  for (const [key, value] of Object.entries(texts)) merged.set(key, Buffer.from(value).toString("base64"));
-  return { ...typed, data: Object.fromEntries([...merged].sort(([a], [b]) => (a < b ? -1 : 1))) };
+function defaults(object: Secret): Secret {
+  const typed = fillZero(object, { type: "Opaque" });
+  if (typed.stringData === undefined) return typed;
+  const { stringData, ...rest } = typed;
+  if (Object.keys(stringData).length === 0) return rest;
+  const merged = new Map(Object.entries(rest.data ?? {}));
+  for (const [key, value] of Object.entries(stringData)) merged.set(key, Buffer.from(value).toString("base64"));
+  return { ...rest, data: Object.fromEntries([...merged].sort(([a], [b]) => (a < b ? -1 : 1))) };
 }
 
 function validateData(data: Data): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(data)) {
-    for (const message of configKey(key)) errors.push(invalid(`data[${key}]`, key, message));
+    for (const message of configKey(key)) errors.push(invalid(dataPath.key(key), key, message));
     bytes += base64Bytes(value);
   }
-  if (bytes > dataBytesMax) errors.push(tooLong("data", dataBytesMax));
+  if (bytes > dataBytesMax) errors.push(tooLong(dataPath, dataBytesMax));
   return errors;
 }
 
 function requireJson(data: Data, key: string): FieldError[] {
-  const field = `data[${key}]`;
+  const field = dataPath.key(key);
   if (!Object.hasOwn(data, key)) return [required(field)];
   const problem = jsonProblem(Buffer.from(data[key]!, "base64").toString());
   return problem === undefined ? [] : [invalid(field, "<secret contents redacted>", problem)];
@@ -108,13 +110,12 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
-function validateKept(object: Unstructured, old: Unstructured): FieldError[] {
+function validateImmutable(object: Secret, old: Secret): FieldError[] {
   const errors: FieldError[] = [];
-  const type = textField(object, "type");
-  if (type !== textField(old, "type")) errors.push(invalid("type", type, "field is immutable"));
-  if (old["immutable"] !== true) return errors;
-  if (object["immutable"] !== true) errors.push(forbidden("immutable", frozenMessage));
-  const isSame = jsonEquals(textsField(object, "data") ?? {}, textsField(old, "data") ?? {});
-  if (!isSame) errors.push(forbidden("data", frozenMessage));
+  const { type = "" } = object;
+  if (type !== (old.type ?? "")) errors.push(invalid("type", type, "field is immutable"));
+  if (old.immutable !== true) return errors;
+  if (object.immutable !== true) errors.push(forbidden("immutable", frozenMessage));
+  if (!jsonEquals(object.data ?? {}, old.data ?? {})) errors.push(forbidden(dataPath, frozenMessage));
   return errors;
 }
