@@ -1,6 +1,5 @@
 /** The behaviour of every built-in kind that has some of its own: one line a kind. Others are generic. */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
-import type { Schema } from "#schema/schema.ts";
 import {
   mutatingBindings,
   mutatingPolicies,
@@ -15,7 +14,7 @@ import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSets } from "./apps/stateful-set.ts";
-import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscaler.ts";
+import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
@@ -40,7 +39,7 @@ import { services } from "./core/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import { events } from "./events/event.ts";
 import { flowSchemas, priorityLevelConfigurations } from "./flowcontrol/priority.ts";
-import type { KindBehaviour, KindEnvironment } from "./generic.ts";
+import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "./generic.ts";
 import { storageVersionMigrations, storageVersions } from "./internal/storage-version.ts";
 import { ipAddresses, serviceCidrs } from "./networking/addresses.ts";
 import { ingressClasses } from "./networking/ingress-class.ts";
@@ -50,7 +49,7 @@ import { runtimeClasses } from "./node/runtime-class.ts";
 import { podDisruptionBudgets } from "./policy/pod-disruption-budget.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/role-binding.ts";
 import { clusterRoles, roles } from "./rbac/role.ts";
-import { deviceClasses, resourceClaims, resourceSlices } from "./resource/device.ts";
+import { deviceClasses, resourceClaims, resourceSlices, resourceSlicesV1Alpha3 } from "./resource/device.ts";
 import { resourceClaimTemplates } from "./resource/resource-claim-template.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
 import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
@@ -58,20 +57,23 @@ import { csiDrivers, csiNodes, volumeAttachments } from "./storage/csi.ts";
 import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
-type MakeBehaviour<T extends ApiObject = Unstructured> = (
+type MakeBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> = (
   environment: KindEnvironment,
-  version: string,
-  schema: () => Schema,
-) => KindBehaviour<T>;
+  schemaOf: SchemaOfVersion,
+) => KindBehaviour<T, Hub>;
 
 type Row = readonly [group: string, kind: string, make: MakeBehaviour];
 
 /** A kind and what makes its behaviour. */
-function row<T extends ApiObject>(group: string, kind: string, make: MakeBehaviour<T>): Row {
+function row<T extends ApiObject, Hub extends ApiObject>(
+  group: string,
+  kind: string,
+  make: MakeBehaviour<T, Hub>,
+): Row {
   return [group, kind, make as unknown as MakeBehaviour]; // its schema makes every object of the kind a T
 }
 
-/** Groups are Kubernetes' names. */
+/** Groups are Kubernetes' names; one with a version is for kinds that differ by version. */
 const behaviours: readonly Row[] = [
   row("", "ComponentStatus", componentStatuses),
   row("", "ConfigMap", configMaps),
@@ -102,7 +104,8 @@ const behaviours: readonly Row[] = [
   row("apps", "Deployment", deployments),
   row("apps", "ReplicaSet", replicaSets),
   row("apps", "StatefulSet", statefulSets),
-  row("autoscaling", "HorizontalPodAutoscaler", horizontalPodAutoscalers),
+  row("autoscaling/v1", "HorizontalPodAutoscaler", horizontalPodAutoscalersV1),
+  row("autoscaling/v2", "HorizontalPodAutoscaler", horizontalPodAutoscalers),
   row("batch", "CronJob", cronJobs),
   row("batch", "Job", jobs),
   row("certificates.k8s.io", "CertificateSigningRequest", certificateSigningRequests),
@@ -128,7 +131,8 @@ const behaviours: readonly Row[] = [
   row("resource.k8s.io", "DeviceClass", deviceClasses),
   row("resource.k8s.io", "ResourceClaim", resourceClaims),
   row("resource.k8s.io", "ResourceClaimTemplate", resourceClaimTemplates),
-  row("resource.k8s.io", "ResourceSlice", (_environment, version) => resourceSlices(version)),
+  row("resource.k8s.io", "ResourceSlice", resourceSlices),
+  row("resource.k8s.io/v1alpha3", "ResourceSlice", resourceSlicesV1Alpha3),
   row("scheduling.k8s.io", "PriorityClass", priorityClasses),
   row("storage.k8s.io", "CSIDriver", csiDrivers),
   row("storage.k8s.io", "CSINode", csiNodes),
@@ -142,13 +146,13 @@ const behaviours: readonly Row[] = [
 const byKind = new Map(behaviours.map(([group, kind, make]) => [`${group}/${kind}`, make]));
 
 /**
- * What the kind adds to the generic behaviour, in one of its versions. `group` is Kubernetes' name; `schema` is the
- * kind's own, built when first asked for.
+ * What the kind adds to the generic behaviour, in one of its versions. `group` is Kubernetes' name;
  */
 export function kindBehaviour(
   of: { readonly group: string; readonly version: string; readonly kind: string },
   environment: KindEnvironment,
-  schema: () => Schema,
+  schemaOf: SchemaOfVersion,
 ): KindBehaviour {
-  return byKind.get(`${of.group}/${of.kind}`)?.(environment, of.version, schema) ?? {};
+  const make = byKind.get(`${of.group}/${of.version}/${of.kind}`) ?? byKind.get(`${of.group}/${of.kind}`);
+  return make?.(environment, schemaOf) ?? {};
 }

@@ -21,10 +21,13 @@ export function builtInDefinitions(
 }
 
 function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvironment): ResourceDefinition {
-  let schema: Schema | undefined;
-  const schemaOf = (): Schema => {
-    schema ??= tables.schemaOf(facts);
-    if (schema === undefined) throw new Error(`no type for ${apiVersionOf(facts)} ${facts.kind}`);
+  const schemas = new Map<string, Schema>();
+  const schemaOf = (version = facts.version): Schema => {
+    let schema = schemas.get(version);
+    if (schema !== undefined) return schema;
+    schema = tables.schemaOf({ ...facts, version });
+    if (schema === undefined) throw new Error(`no type for ${apiVersionOf({ ...facts, version })} ${facts.kind}`);
+    schemas.set(version, schema);
     return schema;
   };
   const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment, schemaOf);

@@ -7,6 +7,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
+import type { Schema } from "#schema/schema.ts";
 import {
   type Column,
   type Conversion,
@@ -27,14 +28,17 @@ export interface KindEnvironment {
   now(): number;
 }
 
-/** What a kind adds to the tables and to the generic behaviour: everything about it is in one file. */
-export interface KindBehaviour<T extends ApiObject = Unstructured> {
+/** The schema of a kind in one of its versions, by default the one that hooks are made for; built when first asked for. */
+export type SchemaOfVersion = (version?: string) => Schema;
+
+/** What a kind adds to the tables and to the generic behaviour: everything about it is in one file. `Hub` is its stored version. */
+export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
   /** Hooks of the kind; each runs after the generic one. */
   readonly strategy?: Strategy<T>;
   /** Columns of tables; left out: name and creation time. */
   readonly columns?: readonly Column<T>[];
   /** To the stored version; left out: the versions differ in name only. */
-  readonly conversion?: Conversion<T>;
+  readonly conversion?: Conversion<T, Hub>;
   /** A change of annotations counts as one of the desired state. */
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */

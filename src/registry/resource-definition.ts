@@ -109,10 +109,10 @@ export function updateStrategy(strategy: Strategy, subresource: string): UpdateS
 }
 
 /** Between a version that is served and the one that is stored (the hub). */
-export interface Conversion<T extends ApiObject = Unstructured> {
+export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
   /** From this definition's version to the stored one; group, version and kind are set by the caller. */
-  toHub(object: T): T;
-  fromHub(object: T): T;
+  toHub(object: T): Hub;
+  fromHub(object: Hub): T;
   /**
    * Custom resources: stands for the rules both follow. `fromHub` then takes objects of every version that may be in
    * the store and returns the object it was given when nothing but its type is to change; what it said of an object

@@ -17,11 +17,7 @@ import { editField, type Json, objectField, textField, withField } from "../json
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 
-export function customResourceDefinitions(
-  { domain }: KindEnvironment,
-  _version: string,
-  schema: () => Schema,
-): KindBehaviour {
+export function customResourceDefinitions({ domain }: KindEnvironment, schema: () => Schema): KindBehaviour {
   const rules = { domain, metadata: () => schema().fields?.get("metadata")?.schema };
   const finalizer = domain.rename(cleanupFinalizer);
   return {

@@ -2,33 +2,40 @@
  * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 knows one target for processor use; what else an
  * object says is shown there in annotations, in the form of v2, so that a read and a write back lose nothing.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "#api/autoscaling/v1.ts";
+import type {
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerBehavior,
+  HorizontalPodAutoscalerCondition,
+  HorizontalPodAutoscalerSpec,
+  HPAScalingRules,
+  MetricSpec,
+  MetricStatus,
+  MetricTarget,
+} from "#api/autoscaling/v2.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import type { Column, Conversion } from "#registry/resource-definition.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import type { Schema } from "#schema/schema.ts";
+import { decodeTyped } from "#schema/typed.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import {
-  editField,
-  fillAbsent,
-  isAbsent,
-  type Json,
-  listField,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { editField, fillAbsent, withField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
 const shownMax = 2;
 
-export function horizontalPodAutoscalers(environment: KindEnvironment, version: string): KindBehaviour {
-  if (version === "v2") {
-    return {
-      columns: columns((object) => object),
-      strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
-    };
-  }
-  const conversion = v1Conversion(environment.domain.rename("autoscaling.alpha.kubernetes.io/"));
+export function horizontalPodAutoscalers(): KindBehaviour<HorizontalPodAutoscaler> {
+  return {
+    columns: columns((object) => object),
+    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
+  };
+}
+
+export function horizontalPodAutoscalersV1(
+  { domain }: KindEnvironment,
+  schemaOf: SchemaOfVersion,
+): KindBehaviour<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
+  const conversion = v1Conversion(domain.rename("autoscaling.alpha.kubernetes.io/"), () => schemaOf("v2"));
   return {
     conversion,
     columns: columns((object) => conversion.toHub(object)),
@@ -36,12 +43,12 @@ export function horizontalPodAutoscalers(environment: KindEnvironment, version: 
   };
 }
 
-const cpuMetric = (averageUtilization: unknown): Json => ({
+const cpuMetric = (averageUtilization: number): MetricSpec => ({
   type: "Resource",
   resource: { name: "cpu", target: { type: "Utilization", averageUtilization } },
 });
 
-const scaleUp: Json = {
+const scaleUp: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: "Max",
   policies: [
@@ -49,190 +56,179 @@ const scaleUp: Json = {
     { type: "Percent", value: 100, periodSeconds: 15 },
   ],
 };
-const scaleDown: Json = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
+const scaleDown: HPAScalingRules = {
+  selectPolicy: "Max",
+  policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+};
 
-function defaultSpec(spec: Json): Json {
+function defaultSpec(spec: HorizontalPodAutoscalerSpec): HorizontalPodAutoscalerSpec {
   let next = fillAbsent(spec, { minReplicas: 1 });
-  if (listField(next, "metrics").length === 0) next = withField(next, "metrics", [cpuMetric(80)]);
-  return editField(next, "behavior", (behavior) => {
-    const up = fillAbsent(objectField(behavior, "scaleUp") ?? noFields, scaleUp);
-    const down = fillAbsent(objectField(behavior, "scaleDown") ?? noFields, scaleDown);
-    return withField(withField(behavior, "scaleUp", up), "scaleDown", down);
-  });
+  if ((next.metrics ?? []).length === 0) next = withField(next, "metrics", [cpuMetric(80)]);
+  return editField(next, "behavior", (behavior) => ({
+    ...behavior,
+    scaleUp: fillAbsent(behavior.scaleUp ?? {}, scaleUp),
+    scaleDown: fillAbsent(behavior.scaleDown ?? {}, scaleDown),
+  }));
 }
 
-const isCpu = (metric: Json): boolean =>
-  textField(metric, "type") === "Resource" && textField(objectField(metric, "resource"), "name") === "cpu";
+const cpuTarget = ({ type, resource }: MetricSpec): number | undefined =>
+  type === "Resource" && resource?.name === "cpu" ? resource.target.averageUtilization : undefined;
 
-const cpuTarget = (metric: Json): unknown =>
-  isCpu(metric)
-    ? objectField(objectField(metric, "resource") ?? noFields, "target")?.["averageUtilization"]
-    : undefined;
+const cpuNow = ({ type, resource }: MetricStatus): number | undefined =>
+  type === "Resource" && resource?.name === "cpu" ? resource.current.averageUtilization : undefined;
 
-const cpuNow = (metric: Json): unknown =>
-  isCpu(metric)
-    ? objectField(objectField(metric, "resource") ?? noFields, "current")?.["averageUtilization"]
-    : undefined;
+const cpuStatus = (averageUtilization: number): MetricStatus => ({
+  type: "Resource",
+  resource: { name: "cpu", current: { averageUtilization } },
+});
 
-/** What annotations keep, by the end of their names. */
-const kept = ["metrics", "behavior", "current-metrics", "conditions"] as const;
-type Kept = Readonly<Partial<Record<(typeof kept)[number], unknown>>>;
-
-function v1Conversion(prefix: string): Conversion {
+/** Names of annotations of v1 begin with `prefix`; `schema` is that of v2. */
+function v1Conversion(
+  prefix: string,
+  schema: () => Schema,
+): Conversion<HorizontalPodAutoscalerV1, HorizontalPodAutoscaler> {
   return {
-    toHub(object) {
-      const { rest, values } = takeAnnotations(object, prefix);
-      const spec = objectField(object, "spec") ?? noFields;
-      const status = objectField(object, "status") ?? noFields;
+    toHub({ metadata, spec, status }) {
+      const { rest, kept } = takeAnnotations(metadata, prefix, schema);
       const { targetCPUUtilizationPercentage: target, ...limits } = spec;
       const { currentCPUUtilizationPercentage: current, ...counts } = status;
-      const metrics = [...(isAbsent(target) ? [] : [cpuMetric(target)]), ...asList(values.metrics)];
-      const currents = [
-        ...(isAbsent(current)
-          ? []
-          : [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: current } } }]),
-        ...asList(values["current-metrics"]),
-      ];
+      const currentMetrics = [...(current === undefined ? [] : [cpuStatus(current)]), ...(kept.currentMetrics ?? [])];
       return {
         metadata: rest,
         spec: defaultSpec({
           ...limits,
-          metrics,
-          ...(values.behavior === undefined ? {} : { behavior: values.behavior }),
+          metrics: [...(target === undefined ? [] : [cpuMetric(target)]), ...(kept.metrics ?? [])],
+          ...(kept.behavior === undefined ? {} : { behavior: kept.behavior }),
         }),
         status: {
           ...counts,
-          currentMetrics: currents.length === 0 ? null : currents,
-          ...(values.conditions === undefined ? {} : { conditions: values.conditions }),
+          currentMetrics: currentMetrics.length === 0 ? null : currentMetrics,
+          ...(kept.conditions === undefined ? {} : { conditions: kept.conditions }),
         },
       };
     },
-    fromHub(object) {
-      const { metrics: _metrics, behavior, ...limits } = objectField(object, "spec") ?? noFields;
-      const { currentMetrics: _current, conditions, ...counts } = objectField(object, "status") ?? noFields;
-      const metrics = listField(objectField(object, "spec") ?? noFields, "metrics");
-      const currents = listField(objectField(object, "status") ?? noFields, "currentMetrics");
-      const target = metrics.find((metric) => !isAbsent(cpuTarget(metric)));
-      const now = currents.find((metric) => !isAbsent(cpuNow(metric)));
+    fromHub({ metadata, spec, status }) {
+      const { metrics = [], behavior, ...limits } = spec;
+      const { currentMetrics, conditions, ...counts } = status;
+      const currents = currentMetrics ?? [];
+      const target = metrics.find((metric) => cpuTarget(metric) !== undefined);
+      const now = currents.find((metric) => cpuNow(metric) !== undefined);
       return {
-        metadata: putAnnotations(object, prefix, {
-          metrics: orNothing(metrics.filter((metric) => metric !== target)),
+        metadata: putAnnotations(metadata, prefix, {
+          metrics: metrics.filter((metric) => metric !== target),
           behavior,
-          "current-metrics": orNothing(currents.filter((metric) => metric !== now)),
+          currentMetrics: currents.filter((metric) => metric !== now),
           conditions,
         }),
-        spec: {
-          ...limits,
-          ...(target === undefined ? {} : { targetCPUUtilizationPercentage: cpuTarget(target) }),
-        },
-        status: {
-          ...counts,
-          ...(now === undefined ? {} : { currentCPUUtilizationPercentage: cpuNow(now) }),
-        },
+        spec: withField<HorizontalPodAutoscalerV1["spec"], "targetCPUUtilizationPercentage">(
+          limits,
+          "targetCPUUtilizationPercentage",
+          target && cpuTarget(target),
+        ),
+        status: withField<HorizontalPodAutoscalerV1["status"], "currentCPUUtilizationPercentage">(
+          { ...counts, currentReplicas: counts.currentReplicas ?? 0 },
+          "currentCPUUtilizationPercentage",
+          now && cpuNow(now),
+        ),
       };
     },
   };
 }
 
-const asList = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []); // checked where it is written
-const orNothing = (list: readonly Json[]): unknown => (list.length === 0 ? undefined : list);
+/** Fields of v2 that v1 keeps in annotations. */
+interface Kept {
+  readonly metrics?: readonly MetricSpec[] | undefined;
+  readonly behavior?: HorizontalPodAutoscalerBehavior | undefined;
+  readonly currentMetrics?: readonly MetricStatus[] | undefined;
+  readonly conditions?: readonly HorizontalPodAutoscalerCondition[] | undefined;
+}
 
-/** Metadata without the annotations that stand for fields of v2, and what they say. Unreadable ones are dropped. */
-function takeAnnotations(object: Unstructured, prefix: string): { rest: Unstructured["metadata"]; values: Kept } {
-  const { annotations } = object.metadata;
-  const names = new Map<string, string>(kept.map((name) => [prefix + name, name]));
-  if (annotations === undefined || !Object.keys(annotations).some((name) => names.has(name))) {
-    return { rest: object.metadata, values: {} };
-  }
-  const others: [string, string][] = [];
-  const values: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(annotations)) {
-    const field = names.get(name);
-    if (field === undefined) others.push([name, value]);
-    else {
-      const read = parse(value);
-      if (read !== undefined) values[field] = read;
+/** The end of each annotation's name, and the field that it stands for. */
+const annotated = [
+  ["metrics", "spec", "metrics"],
+  ["behavior", "spec", "behavior"],
+  ["current-metrics", "status", "currentMetrics"],
+  ["conditions", "status", "conditions"],
+] as const;
+
+/** Metadata without the annotations, and what they say. Any client may write them: what is no such field is dropped. */
+function takeAnnotations(
+  metadata: ObjectMeta,
+  prefix: string,
+  schema: () => Schema,
+): { readonly rest: ObjectMeta; readonly kept: Kept } {
+  const { annotations, ...meta } = metadata;
+  if (annotations === undefined) return { rest: metadata, kept: {} };
+  const others = new Map(Object.entries(annotations));
+  let kept: Kept = {};
+  for (const [suffix, part, field] of annotated) {
+    const text = others.get(prefix + suffix);
+    if (text === undefined) continue;
+    others.delete(prefix + suffix);
+    try {
+      const hub = decodeTyped(schema(), { [part]: { [field]: JSON.parse(text) } }, { keys: 0, unknown: false });
+      kept = { ...kept, [field]: (hub as Record<typeof part, Kept>)[part][field] }; // by the schema of v2
+    } catch (error) {
+      if (!(error instanceof SyntaxError || error instanceof DecodeError)) throw error;
     }
   }
-  const { annotations: _annotations, ...meta } = object.metadata;
-  return { rest: others.length === 0 ? meta : { ...meta, annotations: Object.fromEntries(others) }, values };
+  return { rest: others.size === 0 ? meta : { ...meta, annotations: Object.fromEntries(others) }, kept };
 }
 
-function parse(value: string): unknown {
-  try {
-    const read: unknown = JSON.parse(value);
-    return typeof read === "object" && read !== null ? read : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function putAnnotations(object: Unstructured, prefix: string, values: Kept): Unstructured["metadata"] {
-  const added = kept
-    .filter((name) => !isAbsent(values[name]))
-    .map((name): [string, string] => [prefix + name, JSON.stringify(values[name])]);
-  if (added.length === 0) return object.metadata;
-  return { ...object.metadata, annotations: { ...object.metadata.annotations, ...Object.fromEntries(added) } };
+function putAnnotations(metadata: ObjectMeta, prefix: string, kept: Kept): ObjectMeta {
+  const added = annotated
+    .filter(([, , field]) => kept[field] !== undefined && Object.keys(kept[field]).length > 0)
+    .map(([suffix, , field]): [string, string] => [prefix + suffix, JSON.stringify(kept[field])]);
+  if (added.length === 0) return metadata;
+  return { ...metadata, annotations: { ...metadata.annotations, ...Object.fromEntries(added) } };
 }
 
 /** `toHub` makes a v2 object. */
-function columns(toHub: (object: Unstructured) => Unstructured): readonly Column[] {
-  const spec = (object: Unstructured): Json => objectField(toHub(object), "spec") ?? noFields;
+function columns<T extends ApiObject>(toHub: (object: T) => HorizontalPodAutoscaler): readonly Column<T>[] {
   return [
     nameColumn,
     text("Reference", "What is scaled.", (object) => {
-      const target = objectField(spec(object), "scaleTargetRef");
-      return `${textField(target, "kind")}/${textField(target, "name")}`;
+      const { kind, name } = toHub(object).spec.scaleTargetRef;
+      return `${kind}/${name}`;
     }),
     text("Targets", "Present and wanted values of the metrics.", (object) => metricsText(toHub(object))),
-    text("MinPods", "Lowest number of pods.", (object) => {
-      const min = spec(object)["minReplicas"];
-      return typeof min === "number" ? String(min) : "<unset>";
-    }),
-    text("MaxPods", "Highest number of pods.", (object) => numberField(spec(object), "maxReplicas")),
-    text("Replicas", "Present number of pods.", (object) =>
-      numberField(objectField(toHub(object), "status"), "currentReplicas"),
-    ),
+    text("MinPods", "Lowest number of pods.", (object) => String(toHub(object).spec.minReplicas ?? "<unset>")),
+    text("MaxPods", "Highest number of pods.", (object) => toHub(object).spec.maxReplicas),
+    text("Replicas", "Present number of pods.", (object) => toHub(object).status.currentReplicas ?? 0),
     ageColumn,
   ];
 }
 
-function metricsText(object: Unstructured): string {
-  const specs = listField(objectField(object, "spec") ?? noFields, "metrics");
-  const statuses = listField(objectField(object, "status") ?? noFields, "currentMetrics");
-  if (specs.length === 0) return "<none>";
-  const shown = specs.slice(0, shownMax).map((spec, index) => metricText(spec, statuses[index]));
-  const more = specs.length - shownMax;
+function metricsText({ spec: { metrics = [] }, status: { currentMetrics } }: HorizontalPodAutoscaler): string {
+  if (metrics.length === 0) return "<none>";
+  const shown = metrics.slice(0, shownMax).map((metric, index) => metricText(metric, currentMetrics?.[index]));
+  const more = metrics.length - shownMax;
   return shown.join(", ") + (more > 0 ? ` + ${more} more...` : "");
 }
 
-const sources: Readonly<Record<string, string>> = {
-  External: "external",
-  Object: "object",
-  Pods: "pods",
-  Resource: "resource",
-  ContainerResource: "containerResource",
-};
+/** Names of the fields that hold the metrics of a type. */
+const sources = new Map<string, "external" | "object" | "pods" | "resource" | "containerResource">([
+  ["External", "external"],
+  ["Object", "object"],
+  ["Pods", "pods"],
+  ["Resource", "resource"],
+  ["ContainerResource", "containerResource"],
+]);
 
-function metricText(spec: Json, status: Json | undefined): string {
-  const type = textField(spec, "type");
-  const source = sources[type] ?? "";
-  const metric = objectField(spec, source) ?? noFields;
-  const target = objectField(metric, "target") ?? noFields;
-  const current = objectField(objectField(status ?? noFields, source) ?? noFields, "current");
-  const now = (name: string): string => {
-    const value = current?.[name];
-    return isAbsent(value) || value === "" ? "<unknown>" : String(value);
-  };
-  const average = target["averageValue"];
-  if (type === "Pods") return `${now("averageValue")}/${String(average)}`;
+function metricText(spec: MetricSpec, status: MetricStatus | undefined): string {
+  const { type } = spec;
+  const source = sources.get(type);
+  const metric = source && spec[source];
+  const current = source && status?.[source]?.current;
+  const { value, averageValue, averageUtilization }: Partial<MetricTarget> = metric?.target ?? {};
+  const now = (name: "value" | "averageValue"): string => current?.[name] ?? "<unknown>";
+  if (type === "Pods") return `${now("averageValue")}/${String(averageValue)}`;
   if (type === "External" || type === "Object") {
-    if (!isAbsent(average)) return `${now("averageValue")}/${String(average)} (avg)`;
-    return `${now("value")}/${String(target["value"])}`;
+    if (averageValue !== undefined) return `${now("averageValue")}/${averageValue} (avg)`;
+    return `${now("value")}/${String(value)}`;
   }
-  const name = textField(metric, "name");
-  if (!isAbsent(average)) return `${name}: ${now("averageValue")}/${String(average)}`;
-  const used = isAbsent(current?.["averageUtilization"]) ? "<unknown>" : `${String(current!["averageUtilization"])}%`;
-  const wanted = target["averageUtilization"];
-  return `${name}: ${used}/${isAbsent(wanted) ? "<auto>" : `${String(wanted)}%`}`;
+  const name = metric !== undefined && "name" in metric ? metric.name : "";
+  if (averageValue !== undefined) return `${name}: ${now("averageValue")}/${averageValue}`;
+  const percent = (number: number | undefined, none: string): string => (number === undefined ? none : `${number}%`);
+  return `${name}: ${percent(current?.averageUtilization, "<unknown>")}/${percent(averageUtilization, "<auto>")}`;
 }

@@ -1,38 +1,30 @@
 /** ClusterTrustBundle: certificates that are trusted, of one signer or of none. */
 import { X509Certificate } from "node:crypto";
+import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { pemBlocks } from "#std/pem.ts";
 import { nameColumn, orNone, text } from "../cells.ts";
-import { type Json, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-const signerOf = (object: Unstructured): string => textField(specOf(object), "signerName");
-const bundleOf = (object: Unstructured): string => textField(specOf(object), "trustBundle");
-
-export function clusterTrustBundles(): KindBehaviour {
+export function clusterTrustBundles(): KindBehaviour<ClusterTrustBundle> {
   return {
-    columns: [nameColumn, text("SignerName", "Signer that the bundle is for.", (object) => orNone(signerOf(object)))],
+    columns: [nameColumn, text("SignerName", "Signer that the bundle is for.", ({ spec }) => orNone(spec.signerName))],
     strategy: {
-      fields: (object) => ({ "spec.signerName": signerOf(object) }),
-      validate: (object) => [...validateSigner(object), ...validateBundle(bundleOf(object))],
-      validateUpdate: (object, old) => [
-        ...validateSigner(object),
-        ...(bundleOf(object) === bundleOf(old) ? [] : validateBundle(bundleOf(object))),
-        ...(signerOf(object) === signerOf(old)
+      fields: ({ spec }) => ({ "spec.signerName": spec.signerName ?? "" }),
+      validate: ({ spec }) => [...validateSigner(spec.signerName), ...validateBundle(spec.trustBundle)],
+      validateUpdate: ({ spec }, old) => [
+        ...validateSigner(spec.signerName),
+        ...(spec.trustBundle === old.spec.trustBundle ? [] : validateBundle(spec.trustBundle)),
+        ...(spec.signerName === old.spec.signerName
           ? []
-          : [invalid("spec.signerName", signerOf(object), "field is immutable")]),
+          : [invalid("spec.signerName", spec.signerName ?? "", "field is immutable")]),
       ],
     },
   };
 }
 
-function validateSigner(object: Unstructured): FieldError[] {
-  const name = signerOf(object);
-  return name === "" ? [] : validateSignerName("spec.signerName", name);
-}
+const validateSigner = (name = ""): FieldError[] => (name === "" ? [] : validateSignerName("spec.signerName", name));
 
 function validateBundle(bundle: string): FieldError[] {
   const field = "spec.trustBundle";

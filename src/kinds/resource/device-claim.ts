@@ -2,21 +2,18 @@
  * The spec of a resource claim, which templates of claims hold too. Device selectors are expressions; whether they
  * compile is not checked here. Source: upstream's `pkg/apis/resource/validation`.
  */
+import type {
+  DeviceConstraint,
+  DeviceRequest,
+  DeviceSelector,
+  OpaqueDeviceConfiguration,
+  ResourceClaimSpec,
+} from "#api/resource/v1beta1.ts";
 import { type FieldError, duplicate, invalid, notSupported, required, tooLong, tooMany } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
-import {
-  editField,
-  editItems,
-  fillZero,
-  int64Field,
-  isZero,
-  type Json,
-  listField,
-  noFields,
-  objectField,
-  textField,
-} from "../json-edit.ts";
+import { editField, editItems, fillZero } from "../edit.ts";
 
 const requestsMax = 32;
 const constraintsMax = 32;
@@ -28,111 +25,103 @@ const driverBytesMax = 63;
 const modes = ["All", "ExactCount"];
 
 /** Defaults of requests: exactly one device. */
-export function defaultClaimSpec(spec: Json): Json {
+export function defaultClaimSpec(spec: ResourceClaimSpec): ResourceClaimSpec {
   return editField(spec, "devices", (devices) =>
     editItems(devices, "requests", (request) => {
       const moded = fillZero(request, { allocationMode: "ExactCount" });
-      return textField(moded, "allocationMode") === "ExactCount" ? fillZero(moded, { count: 1 }) : moded;
+      return moded.allocationMode === "ExactCount" ? fillZero(moded, { count: 1 }) : moded;
     }),
   );
 }
 
 /** Whether nobody asked for anything. */
-export function isEmptyClaimSpec(spec: Json | undefined): boolean {
-  const devices = spec === undefined ? undefined : objectField(spec, "devices");
-  return devices === undefined || Object.values(devices).every((value) => isZero(value) || isEmptyList(value));
+export function isEmptyClaimSpec({ devices }: ResourceClaimSpec): boolean {
+  return [devices.requests, devices.constraints, devices.config].every((list) => (list ?? []).length === 0);
 }
 
-const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
-
-/** Findings below `field`. */
-export function validateClaimSpec(spec: Json, field: string): FieldError[] {
-  const devices = objectField(spec, "devices") ?? noFields;
-  const at = `${field}.devices`;
+export function validateClaimSpec({ devices }: ResourceClaimSpec, path: FieldPath): FieldError[] {
+  const at = path.child("devices");
   const names = new Set<string>();
   return [
-    ...limited(listField(devices, "requests"), requestsMax, `${at}.requests`, (request, path) =>
-      validateRequest(request, path, names),
+    ...limited(devices.requests ?? [], requestsMax, at.child("requests"), (request, requestPath) =>
+      validateRequest(request, requestPath, names),
     ),
-    ...limited(listField(devices, "constraints"), constraintsMax, `${at}.constraints`, (constraint, path) => [
-      ...validateRequestNames(constraint, `${path}.requests`, names),
-      ...validateAttribute(textField(constraint, "matchAttribute"), `${path}.matchAttribute`),
+    ...limited(devices.constraints ?? [], constraintsMax, at.child("constraints"), (constraint, constraintPath) => [
+      ...validateRequestNames(constraint, constraintPath.child("requests"), names),
+      ...validateAttribute(constraint.matchAttribute ?? "", constraintPath.child("matchAttribute")),
     ]),
-    ...limited(listField(devices, "config"), configsMax, `${at}.config`, (config, path) => [
-      ...validateRequestNames(config, `${path}.requests`, names),
-      ...validateOpaque(objectField(config, "opaque"), `${path}.opaque`),
+    ...limited(devices.config ?? [], configsMax, at.child("config"), (config, configPath) => [
+      ...validateRequestNames(config, configPath.child("requests"), names),
+      ...validateOpaque(config.opaque, configPath.child("opaque")),
     ]),
   ];
 }
 
-function limited(
-  items: readonly Json[],
+function limited<T>(
+  items: readonly T[],
   max: number,
-  field: string,
-  check: (item: Json, path: string) => FieldError[],
+  path: FieldPath,
+  check: (item: T, path: FieldPath) => FieldError[],
 ): FieldError[] {
-  const errors: FieldError[] = items.length > max ? [tooMany(field, items.length, max)] : [];
-  for (const [index, item] of items.slice(0, max).entries()) errors.push(...check(item, `${field}[${index}]`));
+  const errors: FieldError[] = items.length > max ? [tooMany(path, items.length, max)] : [];
+  for (const [index, item] of items.slice(0, max).entries()) errors.push(...check(item, path.index(index)));
   return errors;
 }
 
-function validateRequest(request: Json, path: string, names: Set<string>): FieldError[] {
+function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<string>): FieldError[] {
+  const { name, deviceClassName, selectors = [] } = request;
   const errors: FieldError[] = [];
-  const name = textField(request, "name");
-  if (name === "") errors.push(required(`${path}.name`));
-  else for (const message of dns1123Label(name)) errors.push(invalid(`${path}.name`, name, message));
-  if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
+  if (name === "") errors.push(required(path.child("name")));
+  else for (const message of dns1123Label(name)) errors.push(invalid(path.child("name"), name, message));
+  if (names.has(name)) errors.push(duplicate(path.child("name"), name));
   names.add(name);
-  const className = textField(request, "deviceClassName");
-  if (className === "") errors.push(required(`${path}.deviceClassName`));
+  if (deviceClassName === "") errors.push(required(path.child("deviceClassName")));
   else {
-    for (const message of dns1123Subdomain(className)) {
-      errors.push(invalid(`${path}.deviceClassName`, className, message));
+    for (const message of dns1123Subdomain(deviceClassName)) {
+      errors.push(invalid(path.child("deviceClassName"), deviceClassName, message));
     }
   }
-  errors.push(...limited(listField(request, "selectors"), selectorsMax, `${path}.selectors`, validateSelector));
+  errors.push(...limited(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
 }
 
-function validateSelector(selector: Json, path: string): FieldError[] {
-  const cel = objectField(selector, "cel");
-  if (cel === undefined) return [required(`${path}.cel`)];
-  const expression = textField(cel, "expression");
-  if (expression === "") return [required(`${path}.cel.expression`)];
-  if (Buffer.byteLength(expression) > expressionBytesMax) {
-    return [tooLong(`${path}.cel.expression`, expressionBytesMax)];
-  }
-  return [];
+function validateSelector({ cel }: DeviceSelector, path: FieldPath): FieldError[] {
+  const celPath = path.child("cel");
+  if (cel === undefined) return [required(celPath)];
+  if (cel.expression === "") return [required(celPath.child("expression"))];
+  if (Buffer.byteLength(cel.expression) <= expressionBytesMax) return [];
+  return [tooLong(celPath.child("expression"), expressionBytesMax)];
 }
 
-function validateCount(request: Json, path: string): FieldError[] {
-  const mode = textField(request, "allocationMode");
-  const count = int64Field(request, "count") ?? 0;
+function validateCount({ allocationMode: mode = "", count = 0 }: DeviceRequest, path: FieldPath): FieldError[] {
   if (mode === "All") {
     if (count === 0) return [];
-    return [invalid(`${path}.count`, count, "must not be specified when allocationMode is 'All'")];
+    return [invalid(path.child("count"), count, "must not be specified when allocationMode is 'All'")];
   }
-  if (mode !== "ExactCount") return [notSupported(`${path}.allocationMode`, mode, modes)];
-  return nearestNumber(count) > 0 ? [] : [invalid(`${path}.count`, count, "must be greater than zero")];
+  if (mode !== "ExactCount") return [notSupported(path.child("allocationMode"), mode, modes)];
+  return nearestNumber(count) > 0 ? [] : [invalid(path.child("count"), count, "must be greater than zero")];
 }
 
-function validateRequestNames(holder: Json, field: string, names: ReadonlySet<string>): FieldError[] {
+function validateRequestNames(
+  { requests = [] }: Pick<DeviceConstraint, "requests">,
+  path: FieldPath,
+  names: ReadonlySet<string>,
+): FieldError[] {
   const errors: FieldError[] = [];
-  const listed = (holder["requests"] ?? []) as readonly string[]; // the schema says so
-  if (listed.length > requestsMax) errors.push(tooMany(field, listed.length, requestsMax));
+  if (requests.length > requestsMax) errors.push(tooMany(path, requests.length, requestsMax));
   const seen = new Set<string>();
-  for (const [index, name] of listed.slice(0, requestsMax).entries()) {
-    const path = `${field}[${index}]`;
-    for (const message of dns1123Label(name)) errors.push(invalid(path, name, message));
-    if (!names.has(name)) errors.push(invalid(path, name, "must be the name of a request in the claim"));
-    if (seen.has(name)) errors.push(duplicate(path, name));
+  for (const [index, name] of requests.slice(0, requestsMax).entries()) {
+    const at = path.index(index);
+    for (const message of dns1123Label(name)) errors.push(invalid(at, name, message));
+    if (!names.has(name)) errors.push(invalid(at, name, "must be the name of a request in the claim"));
+    if (seen.has(name)) errors.push(duplicate(at, name));
     seen.add(name);
   }
   return errors;
 }
 
 /** `domain/identifier`. */
-function validateAttribute(name: string, field: string): FieldError[] {
+function validateAttribute(name: string, field: FieldPath): FieldError[] {
   if (name === "") return [required(field)];
   const slash = name.indexOf("/");
   if (slash < 0) return [invalid(field, name, "must include a domain")];
@@ -142,21 +131,21 @@ function validateAttribute(name: string, field: string): FieldError[] {
   return messages.map((message) => invalid(field, name, message));
 }
 
-function validateOpaque(opaque: Json | undefined, field: string): FieldError[] {
-  if (opaque === undefined) return [required(field)];
+function validateOpaque(opaque: OpaqueDeviceConfiguration | undefined, path: FieldPath): FieldError[] {
+  if (opaque === undefined) return [required(path)];
+  const { driver, parameters } = opaque;
   const errors: FieldError[] = [];
-  const driver = textField(opaque, "driver");
-  if (driver === "") errors.push(required(`${field}.driver`));
+  if (driver === "") errors.push(required(path.child("driver")));
   else {
-    if (Buffer.byteLength(driver) > driverBytesMax) errors.push(tooLong(`${field}.driver`, driverBytesMax));
-    for (const message of dns1123Subdomain(driver)) errors.push(invalid(`${field}.driver`, driver, message));
+    if (Buffer.byteLength(driver) > driverBytesMax) errors.push(tooLong(path.child("driver"), driverBytesMax));
+    for (const message of dns1123Subdomain(driver)) errors.push(invalid(path.child("driver"), driver, message));
   }
-  const parameters = opaque["parameters"];
-  if (parameters === undefined || parameters === null) errors.push(required(`${field}.parameters`));
+  const parametersPath = path.child("parameters");
+  if (parameters === undefined || parameters === null) errors.push(required(parametersPath));
   else if (typeof parameters !== "object" || Array.isArray(parameters)) {
-    errors.push(invalid(`${field}.parameters`, "<value omitted>", "must be a valid JSON object"));
+    errors.push(invalid(parametersPath, "<value omitted>", "must be a valid JSON object"));
   } else if (Buffer.byteLength(JSON.stringify(parameters)) > parameterBytesMax) {
-    errors.push(tooLong(`${field}.parameters`, parameterBytesMax));
+    errors.push(tooLong(parametersPath, parameterBytesMax));
   }
   return errors;
 }

@@ -1,79 +1,91 @@
 /** DeviceClass, ResourceClaim and ResourceSlice: devices, who offers them and who wants them. */
+import type { ResourceSlice as ResourceSliceV1Alpha3 } from "#api/resource/v1alpha3.ts";
+import type { BasicDevice, Device, DeviceClass, ResourceClaim, ResourceSlice } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, invalid } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
-import { ageColumn, inside, nameColumn, text } from "../cells.ts";
-import { editField, editItems, type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
+import { ageColumn, nameColumn, text } from "../cells.ts";
+import { editField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultClaimSpec, validateClaimSpec } from "./device-claim.ts";
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
+const specPath = FieldPath.of("spec");
 
-export function deviceClasses(): KindBehaviour {
+export function deviceClasses(): KindBehaviour<DeviceClass> {
   return { columns: [nameColumn, ageColumn] };
 }
 
-export function resourceClaims(): KindBehaviour {
-  const validate = (object: Unstructured): FieldError[] => validateClaimSpec(specOf(object), "spec");
+export function resourceClaims(): KindBehaviour<ResourceClaim> {
   return {
     columns: [nameColumn, text("State", "What has become of the claim.", stateText), ageColumn],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultClaimSpec),
-      validate,
+      validate: ({ spec }) => validateClaimSpec(spec, specPath),
       subresources: { status: {} },
-      validateUpdate(object, old) {
-        if (jsonEquals(object["spec"], old["spec"])) return validate(object);
-        return [invalid("spec", object["spec"] ?? null, "field is immutable")];
-      },
+      validateUpdate: ({ spec }, old) =>
+        jsonEquals(spec, old.spec)
+          ? validateClaimSpec(spec, specPath)
+          : [invalid(specPath, spec, "field is immutable")],
     },
   };
 }
 
-function stateText(object: Unstructured): string {
-  const status = objectField(object, "status") ?? noFields;
-  const isDeleted = object.metadata.deletionTimestamp !== undefined;
+function stateText({ metadata, status: { allocation, reservedFor = [] } }: ResourceClaim): string {
+  const isDeleted = metadata.deletionTimestamp !== undefined;
   const states = isDeleted ? ["deleted"] : [];
-  if (objectField(status, "allocation") !== undefined) {
+  if (allocation !== undefined) {
     states.push("allocated");
-    if (listField(status, "reservedFor").length > 0) states.push("reserved");
+    if (reservedFor.length > 0) states.push("reserved");
   } else if (!isDeleted) states.push("pending");
   return states.join(",");
 }
 
+export const resourceSlices = (): KindBehaviour<ResourceSlice> => slices();
+
 /** The older version has capacities as quantities, the stored one as objects that hold one. */
-export function resourceSlices(version: string): KindBehaviour {
+export const resourceSlicesV1Alpha3 = (): KindBehaviour<ResourceSliceV1Alpha3, ResourceSlice> => ({
+  ...slices<ResourceSliceV1Alpha3>(),
+  conversion: sliceConversion,
+});
+
+/** What is the same in both versions. */
+function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Pick<KindBehaviour<T>, "columns" | "strategy"> {
   return {
     columns: [
       nameColumn,
-      text("Node", "Node that has the devices.", (object) => textField(specOf(object), "nodeName")),
-      text("Driver", "Driver of the devices.", (object) => textField(specOf(object), "driver")),
-      text("Pool", "Pool that the devices belong to.", (object) => textField(inside(object, "spec", "pool"), "name")),
+      text("Node", "Node that has the devices.", ({ spec }) => spec.nodeName ?? ""),
+      text("Driver", "Driver of the devices.", ({ spec }) => spec.driver),
+      text("Pool", "Pool that the devices belong to.", ({ spec }) => spec.pool.name),
       ageColumn,
     ],
-    ...(version === "v1alpha3" ? { conversion: sliceConversion } : {}),
     strategy: {
-      fields: (object) => ({
-        "spec.nodeName": textField(specOf(object), "nodeName"),
-        "spec.driver": textField(specOf(object), "driver"),
-      }),
+      fields: ({ spec }) => ({ "spec.nodeName": spec.nodeName ?? "", "spec.driver": spec.driver }),
     },
   };
 }
 
-const sliceConversion: Conversion = {
-  toHub: (object) => editCapacities(object, (quantity) => ({ value: quantity })),
-  fromHub: (object) => editCapacities(object, (capacity) => (capacity as Json)["value"]), // the stored form
+const sliceConversion: Conversion<ResourceSliceV1Alpha3, ResourceSlice> = {
+  toHub: (slice) => {
+    const devices = slice.spec.devices?.map((device) => withCapacities(device, (value) => ({ value })));
+    return { ...slice, spec: { ...slice.spec, devices: devices ?? null } };
+  },
+  fromHub: (slice) => {
+    const devices = slice.spec.devices?.map((device) => withCapacities(device, ({ value }) => value));
+    return { ...slice, spec: { ...slice.spec, devices: devices ?? null } };
+  },
 };
 
-function editCapacities(object: Unstructured, change: (value: unknown) => unknown): Unstructured {
-  return editField(object, "spec", (spec) =>
-    editItems(spec, "devices", (device) =>
-      editField(device, "basic", (basic) =>
-        editField(basic, "capacity", (capacity) =>
-          Object.fromEntries(Object.entries(capacity).map(([name, value]) => [name, change(value)])),
-        ),
-      ),
-    ),
-  );
+/** A device of either version. */
+interface DeviceWith<Capacity> extends Omit<Device, "basic"> {
+  readonly basic?: Omit<BasicDevice, "capacity"> & { readonly capacity?: Readonly<Record<string, Capacity>> };
+}
+
+function withCapacities<From, To>(device: DeviceWith<From>, change: (capacity: From) => To): DeviceWith<To> {
+  const { basic, ...rest } = device;
+  if (basic === undefined) return rest;
+  const { capacity, ...attributes } = basic;
+  if (capacity === undefined) return { ...rest, basic: attributes };
+  const changed = Object.fromEntries(Object.entries(capacity).map(([name, value]) => [name, change(value)]));
+  return { ...rest, basic: { ...attributes, capacity: changed } };
 }

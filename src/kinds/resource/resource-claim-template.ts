@@ -1,46 +1,44 @@
 /** ResourceClaimTemplate: the claim that is made for a pod which asks for one. Its spec never changes. */
+import type { ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn } from "../cells.ts";
-import { editField, isAbsent, type Json, noFields, objectField, textsField } from "../json-edit.ts";
+import { editField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { defaultClaimSpec, isEmptyClaimSpec, validateClaimSpec } from "./device-claim.ts";
 
-export function resourceClaimTemplates(): KindBehaviour {
+export function resourceClaimTemplates(): KindBehaviour<ResourceClaimTemplate> {
   return {
     columns: [nameColumn, ageColumn],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => editField(spec, "spec", defaultClaimSpec)),
       validate,
       validateUpdate: (object, old) =>
-        jsonEquals(object["spec"], old["spec"])
-          ? validate(object)
-          : [invalid("spec", object["spec"] ?? null, "field is immutable")],
+        jsonEquals(object.spec, old.spec) ? validate(object) : [invalid("spec", object.spec, "field is immutable")],
     },
   };
 }
 
+const metadataPath = FieldPath.of("spec", "metadata");
+const claimPath = FieldPath.of("spec", "spec");
+
 /** The specification: the claim's spec is required. Upstream takes an empty one. */
-function validate(object: Unstructured): FieldError[] {
-  const spec = objectField(object, "spec") ?? noFields;
-  const claim = objectField(spec, "spec");
+function validate({ spec: { metadata, spec } }: ResourceClaimTemplate): FieldError[] {
   return [
-    ...validateTemplateMeta(objectField(spec, "metadata") ?? noFields),
-    ...(claim === undefined || isEmptyClaimSpec(claim)
-      ? [required("spec.spec")]
-      : validateClaimSpec(claim, "spec.spec")),
+    ...validateTemplateMeta(metadata),
+    ...(isEmptyClaimSpec(spec) ? [required(claimPath)] : validateClaimSpec(spec, claimPath)),
   ];
 }
 
-function validateTemplateMeta(meta: Json): FieldError[] {
-  const field = "spec.metadata";
+function validateTemplateMeta({ annotations, labels, ...others }: ObjectMeta): FieldError[] {
   return [
-    ...validateAnnotations(textsField(meta, "annotations"), `${field}.annotations`),
-    ...validateLabels(textsField(meta, "labels"), `${field}.labels`),
-    ...Object.keys(meta)
-      .filter((name) => name !== "labels" && name !== "annotations" && !isAbsent(meta[name]))
-      .map((name) => forbidden(`${field}.${name}`, "cannot be set")),
+    ...validateAnnotations(annotations, metadataPath.child("annotations")),
+    ...validateLabels(labels, metadataPath.child("labels")),
+    ...Object.entries(others)
+      .filter(([, value]) => value !== null)
+      .map(([name]) => forbidden(metadataPath.child(name), "cannot be set")),
   ];
 }

@@ -1,0 +1,46 @@
+/** The older version of autoscalers, which keeps in annotations what it has no fields for. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kindUnderTest } from "../kind-for-tests.ts";
+
+const group = "autoscaling";
+const kind = "HorizontalPodAutoscaler";
+const older = kindUnderTest({ group, version: "v1", kind });
+const newer = kindUnderTest({ group, version: "v2", kind });
+const prefix = "autoscaling.alpha.kubernetes.io/";
+const scaleTargetRef = { kind: "Deployment", name: "d" };
+
+test("annotations that are no fields of the newer version are dropped, each by itself", () => {
+  const annotations = {
+    mine: "1",
+    [`${prefix}metrics`]: "[null, 5]",
+    [`${prefix}behavior`]: "{",
+    [`${prefix}conditions`]: '[{"type": "AbleToScale", "status": "True"}]',
+  };
+  const made = older.create({ metadata: { name: "h", annotations }, spec: { scaleTargetRef, maxReplicas: 3 } });
+  const hub = older.definition.conversion!.toHub(made);
+  assert.deepEqual(hub.metadata.annotations, { mine: "1" });
+  assert.deepEqual(hub["spec"], {
+    scaleTargetRef,
+    minReplicas: 1,
+    maxReplicas: 3,
+    metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } }],
+  });
+  assert.deepEqual((hub["status"] as Record<string, unknown>)["conditions"], [
+    { type: "AbleToScale", status: "True", lastTransitionTime: null },
+  ]);
+});
+
+test("metrics of unknown types can be stored, read and listed", () => {
+  const annotations = { [`${prefix}metrics`]: "[null]" };
+  const made = older.create({ metadata: { name: "h", annotations }, spec: { scaleTargetRef, maxReplicas: 3 } });
+  const { toHub, fromHub } = older.definition.conversion!;
+  const shown = fromHub(toHub(made));
+  assert.deepEqual(shown.metadata.annotations, { [`${prefix}metrics`]: '[{"type":""}]' });
+  assert.equal(older.row(shown)["Targets"], ": <unknown>/<auto>");
+});
+
+test("the older version says how many pods there are, even none", () => {
+  const made = newer.create({ metadata: { name: "h" }, spec: { scaleTargetRef, maxReplicas: 3 } });
+  assert.deepEqual(older.definition.conversion!.fromHub(made)["status"], { currentReplicas: 0, desiredReplicas: 0 });
+});
