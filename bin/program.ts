@@ -1,6 +1,6 @@
 /** The program: picks the command, prints what went wrong in one line. Commands are loaded only when asked for. */
 import { fileURLToPath } from "node:url";
-import { StartError } from "#server/start-error.ts";
+import { StartError } from "#std/start-error.ts";
 import { loadOwnModulesDirectly } from "./direct-modules.ts";
 
 const help = `Binnacle, a Kubernetes-compatible API server in one process.
@@ -20,14 +20,14 @@ Usage: binnacle <command> [flags]
 type Command = (args: readonly string[], entry: string) => Promise<void>;
 
 const commands: Readonly<Record<string, Command>> = {
-  serve: async (args) => (await import("#server/serve.ts")).serve(args),
-  backup: async (args) => (await import("#server/backup.ts")).backup(args),
-  restore: async (args) => (await import("#server/backup.ts")).restore(args),
-  kubeconfig: async (args) => (await import("#server/kubeconfig-command.ts")).kubeconfig(args),
-  token: async (args) => (await import("#server/token-command.ts")).token(args),
-  envtest: async (args, entry) => (await import("#server/envtest.ts")).envtest(args, fileURLToPath(entry)),
-  "kube-apiserver": async (args) => (await import("#server/envtest.ts")).kubeApiserver(args),
-  etcd: async (args) => (await import("#server/envtest.ts")).etcd(args),
+  serve: async (args) => (await import("#commands/serve.ts")).serve(args),
+  backup: async (args) => (await import("#commands/backup.ts")).backup(args),
+  restore: async (args) => (await import("#commands/backup.ts")).restore(args),
+  kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
+  token: async (args) => (await import("#commands/token.ts")).token(args),
+  envtest: async (args, entry) => (await import("#commands/envtest.ts")).envtest(args, fileURLToPath(entry)),
+  "kube-apiserver": async (args) => (await import("#commands/envtest.ts")).kubeApiserver(args),
+  etcd: async (args) => (await import("#commands/envtest.ts")).etcd(args),
   version: async () => {
     const { programVersion } = await import("#server/program-version.ts");
     process.stdout.write(`binnacle ${programVersion()}\n`);
@@ -47,7 +47,7 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
 /** Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is as for commands. */
 export async function program(args: readonly string[], entry: string): Promise<void> {
   try {
-    loadOwnModulesDirectly(import.meta.resolve("#server/start-error.ts"));
+    loadOwnModulesDirectly(import.meta.resolve("#std/start-error.ts"));
     await main(args, entry);
   } catch (error) {
     const isExpected = error instanceof StartError;

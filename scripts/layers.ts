@@ -15,8 +15,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   storage: ["std", "meta", "codec"],
   client: ["std", "meta", "codec", "api"],
   registry: ["std", "meta", "schema", "codec", "apply", "api", "storage"],
-  authn: ["std", "meta", "api", "client"],
-  authz: ["std", "meta", "api", "client"],
+  authn: ["std", "meta", "codec", "api", "client"],
+  authz: ["std", "meta", "codec", "api", "client"],
   flowcontrol: ["std", "meta", "api", "client"],
   audit: ["std", "meta", "codec", "api", "client"],
   admission: ["std", "meta", "schema", "cel", "apply", "api", "client", "authz"],
@@ -65,11 +65,12 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "transport",
     "controllers",
   ],
+  commands: ["std", "meta", "codec", "client", "storage", "transport", "server"],
 };
 
 /** Folders outside `src/` and what they may import; tests, benches and scripts see everything. */
 export const outside: Readonly<Record<string, readonly string[] | "all">> = {
-  bin: ["server", "cli", "std"],
+  bin: ["commands", "cli", "server", "std"],
   test: "all",
   bench: "all",
   scripts: "all",
@@ -88,4 +89,4 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files and folders of `src/` that may read the machine's clock and random numbers; all others are given them. */
-export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/"];
+export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "commands/"];

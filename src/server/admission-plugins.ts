@@ -17,7 +17,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { Lookups } from "./lookups.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 export interface AdmissionOptions {
   readonly domain: ApiDomain;

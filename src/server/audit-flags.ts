@@ -1,5 +1,5 @@
 /** Flags of the audit log. Names and defaults are upstream's. */
-import { boolean, type Bounds, choice, duration, type Flag, fraction, integer, optional } from "./flags.ts";
+import { boolean, type Bounds, choice, duration, type Flag, fraction, integer, optional } from "#std/flags.ts";
 
 const audit = (name: string) => [name, "Auditing"] as const;
 

@@ -23,11 +23,12 @@ import {
   refuseWith,
   struct,
   textValue,
-} from "./config-document.ts";
-import { readGiven, reasonOf } from "./credentials.ts";
+} from "#codec/config-document.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
-import { StartError } from "./start-error.ts";
-import { openWebhook, readWebhookConnection, type WebhookConnection } from "./webhook-connection.ts";
+import { StartError } from "#std/start-error.ts";
+import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
 /** What was read and understood. */
 export interface AuditPlan {

@@ -30,7 +30,7 @@ import type { Random } from "#std/random.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
-import { publicKubeconfig } from "./credentials/kubeconfig.ts";
+import { publicKubeconfig } from "./kubeconfig.ts";
 
 interface Named {
   readonly name: string;

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { type Credentials, prepareCredentials, readAuthorities, readGiven, readServingPair } from "./credentials.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 const folders: string[] = [];
 after(() => {

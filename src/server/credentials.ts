@@ -6,10 +6,11 @@ import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } fr
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { reasonOf } from "#std/system-error.ts";
 import { keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 /** A certificate and its private key, both PEM. */
 export interface KeyPair {
@@ -210,20 +211,6 @@ function readPem(folder: string, path: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
   }
-}
-
-/** A short reason for a failed system call. */
-export function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const known: Readonly<Record<string, string>> = {
-    ENOENT: "no such file",
-    EACCES: "permission denied",
-    EISDIR: "it is a folder",
-    ENOTDIR: "a part of its path is not a folder",
-    EROFS: "the file system is read-only",
-    ENOSPC: "no space left",
-  };
-  return known[code ?? ""] ?? message ?? String(error);
 }
 
 function parseCertificate(file: string, pem: string): X509Certificate {

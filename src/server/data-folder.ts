@@ -20,8 +20,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#std/folder.ts";
-import { reasonOf } from "./credentials.ts";
-import { StartError } from "./start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 /** Format of the folder that this program writes; it reads no other. */
 const formatVersion = 1;

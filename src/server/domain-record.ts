@@ -3,7 +3,7 @@
  * never be served under another one.
  */
 import type { Backend } from "#storage/backend.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 /** Beside the API's keys, whose groups have a dot or are empty. */
 const key = "/registry/binnacle/settings/api-domain";

@@ -1,5 +1,5 @@
 /** Flags that say how many requests are served at a time, and whose first. */
-import { boolean, integer } from "./flags.ts";
+import { boolean, integer } from "#std/flags.ts";
 
 const generic = (name: string) => [name, "Generic"] as const;
 const count = { min: 0, max: 1_000_000_000 };

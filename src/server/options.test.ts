@@ -1,7 +1,7 @@
 /** The flags as people type them: Go's syntax, kube-apiserver's names, one clear sentence for each mistake. */
 import assert from "node:assert";
 import { test } from "node:test";
-import { flagGroups } from "./flags.ts";
+import { flagGroups } from "#std/flags.ts";
 import {
   inertNotes,
   parseServeArguments,
@@ -12,7 +12,7 @@ import {
   type ServerSettings,
 } from "./options.ts";
 import { controllerName } from "./controllers/names.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 const parse = (...args: string[]): ServerSettings => parseServeArguments(args).settings;
 

@@ -19,7 +19,7 @@ import {
   type Settings,
   text,
   withShort,
-} from "./flags.ts";
+} from "#std/flags.ts";
 import { auditFlags } from "./audit-flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
@@ -28,7 +28,7 @@ import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
 import { serviceFlags } from "./service-flags.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };
 const minuteMs = 60_000;

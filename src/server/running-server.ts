@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { openOutgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { Status } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
-import { ConfigError } from "./config-document.ts";
-import { reasonOf } from "./credentials.ts";
-import { optional, type Settings, text } from "./flags.ts";
-import { StartError } from "./start-error.ts";
-import { readWebhookConnection, type WebhookConnection } from "./webhook-connection.ts";
+import { ConfigError } from "#codec/config-document.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { optional, type Settings, text } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
 /** Flags of commands that ask a server. */
 export const connectionFlags = {

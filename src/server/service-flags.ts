@@ -1,8 +1,8 @@
 /** Flags about services, and about the service by which programs in the cluster reach this server. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
-import { choice, type Flag, list, optional } from "./flags.ts";
-import { StartError } from "./start-error.ts";
+import { choice, type Flag, list, optional } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
 
 const services = (name: string) => [name, "Services"] as const;
 

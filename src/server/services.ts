@@ -10,7 +10,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
 import type { Backend } from "#storage/backend.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 export interface ServiceFollowerOptions {
   readonly backend: Backend;

@@ -25,13 +25,13 @@ import type { AuditParts } from "./audit.ts";
 import { type AuthorizationPlan, planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { type ControllerCredentials, readControllerCredentials } from "./controllers/credentials.ts";
-import { reasonOf } from "./credentials.ts";
+import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import type { ExternalPlan } from "./authentication/external-plan.ts";
-import { adminKubeconfig } from "./credentials/kubeconfig.ts";
+import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
@@ -47,7 +47,7 @@ import {
 import { type ServiceAccountIssuer, serviceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import { planServing, type ServingPlan } from "./credentials/serving-plan.ts";
 import { hostOf } from "./credentials/server-trust.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 import { asStartError } from "./store-error.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 

@@ -10,7 +10,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { StartError } from "#server/start-error.ts";
+import { StartError } from "#std/start-error.ts";
 import { openLog } from "#std/log.ts";
 import { Api, type Domain, domains, eventually, gated, openServer, temporaryFolder, renamer } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";

@@ -1,6 +1,6 @@
 /** Flags about those who are known by others' word, and about who may stay unknown. Names and defaults are upstream's. */
-import { choice, duration, type Flag, list, optional, text } from "../flags.ts";
-import { StartError } from "../start-error.ts";
+import { choice, duration, type Flag, list, optional, text } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
 

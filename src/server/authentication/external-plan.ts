@@ -10,13 +10,13 @@ import {
   type JwtIssuer,
   noExpressions,
   readAuthenticationConfig,
-} from "./configuration.ts";
-import { ConfigError } from "../config-document.ts";
+} from "#authn/configuration.ts";
+import { ConfigError } from "#codec/config-document.ts";
 import { readAuthorities, readGiven } from "../credentials.ts";
 import { hasOidcFlags } from "./external-choice.ts";
 import type { ServerOptions } from "../options.ts";
-import { StartError } from "../start-error.ts";
-import { readWebhookConnection, type WebhookConnection } from "../webhook-connection.ts";
+import { StartError } from "#std/start-error.ts";
+import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
 export interface ExternalPlan {
   /** Rules for the file when it is read again. */

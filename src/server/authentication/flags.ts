@@ -1,5 +1,5 @@
 /** Flags that say who a server knows. */
-import { boolean, duration, list, optional } from "../flags.ts";
+import { boolean, duration, list, optional } from "#std/flags.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
 

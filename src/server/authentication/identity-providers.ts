@@ -8,7 +8,7 @@ import { openOutgoing } from "#client/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { AccessConfig } from "../access-config.ts";
-import { type JwtIssuer, readAuthenticationConfig } from "./configuration.ts";
+import { type JwtIssuer, readAuthenticationConfig } from "#authn/configuration.ts";
 import type { ExternalPlan } from "./external-plan.ts";
 import { reloadMetrics } from "../reload-metrics.ts";
 import { watchFile } from "../watched-file.ts";

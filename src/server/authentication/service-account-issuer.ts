@@ -16,7 +16,7 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { methodUnknown } from "#meta/status-error.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 export interface ServiceAccountIssuer {
   /** Of new tokens first, then others whose tokens are taken. */

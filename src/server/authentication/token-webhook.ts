@@ -3,7 +3,7 @@ import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
 import type { Clock } from "#std/clock.ts";
 import type { AccessConfig } from "../access-config.ts";
-import { openWebhook, type WebhookConnection } from "../webhook-connection.ts";
+import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */
 export function openTokenWebhook(

@@ -10,7 +10,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { webhookTimeoutMaxMs } from "./flags.ts";
+import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
 import { watchFile } from "../watched-file.ts";
@@ -55,7 +55,7 @@ export async function openAuthorizers(options: ChainOptions): Promise<Authorizer
           text: file.text,
           clock,
           async changed(text) {
-            const { readAuthorizationConfig } = await import("./configuration.ts");
+            const { readAuthorizationConfig } = await import("#authz/configuration.ts");
             const authorizers = readAuthorizationConfig(text, file.rules);
             checkSameOwn(plan.authorizers, authorizers);
             const next = await openChain(options, authorizers, counts);
@@ -151,7 +151,7 @@ async function openAuthorizer(
   }
   const { connection, ...settings } = planned.webhook;
   const { webhook } = await import("#authz/webhook.ts");
-  const { openWebhook } = await import("../webhook-connection.ts");
+  const { openWebhook } = await import("#client/webhook-connection.ts");
   const outgoing = openWebhook(connection, options.clock);
   const authorizer = webhook({
     ...settings,

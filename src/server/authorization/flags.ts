@@ -1,11 +1,8 @@
 /** Flags that say what users may do. Names and defaults are upstream's, but for the mode: nobody starts out open. */
-import { choice, duration, type Flag, list, optional } from "../flags.ts";
+import { choice, duration, type Flag, list, optional } from "#std/flags.ts";
 
 export const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;
 export type AuthorizationMode = (typeof authorizationModes)[number];
-
-/** Longest time a webhook has for its answer. */
-export const webhookTimeoutMaxMs = 30_000;
 
 const authorization = (name: string) => [name, "Authorization"] as const;
 

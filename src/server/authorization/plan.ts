@@ -2,13 +2,14 @@
  * Who will decide what users may do, read from flags and files before anything is opened or written: a configuration
  * that cannot be ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
  */
+import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { Policy } from "#authz/abac.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { AuthorizationRules, AuthorizerEntry } from "./configuration.ts";
-import { authorizationFlags, type AuthorizationMode, webhookTimeoutMaxMs } from "./flags.ts";
+import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";
+import { authorizationFlags, type AuthorizationMode } from "./flags.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 /** One authorizer of the chain; those without settings of their own are known by their mode. */
 export type PlannedAuthorizer =
@@ -32,7 +33,7 @@ export async function planAuthorization(options: ServerOptions, domain: ApiDomai
     );
   }
   const text = readGiven(name);
-  const { noConditions, readAuthorizationConfig } = await import("./configuration.ts");
+  const { noConditions, readAuthorizationConfig } = await import("#authz/configuration.ts");
   const rules: AuthorizationRules = { domain, compile: noConditions };
   const authorizers = asStart(`${name}: `, () => readAuthorizationConfig(text, rules));
   return { authorizers, file: { name, text, rules } };
@@ -71,7 +72,7 @@ async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<reado
     if (webhookFile === undefined) {
       throw new StartError("authorization-mode Webhook's authorization config file not passed");
     }
-    const { readWebhookConnection } = await import("../webhook-connection.ts");
+    const { readWebhookConnection } = await import("#client/webhook-connection.ts");
     return {
       type: mode,
       name: "default",

@@ -15,7 +15,7 @@ import { type KeyPair, readAuthorities, readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import type { ServiceAccountIssuer } from "../authentication/service-account-issuer.ts";
 import { serverTrust } from "../credentials/server-trust.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "#std/start-error.ts";
 import { watchFile } from "../watched-file.ts";
 
 export interface ControllerCredentials {

@@ -1,6 +1,6 @@
 /** Flags of the controllers; names, defaults and meaning are kube-controller-manager's. */
-import { duration, type Flag, optional } from "../flags.ts";
-import { StartError } from "../start-error.ts";
+import { duration, type Flag, optional } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
 

@@ -14,7 +14,7 @@ import type { Clock } from "#std/clock.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import { clusterIpRanges } from "../services.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 export interface ServingPlan {
   readonly tables: ApiTables;

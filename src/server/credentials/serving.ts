@@ -16,7 +16,7 @@ import {
   readServingPair,
 } from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
-import { adminKubeconfig } from "./kubeconfig.ts";
+import { adminKubeconfig } from "../kubeconfig.ts";
 import type { ServerOptions } from "../options.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";

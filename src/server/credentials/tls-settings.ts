@@ -1,7 +1,7 @@
 /** From kube-apiserver's names for TLS versions and cipher suites to those of Node. */
 import { getCiphers } from "node:tls";
 import type { ServerOptions } from "../options.ts";
-import { StartError } from "../start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 export interface TlsSettings {
   readonly minVersion: "TLSv1.2" | "TLSv1.3";

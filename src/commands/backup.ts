@@ -8,12 +8,12 @@ import { systemClock } from "#std/clock.ts";
 import { StoreInUse } from "#storage/backend.ts";
 import { restoreBackup } from "#storage/restore.ts";
 import { openSqliteBackend } from "#storage/sqlite.ts";
-import { readMarker } from "./data-folder.ts";
-import { backupPath } from "./endpoints.ts";
-import { parseArguments, printHelp, text } from "./flags.ts";
-import { findServer, post, Unreachable } from "./running-server.ts";
-import { StartError } from "./start-error.ts";
-import { asStartError } from "./store-error.ts";
+import { readMarker } from "#server/data-folder.ts";
+import { backupPath } from "#server/endpoints.ts";
+import { parseArguments, printHelp, text } from "#std/flags.ts";
+import { findServer, post, Unreachable } from "#server/running-server.ts";
+import { StartError } from "#std/start-error.ts";
+import { asStartError } from "#server/store-error.ts";
 
 /** A large store is copied in minutes. */
 const timeoutMs = 60 * 60_000;

@@ -1,6 +1,6 @@
 /** Kubeconfigs: the administrator's, somebody's, and the one that says of the cluster what anybody may know. */
-import type { KeyPair } from "../credentials.ts";
-import type { ServerTrust } from "./server-trust.ts";
+import type { KeyPair } from "./credentials.ts";
+import type { ServerTrust } from "./credentials/server-trust.ts";
 
 const data = (pem: string): string => Buffer.from(pem).toString("base64");
 

@@ -8,13 +8,14 @@ import { encodeYaml } from "#codec/yaml.ts";
 import { systemClock } from "#std/clock.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
-import { issueClientCertificate, reasonOf } from "./credentials.ts";
-import { choice, list, optional, parseArguments, printHelp, type Settings, withShort } from "./flags.ts";
-import { clientConfig, type ClientCredentials } from "./credentials/kubeconfig.ts";
-import { connectionFlags, findServer } from "./running-server.ts";
-import { StartError } from "./start-error.ts";
-import { requestToken } from "./token-command.ts";
-import type { WebhookConnection } from "./webhook-connection.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { issueClientCertificate } from "#server/credentials.ts";
+import { choice, list, optional, parseArguments, printHelp, type Settings, withShort } from "#std/flags.ts";
+import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
+import { connectionFlags, findServer } from "#server/running-server.ts";
+import { StartError } from "#std/start-error.ts";
+import { requestToken } from "./token.ts";
+import type { WebhookConnection } from "#client/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,

@@ -11,12 +11,12 @@ import {
   requiredClaim,
   uidFromClaim,
   usernameFromClaim,
-} from "#authn/oidc-claims.ts";
+} from "./oidc-claims.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { duplicate, type FieldError, goQuote, GoSyntax, invalid, required, tooMany } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
+import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "#codec/config-document.ts";
 
 /** One entry of `jwt`, as the file has it. */
 export interface JwtConfig {

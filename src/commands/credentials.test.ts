@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { kubeconfig } from "./kubeconfig-command.ts";
-import { StartError } from "./start-error.ts";
-import { token } from "./token-command.ts";
+import { kubeconfig } from "./kubeconfig.ts";
+import { StartError } from "#std/start-error.ts";
+import { token } from "./token.ts";
 
 test("wrong arguments of token and kubeconfig are told in one line that says what to do", async () => {
   const cases: readonly [string[], RegExp][] = [

@@ -5,10 +5,10 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { openHealthOnly } from "#transport/health-only.ts";
-import { reasonOf } from "./credentials.ts";
-import { type Flag, list, optional, parseArguments, printHelp } from "./flags.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
 import { serve } from "./serve.ts";
-import { StartError } from "./start-error.ts";
+import { StartError } from "#std/start-error.ts";
 
 /** `binnacle envtest DIR`: writes both programs, and prints the folder. `program` is the file of this one. */
 export function envtest(args: readonly string[], program: string): void {

@@ -9,10 +9,10 @@ import {
   type Settings,
   text,
   withShort,
-} from "./flags.ts";
-import { connectionFlags, findServer, post } from "./running-server.ts";
-import { StartError } from "./start-error.ts";
-import type { WebhookConnection } from "./webhook-connection.ts";
+} from "#std/flags.ts";
+import { connectionFlags, findServer, post } from "#server/running-server.ts";
+import { StartError } from "#std/start-error.ts";
+import type { WebhookConnection } from "#client/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,

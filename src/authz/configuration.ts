@@ -5,14 +5,24 @@
  */
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import type { FailurePolicy, MatchCondition } from "#authz/webhook.ts";
+import type { FailurePolicy, MatchCondition } from "./webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { duplicate, type FieldError, forbidden, invalid, notSupported, required, tooMany } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
-import { webhookTimeoutMaxMs } from "./flags.ts";
-import { ConfigError, durationValue, listOf, readDocument, refuseWith, struct, textValue } from "../config-document.ts";
-import { readWebhookConnection, type WebhookConnection } from "../webhook-connection.ts";
+import {
+  ConfigError,
+  durationValue,
+  listOf,
+  readDocument,
+  refuseWith,
+  struct,
+  textValue,
+} from "#codec/config-document.ts";
+import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+
+/** Longest time a webhook has for its answer. */
+export const webhookTimeoutMaxMs = 30_000;
 
 export interface WebhookSettings {
   readonly connection: WebhookConnection;

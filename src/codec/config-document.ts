@@ -2,9 +2,9 @@
  * Configuration files in the form of API objects (`AuthenticationConfiguration`, kubeconfigs and their like): one YAML
  * or JSON document, decoded by a schema that stands in the code, strictly where upstream is strict.
  */
-import { strictMessage, yamlProblems } from "#codec/object.ts";
-import { sortedJson, unknownFields } from "#codec/strict.ts";
-import { decodeYaml } from "#codec/yaml.ts";
+import { strictMessage, yamlProblems } from "./object.ts";
+import { sortedJson, unknownFields } from "./strict.ts";
+import { decodeYaml } from "./yaml.ts";
 import { type FieldError, printFieldError } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Field, Schema } from "#schema/schema.ts";

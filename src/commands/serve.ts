@@ -1,11 +1,11 @@
 /** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
-import { keepNewObjectsYoung, tuneCompiler } from "./compiler.ts";
-import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "./options.ts";
-import { readGiven } from "./credentials.ts";
-import { StartError } from "./start-error.ts";
-import { type RunningServer, startServer } from "./start-server.ts";
+import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
+import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
+import { readGiven } from "#server/credentials.ts";
+import { StartError } from "#std/start-error.ts";
+import { type RunningServer, startServer } from "#server/start-server.ts";
 
 /**
  * Runs until a signal comes; `defaults` count where neither the command line nor a file says otherwise. Rejects with

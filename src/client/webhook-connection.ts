@@ -5,10 +5,18 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { type Outgoing, type OutgoingOptions, openOutgoing } from "#client/outgoing-https.ts";
+import { type Outgoing, type OutgoingOptions, openOutgoing } from "./outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
-import { anyValue, booleanValue, ConfigError, listOf, readDocument, struct, textValue } from "./config-document.ts";
-import { reasonOf } from "./credentials.ts";
+import {
+  anyValue,
+  booleanValue,
+  ConfigError,
+  listOf,
+  readDocument,
+  struct,
+  textValue,
+} from "#codec/config-document.ts";
+import { reasonOf } from "#std/system-error.ts";
 
 export interface WebhookConnection {
   readonly url: string;

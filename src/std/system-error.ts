@@ -1,0 +1,15 @@
+/** What people are told of a failed system call. */
+
+/** A short reason for a failed system call. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: "no such file",
+    EACCES: "permission denied",
+    EISDIR: "it is a folder",
+    ENOTDIR: "a part of its path is not a folder",
+    EROFS: "the file system is read-only",
+    ENOSPC: "no space left",
+  };
+  return known[code ?? ""] ?? message ?? String(error);
+}
