@@ -110,3 +110,25 @@ test("hostile bodies of 3 MiB are answered quickly", () => {
   }
   assert.ok(performance.now() - start < 10_000);
 });
+
+test("what is nested deeply is indented down to a level, and stands on one line below it", () => {
+  const nest = (depth: number, value: unknown): unknown =>
+    depth === 0 ? value : { a: [nest(depth - 1, value), ":{"] };
+  for (const depth of [1, 31, 32, 33, 40, 100]) {
+    const value = nest(depth, { 'b"': [], c: {}, d: [1, "x,<"] });
+    const text = encodePrettyJson(value).toString();
+    assert.deepEqual(JSON.parse(text), value);
+    if (depth < 32) assert.equal(text, JSON.stringify(value, undefined, 2).replaceAll("<", "\\u003c"));
+    const widest = Math.max(...text.split("\n").map((line) => line.length - line.trimStart().length));
+    assert.ok(widest <= 128);
+  }
+  const start = performance.now();
+  const wide = encodePrettyJson(
+    nest(
+      3000,
+      Array.from({ length: 5000 }, () => 1),
+    ),
+  );
+  assert.ok(wide.length < 1e6);
+  assert.ok(performance.now() - start < 1000);
+});

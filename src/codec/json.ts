@@ -143,9 +143,69 @@ export function encodeJson(value: unknown): Buffer {
   return Buffer.from(escapeHtml(JSON.stringify(value)));
 }
 
-/** Indented JSON as Go writes it, two spaces a level. No line feed at the end. */
+/** Levels that are indented: what is nested deeper stands on one line, so that spaces cannot outgrow the value. */
+export const indentedLevelsMax = 64;
+
+/**
+ * Indented JSON as Go writes it, two spaces a level, down to `indentedLevelsMax`. No line feed at the end. Ends in the
+ * runtime's `RangeError` (`isTooDeep`) where the value is nested deeper than the stack.
+ */
 export function encodePrettyJson(value: unknown): Buffer {
-  return Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2)));
+  const compact = escapeHtml(JSON.stringify(value));
+  return Buffer.from(nesting(compact) <= indentedLevelsMax ? indented(value) : indentedText(compact));
+}
+
+const indented = (value: unknown): string => escapeHtml(JSON.stringify(value, undefined, 2));
+
+/** How deep objects and lists are nested in JSON text. */
+function nesting(json: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === 0x22) at = stringEnd(json, at);
+    else if (code === 0x7b || code === 0x5b) deepest = Math.max(deepest, ++depth);
+    else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return deepest;
+}
+
+/** Position of the quote that ends the string which begins at `at`. */
+function stringEnd(json: string, at: number): number {
+  let end = at + 1;
+  while (json.charCodeAt(end) !== 0x22) end += json.charCodeAt(end) === 0x5c ? 2 : 1;
+  return end;
+}
+
+/** Compact JSON with line feeds and spaces put in. */
+function indentedText(json: string): string {
+  const parts: string[] = [];
+  let depth = 0;
+  let from = 0;
+  const breakAt = (at: number, levels: number): void => {
+    parts.push(json.slice(from, at), "\n", "  ".repeat(levels));
+    from = at;
+  };
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    const isShallow = depth <= indentedLevelsMax;
+    if (code === 0x22) at = stringEnd(json, at);
+    else if (code === 0x7b || code === 0x5b) {
+      depth++;
+      const next = json.charCodeAt(at + 1);
+      if (next !== 0x7d && next !== 0x5d && depth <= indentedLevelsMax) breakAt(at + 1, depth);
+    } else if (code === 0x7d || code === 0x5d) {
+      const before = json.charCodeAt(at - 1);
+      depth--;
+      if (before !== 0x7b && before !== 0x5b && isShallow) breakAt(at, depth);
+    } else if (code === 0x2c && isShallow) breakAt(at + 1, depth);
+    else if (code === 0x3a && isShallow) {
+      parts.push(json.slice(from, at + 1), " ");
+      from = at + 1;
+    }
+  }
+  parts.push(json.slice(from));
+  return parts.join("");
 }
 
 /** JSON text with the characters escaped that Go's encoder escapes and `JSON.stringify` does not. */

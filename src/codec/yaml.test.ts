@@ -326,3 +326,12 @@ test("numbers keep their digits, keys their natural order", () => {
   ];
   assert.equal(text.toString(), `${lines.join("\n")}\n`);
 });
+
+test("what is nested deeply is JSON on one line, and still the same value", () => {
+  const nest = (depth: number): unknown => (depth === 0 ? { z: [1, "a: b"] } : { a: [nest(depth - 1)] });
+  for (const depth of [10, 40, 400]) {
+    const text = encodeYaml(nest(depth)).toString();
+    assert.deepEqual(decodeYaml(Buffer.from(text)).value, nest(depth));
+    assert.ok(text.length < 100 * (depth + 100));
+  }
+});

@@ -4,6 +4,7 @@
  * literal text follows libyaml's analysis of a scalar (the emitter upstream's library is made from).
  */
 import { isRawNumber } from "#std/raw-number.ts";
+import { encodeJson, indentedLevelsMax } from "../json.ts";
 import { isPlainText } from "./scalars.ts";
 
 const widthMax = 80;
@@ -45,6 +46,10 @@ class Emitter {
 
   #node(value: unknown, at: Context): void {
     if (value === null || value === undefined) return this.#plain("null", at);
+    // Deeper than that it is JSON, which is YAML on one line: spaces cannot outgrow the value.
+    if (typeof value === "object" && at.indent >= indentedLevelsMax * step && !isRawNumber(value)) {
+      return this.#indicator(encodeJson(value).toString());
+    }
     if (Array.isArray(value)) return this.#list(value as readonly unknown[], at);
     if (typeof value === "object") {
       if (isRawNumber(value)) return this.#plain(rawText(value.rawJSON), at);
