@@ -85,6 +85,21 @@ async function define(at: HostileSetting, plural: string, kind: string, schema: 
   throw new Error(`${plural} are not served`);
 }
 
+/** A role of 15,000 rules, bound five times to somebody who never asks for himself and once to who sends. */
+async function manyRules(at: HostileSetting): Promise<void> {
+  const rbac = `rbac.authorization.${at.domain}`;
+  const rules = Array.from({ length: 15_000 }, (_, i) => ({ verbs: ["get"], apiGroups: [`g${i}`], resources: ["x"] }));
+  const of = (kind: string, name: string, fields: object): string =>
+    JSON.stringify({ apiVersion: `${rbac}/v1`, kind, metadata: { name }, ...fields });
+  await make(at, `/apis/${rbac}/v1/clusterroles`, of("ClusterRole", "many-rules", { rules }));
+  const roleRef = { apiGroup: rbac, kind: "ClusterRole", name: "many-rules" };
+  for (const [index, name] of ["mallory", ...Array.from({ length: 5 }, () => "ruled")].entries()) {
+    const subjects = [{ apiGroup: rbac, kind: "User", name }];
+    const binding = of("ClusterRoleBinding", `many-rules-${index}`, { roleRef, subjects });
+    await make(at, `/apis/${rbac}/v1/clusterrolebindings`, binding);
+  }
+}
+
 const collection = ({ namespace }: HostileSetting, plural: string): string =>
   `/apis/${group}/v1/namespaces/${namespace}/${plural}`;
 const configMaps = ({ namespace }: HostileSetting): string => `/api/v1/namespaces/${namespace}/configmaps`;
@@ -165,6 +180,89 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
         ),
       },
     ],
+  },
+  "middling-containers": {
+    about: "25 pods of 20,000 empty containers in 60 KB",
+    requests: ({ namespace }, index) =>
+      Array.from({ length: 25 }, (_, i) => ({
+        method: "POST",
+        path: `/api/v1/namespaces/${namespace}/pods`,
+        body: Buffer.from(
+          `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p${index}-${i}"},"spec":{"containers":[${"{},".repeat(19_999)}{}]}}`,
+        ),
+      })),
+  },
+  "middling-keys": {
+    about: "50 config maps of 6,500 keys in 60 KB, none of them stored",
+    requests: (at, index) =>
+      Array.from({ length: 50 }, (_, i) => {
+        const keys = Array.from({ length: 6500 }, (_key, k) => `"k${k}":""`);
+        return {
+          method: "POST",
+          path: `${configMaps(at)}?dryRun=All`,
+          body: configMap(`k${index}-${i}`, "", `,"data":{${keys.join()}}`),
+        };
+      }),
+  },
+  "wrong-values": {
+    about: "15 objects with 6,000 values that are none of 80,000 allowed ones",
+    prepare: (at) =>
+      define(at, "choices", "Choice", {
+        type: "object",
+        properties: {
+          list: {
+            type: "array",
+            items: { type: "string", enum: Array.from({ length: 80_000 }, (_, i) => `e${i}`) },
+          },
+        },
+      }),
+    requests: (at, index) =>
+      Array.from({ length: 15 }, (_, i) => ({
+        method: "POST",
+        path: collection(at, "choices"),
+        body: json({
+          apiVersion: `${group}/v1`,
+          kind: "Choice",
+          metadata: { name: `w${index}-${i}` },
+          list: Array.from({ length: 6000 }, (_value, k) => `x${k}`),
+        }),
+      })),
+  },
+  "many-rules": {
+    about: "50 questions what somebody may do who has 15,000 rules five times",
+    prepare: manyRules,
+    requests: (at) =>
+      Array.from({ length: 50 }, () => ({
+        method: "POST",
+        path: `/apis/authorization.${at.domain}/v1/subjectaccessreviews`,
+        body: json({ spec: { user: "ruled", resourceAttributes: { verb: "get", group: "other", resource: "x" } } }),
+      })),
+  },
+  "many-groups": {
+    about: "100 questions what somebody of 5,500 groups may do",
+    prepare: manyRules,
+    requests: (at) =>
+      Array.from({ length: 100 }, () => ({
+        method: "POST",
+        path: `/apis/authorization.${at.domain}/v1/subjectaccessreviews`,
+        body: json({
+          spec: {
+            user: "ruled",
+            groups: Array.from({ length: 5500 }, (_, i) => `group${i}`),
+            resourceAttributes: { verb: "get", group: "other", resource: "x" },
+          },
+        }),
+      })),
+  },
+  "rules-review": {
+    about: "50 lists of all rules of somebody who has 15,000",
+    prepare: manyRules,
+    requests: (at) =>
+      Array.from({ length: 50 }, () => ({
+        method: "POST",
+        path: `/apis/authorization.${at.domain}/v1/selfsubjectrulesreviews`,
+        body: json({ spec: { namespace: "default" } }),
+      })),
   },
   "strategic-deletes": {
     about: "60,000 $patch: delete into 3,000 containers, as many as an object holds",

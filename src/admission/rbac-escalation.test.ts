@@ -6,6 +6,7 @@ import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { FakeClock } from "#std/fake-clock.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 import { rbacEscalation } from "./rbac-escalation.ts";
@@ -32,7 +33,7 @@ function plugin(rules: readonly PolicyRule[], clusterRules: readonly PolicyRule[
     subjects: [{ kind: "User", name: "author" }],
   });
   index.setRole("n", "secret-reader", { rules: [readSecrets] });
-  return rbacEscalation({ authorizer: rbac(index), index });
+  return rbacEscalation({ authorizer: rbac(index, new FakeClock()), index });
 }
 
 type Plugin = ReturnType<typeof plugin>;
@@ -175,7 +176,7 @@ test("members of system:masters, other resources and parts are no concern of it"
 test("errors on the way are told when the rights do not suffice", async () => {
   const index = new RbacIndex(group);
   index.setBinding("n", "b", { roleRef: { kind: "Role", name: "gone" }, subjects: [{ kind: "User", name: "author" }] });
-  const own = rbacEscalation({ authorizer: rbac(index), index });
+  const own = rbacEscalation({ authorizer: rbac(index, new FakeClock()), index });
   const text = await outcome(own, write("roles", role([readSecrets])));
   assert.ok(text.endsWith(`Verbs:["get"]}; resolution errors: [roles.${group} "gone" not found]`), text);
   index.setBinding("", "c", {

@@ -41,7 +41,7 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
   /** Throws unless the caller holds the rules. */
   const confirmHeld = (attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void => {
     const { user } = attributes.context;
-    const held = rulesFor(index, user, attributes.namespace, attributes.resource.resource);
+    const held = rulesFor(index, user, attributes.namespace, { resource: attributes.resource.resource });
     const coverage = covers([...held.resourceRules, ...held.nonResourceRules], rules);
     if (coverage.covered) return;
     const errors = held.errors.length === 0 ? "" : `; resolution errors: [${aggregate(held.errors)}]`;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { FakeClock } from "#std/fake-clock.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
 import { rbac } from "./rbac.ts";
 import { RbacIndex, type Subject } from "./rbac-index.ts";
@@ -38,10 +39,10 @@ interface Fixture {
 
 function fixture(): Fixture {
   const index = new RbacIndex(group);
-  const authorizer = rbac(index);
+  const authorizer = rbac(index, new FakeClock());
   return {
     index,
-    decide: (over) => authorizer.authorize(asks(over)) as Verdict, // it never waits
+    decide: (over) => authorizer.authorize(asks(over)) as Verdict, // it does not wait for a few rules
     explain: (over) => authorizer.explain(asks(over)),
   };
 }
@@ -242,12 +243,59 @@ test("rules are listed once each, those of the cluster first [AUTHRES-18]", () =
     subjects: [user("eve"), members("readers")],
   });
   index.setBinding("shop", "c", { roleRef: { kind: "Role", name: "gone" }, subjects: [user("eve")] });
-  assert.deepEqual(rbac(index).rulesFor(eve, "shop"), {
+  assert.deepEqual(rbac(index, new FakeClock()).rulesFor(eve, "shop"), {
     resourceRules: [read],
     nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/x"] }],
     incomplete: false,
     errors: [`role.${group} "gone" not found`],
   });
+});
+
+const many = (count: number): PolicyRule[] =>
+  Array.from({ length: count }, (_, i) => ({ verbs: ["get"], apiGroups: [`g${i}`], resources: ["x"] }));
+
+test("a decision about many rules, bindings or groups is the same, and lets others go on meanwhile", async () => {
+  const { index } = fixture();
+  const clock = new FakeClock();
+  const authorizer = rbac(index, clock);
+  index.setRole("", "large", { rules: [...many(15_000), read] });
+  for (let i = 0; i < 1000; i++) {
+    index.setBinding("", `b${i}`, { roleRef: { kind: "ClusterRole", name: "large" }, subjects: [members("readers")] });
+  }
+  const groups = Array.from({ length: 5000 }, (_, i) => `group${i}`);
+  for (const name of ["eve", "eva"]) {
+    const asker = { name, groups: [...groups, "readers"] };
+    const allowed = authorizer.authorize(asks({ user: asker }));
+    assert.ok(allowed instanceof Promise);
+    assert.deepEqual(await allowed, {
+      decision: "allow",
+      reason: 'RBAC: allowed by ClusterRoleBinding "b0" of ClusterRole "large" to Group "readers"',
+    });
+  }
+  let isRefused = false;
+  const refused = Promise.resolve(authorizer.authorize(asks({ verb: "delete" }))).finally(() => (isRefused = true));
+  await Promise.resolve();
+  assert.equal(isRefused, false);
+  assert.deepEqual(await refused, { decision: "noOpinion", reason: "" });
+});
+
+test("of roles that are not there the first hundred are named", () => {
+  const { index, decide } = fixture();
+  for (let i = 0; i < 500; i++) {
+    index.setBinding("", `b${i}`, { roleRef: { kind: "ClusterRole", name: `gone${i}` }, subjects: [user("eve")] });
+  }
+  assert.equal(decide().reason.split(", ").length, 100);
+});
+
+test("more rules than an answer can show are cut, and it is said", () => {
+  const { index } = fixture();
+  index.setRole("", "large", { rules: many(15_000) });
+  for (let i = 0; i < 100; i++) {
+    index.setBinding("", `b${i}`, { roleRef: { kind: "ClusterRole", name: "large" }, subjects: [user("eve")] });
+  }
+  const { resourceRules, incomplete, errors } = rbac(index, new FakeClock()).rulesFor(eve, "shop");
+  assert.deepEqual([resourceRules.length, incomplete], [25_000, true]);
+  assert.deepEqual(errors, ["the rules have more than 100000 words: not all are shown"]);
 });
 
 test("an explanation names the rule that allows, or the nearest and what it lacks", () => {

@@ -4,76 +4,162 @@
  */
 import type { PolicyRule } from "#api/bootstrap-policy.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import type { Clock } from "#std/clock.ts";
+import { Pace } from "#std/turn.ts";
 import { aggregate, type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { explainRbac } from "./explain.ts";
 import type { Binding, RbacIndex } from "./rbac-index.ts";
-import { allows, ruleResource } from "./rules.ts";
+import { allows, type CompiledRule, listsOf, ruleResource } from "./rules.ts";
 
-export function rbac(index: RbacIndex): Required<Authorizer> {
+/** Rules, bindings and groups that a decision looks at in one piece, about 30 us. What takes more has pauses. */
+const looksMax = 1000;
+
+/** What is left of them. */
+interface Looks {
+  left: number;
+}
+
+export function rbac(index: RbacIndex, clock: Clock): Required<Authorizer> {
   return {
     authorize(attributes) {
+      const { user, namespace } = attributes;
+      const looks: Looks = { left: looksMax - user.groups.length };
       const resource = ruleResource(attributes);
-      return (
-        inScope(index, attributes, resource, "") ??
-        (attributes.namespace === "" ? undefined : inScope(index, attributes, resource, attributes.namespace)) ??
-        undecided(index, attributes)
-      );
+      const verdict =
+        inScope(index, attributes, resource, "", looks) ??
+        (namespace === "" ? undefined : inScope(index, attributes, resource, namespace, looks));
+      if (verdict !== undefined) return verdict;
+      return looks.left < 0 ? decideInPieces(index, attributes, resource, clock) : undecided(index, attributes);
     },
-    rulesFor: (user, namespace) => rulesFor(index, user, namespace),
+    rulesFor: (user, namespace) => rulesFor(index, user, namespace, { wordsMax: shownWordsMax }),
     explain: (attributes) => explainRbac(index, attributes),
   };
 }
 
-function inScope(index: RbacIndex, attributes: Attributes, resource: string, scope: string): Verdict | undefined {
+function inScope(
+  index: RbacIndex,
+  attributes: Attributes,
+  resource: string,
+  scope: string,
+  looks: Looks,
+): Verdict | undefined {
   const { user } = attributes;
-  const found = firstAllowing(index, index.ofUser(user.name, scope), attributes, resource);
+  const found = firstAllowing(index, index.ofUser(user.name, scope), attributes, resource, looks);
   if (found !== undefined) return index.allowance(found, user);
   for (const group of user.groups) {
-    const binding = firstAllowing(index, index.ofGroup(group, scope), attributes, resource);
+    if (looks.left < 0) return undefined;
+    const binding = firstAllowing(index, index.ofGroup(group, scope), attributes, resource, looks);
     if (binding !== undefined) return index.allowance(binding, user);
   }
   return undefined;
 }
 
+/** Of none, `looks` says whether all were looked at. */
 function firstAllowing(
   index: RbacIndex,
   bindings: Iterable<Binding> | undefined,
   attributes: Attributes,
   resource: string,
+  looks: Looks,
 ): Binding | undefined {
   if (bindings === undefined) return undefined;
   for (const binding of bindings) {
     const rules = index.rulesOf(binding);
+    if (--looks.left < 0) return undefined;
     if (rules === undefined) continue;
-    for (const rule of rules) if (allows(rule, attributes, resource)) return binding;
+    for (const rule of rules) {
+      looks.left -= looksOf(rule, attributes);
+      if (looks.left < 0) return undefined;
+      if (allows(rule, attributes, resource)) return binding;
+    }
   }
   return undefined;
+}
+
+/** Other lists of a rule are looked up, not searched. */
+const looksOf = ({ urls }: CompiledRule, { isResourceRequest }: Attributes): number =>
+  isResourceRequest ? 1 : 1 + urls.length;
+
+/** The same for a user with a great many rules, bindings or groups: others have turns meanwhile. */
+async function decideInPieces(
+  index: RbacIndex,
+  attributes: Attributes,
+  resource: string,
+  clock: Clock,
+): Promise<Verdict> {
+  const { user, namespace } = attributes;
+  const pace = new Pace(clock);
+  await pace.pause();
+  const seen = new Set<readonly CompiledRule[]>();
+  let looks = 0;
+  for (const binding of index.bindingsOf(user, namespace)) {
+    const rules = index.rulesOf(binding) ?? [];
+    looks++;
+    // Many bindings may name one role.
+    for (const rule of seen.has(rules) ? [] : rules) {
+      looks += looksOf(rule, attributes);
+      if (looks > looksMax) {
+        looks = 0;
+        if (pace.isDue) await pace.pause();
+      }
+      if (allows(rule, attributes, resource)) return index.allowance(binding, user);
+    }
+    seen.add(rules);
+  }
+  return undecided(index, attributes);
 }
 
 /** Not allowed: says which roles were bound and are not there. */
 function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   const errors = new Set<string>();
   for (const binding of index.bindingsOf(user, namespace)) {
-    if (index.rulesOf(binding) === undefined) errors.add(index.missing(binding.roleRef));
+    if (index.rulesOf(binding) !== undefined) continue;
+    errors.add(index.missing(binding.roleRef));
+    if (errors.size >= missingMax) break;
   }
   return errors.size === 0 ? noOpinion : { decision: "noOpinion", reason: `RBAC: ${aggregate([...errors])}` };
 }
 
-/**
- * All rules that apply to a user in a namespace (empty: at the cluster scope). `resource` is what messages about missing
- * roles call them, instead of what they are.
- */
-export function rulesFor(index: RbacIndex, user: UserInfo, namespace: string, resource?: string): Rules {
+/** Roles that are not there and are named in one answer. */
+const missingMax = 100;
+/** Words of the rules that one answer shows, a role as large as objects may be. */
+const shownWordsMax = 100_000;
+
+interface RulesOptions {
+  /** What messages about missing roles call them, instead of what they are. */
+  readonly resource?: string;
+  /** Rules with more words than these together are left out, and it is said. Left out: all are given. */
+  readonly wordsMax?: number;
+}
+
+/** All rules that apply to a user in a namespace (empty: at the cluster scope). */
+export function rulesFor(
+  index: RbacIndex,
+  user: UserInfo,
+  namespace: string,
+  { resource, wordsMax = Number.POSITIVE_INFINITY }: RulesOptions = {},
+): Rules {
   const resourceRules: PolicyRule[] = [];
   const nonResourceRules: PolicyRule[] = [];
   const errors = new Set<string>();
+  let words = 0;
   for (const binding of index.bindingsOf(user, namespace)) {
     const rules = index.rulesOf(binding);
     if (rules === undefined) errors.add(index.missing(binding.roleRef, resource));
     for (const { rule } of rules ?? []) {
+      words += wordsOf(rule);
+      if (words > wordsMax) {
+        errors.add(`the rules have more than ${wordsMax} words: not all are shown`);
+        return { resourceRules, nonResourceRules, incomplete: true, errors: [...errors] };
+      }
       if ((rule.resources ?? []).length > 0) resourceRules.push(rule);
       if ((rule.nonResourceURLs ?? []).length > 0) nonResourceRules.push(rule);
     }
   }
   return { resourceRules, nonResourceRules, incomplete: false, errors: [...errors] };
+}
+
+function wordsOf(rule: PolicyRule): number {
+  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
+  return 1 + verbs.length + apiGroups.length + resources.length + resourceNames.length + nonResourceURLs.length;
 }

@@ -9,6 +9,7 @@ import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { turn } from "#std/turn.ts";
 import { aggregate, type Attributes, type Authorizer } from "./authorizer.ts";
 import {
   type ReviewSelectors,
@@ -84,7 +85,9 @@ export function rulesReview(authorizer: () => Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
     const { namespace = "" } = (object["spec"] ?? {}) as { readonly namespace?: string }; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
-    return andThen(admitted(object), () => {
+    // Those of somebody with many rules take milliseconds.
+    return andThen(admitted(object), async () => {
+      await turn();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer().rulesFor(context.user, namespace);
       const status = {
         resourceRules: resourceRules.map(({ verbs = [], apiGroups, resources, resourceNames }) => ({

@@ -158,6 +158,28 @@ test("wide requests of one user leave half of the seats to others, and one may a
   );
 });
 
+test("a user whose requests turn out to be slow leaves half of the seats to others from then on", () => {
+  const queuing = { queues: 8, handSize: 2, queueLengthLimit: 50 };
+  const { control } = setting(265, level("one", 20, queuing), schema("one", "g", "ByUser"));
+  const { limit } = control.levels().find(({ config }) => config.name === "one")!;
+  const ask = (name: string, count: number): Claimed[] =>
+    Array.from({ length: count }, () => control.claim(asking(name, {}, "g")));
+  const first = ask("mallory", limit);
+  assert.equal(states(first), "e".repeat(limit));
+  for (const { ticket } of first) ticket.slow();
+  const more = ask("mallory", 10);
+  const [other] = ask("bob", 1);
+  assert.equal(states(more), "w".repeat(10));
+  first[0]!.ticket.end();
+  assert.equal(states([other!]), "e", "the first seat is for somebody else");
+  other!.ticket.end();
+  for (const { ticket } of first.slice(0, limit / 2)) ticket.end();
+  assert.equal(states(more), "w".repeat(10));
+  first[limit / 2]!.ticket.end();
+  assert.equal(states(more), "w".repeat(10).replace("w", "e"));
+  assert.equal(states(ask("bob", 5)), "eeeee");
+});
+
 test("a user whose groups change is looked at anew", () => {
   const { control } = setting(600);
   const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;

@@ -66,6 +66,8 @@ export class PriorityLevel {
   #limit = 0;
   /** Seats that requests with more than one of them hold, by flow. */
   readonly #wideSeats = new Map<string, number>();
+  /** The other requests that are slow, by flow. */
+  readonly #slow = new Map<string, number>();
   /** Queues with a request that waits or runs. */
   #active = 0;
   /** Place in a hand of the queue that is looked at first. */
@@ -165,6 +167,12 @@ export class PriorityLevel {
       else this.#refuse(ticket, "concurrency-limit", now);
     } else this.#enqueue(ticket, flow, now);
     return ticket;
+  }
+
+  slow(ticket: Ticket): void {
+    if (ticket.state !== "executing" || ticket.queue === undefined || ticket.isSlow) return;
+    ticket.isSlow = true;
+    if (ticket.width === 1) count(this.#slow, ticket, 1);
   }
 
   end(ticket: Ticket): void {
@@ -281,21 +289,17 @@ export class PriorityLevel {
   }
 
   /**
-   * Whether the wide requests of a flow leave room for others: they take long, and whoever came after them would wait
-   * for them to end, however fair the queues are. One may always run.
+   * Whether the wide and slow requests of a flow leave room for others: they take long, and whoever came after them
+   * would wait for them to end, however fair the queues are. One may always run. Which requests are slow shows when they
+   * run: what a flow with some of them begins is thought to be slow, too.
    */
   #leavesRoom({ width, flow }: Ticket): boolean {
-    if (width === 1) return true;
-    const held = this.#wideSeats.get(flowKey(flow)) ?? 0;
-    return held === 0 || held + width <= this.#limit / 2;
-  }
-
-  #countWide({ width, flow }: Ticket, seats: number): void {
-    if (width === 1) return;
+    if (width === 1 && this.#slow.size === 0) return true;
     const key = flowKey(flow);
-    const held = (this.#wideSeats.get(key) ?? 0) + seats;
-    if (held > 0) this.#wideSeats.set(key, held);
-    else this.#wideSeats.delete(key);
+    const slow = this.#slow.get(key) ?? 0;
+    if (width === 1 && slow === 0) return true;
+    const held = slow + (this.#wideSeats.get(key) ?? 0);
+    return held === 0 || held + width <= this.#limit / 2;
   }
 
   #begin(ticket: Ticket, now: number): void {
@@ -315,7 +319,8 @@ export class PriorityLevel {
     tally.dispatched.add();
     if (!this.config.isExempt) tally.waited.observe((now - ticket.arrivedMs) / 1000);
     if (queue === undefined) return;
-    this.#countWide(ticket, width);
+    if (width > 1) count(this.#wideSeats, ticket, width);
+    else if (this.#slow.size > 0 && this.#slow.has(flowKey(ticket.flow))) this.slow(ticket);
     queue.executing++;
     queue.seatsInUse += width;
     queue.nextAt += seatSeconds(ticket.work, estimatedSeconds);
@@ -327,7 +332,8 @@ export class PriorityLevel {
     const load = this.#load;
     if (queue !== undefined) {
       queue.seatsInUse -= width;
-      this.#countWide(ticket, -width);
+      if (width > 1) count(this.#wideSeats, ticket, -width);
+      else if (ticket.isSlow) count(this.#slow, ticket, -1);
     }
     load.seats -= width;
     ticket.flow.tally.executingSeats -= width;
@@ -451,3 +457,10 @@ export class PriorityLevel {
 }
 
 const flowKey = ({ schema, distinguisher }: FlowIdentity): string => `${schema} ${distinguisher}`;
+
+function count(counts: Map<string, number>, { flow }: Ticket, by: number): void {
+  const key = flowKey(flow);
+  const sum = (counts.get(key) ?? 0) + by;
+  if (sum > 0) counts.set(key, sum);
+  else counts.delete(key);
+}

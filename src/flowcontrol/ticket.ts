@@ -36,6 +36,8 @@ export class Ticket {
   arrivedAt = 0;
   seat: Node<Ticket> | undefined;
   decided: (() => void) | undefined;
+  /** It takes longer than most; counted with the wide ones of its flow. */
+  isSlow = false;
 
   constructor(
     level: PriorityLevel,
@@ -63,6 +65,11 @@ export class Ticket {
   /** Gives the seats back: at once, or when what follows from the request is over. */
   end(): void {
     this.level.end(this);
+  }
+
+  /** It turned out to take longer than most. */
+  slow(): void {
+    this.level.slow(this);
   }
 
   /** No longer waits. */

@@ -69,8 +69,11 @@ export interface ApiRequest {
   annotations: Map<string, string> | undefined;
   /** Whether bytes of the body are still under way. */
   readonly bodyPending?: boolean;
-  /** What the request holds of the event loop's time; given back early by what goes on elsewhere. May end twice. */
-  seats?: { end(): void } | undefined;
+  /**
+   * What the request holds of the event loop's time; given back early by what goes on elsewhere. May end twice. `slow`:
+   * it waits for a turn of the loop, beside as many others of its user as leave seats to other users.
+   */
+  seats?: { end(): void; slow(): void } | undefined;
   /** There while the request is recorded in the audit log. */
   audit?: AuditedBody | undefined;
 }

@@ -21,8 +21,22 @@ const turnBytes = 8 * 1024;
 /** Waits for the turn of work on so many bytes; small work has it at once. */
 export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? turn() : undefined);
 
-/** YAML costs so many times as much as the same bytes of JSON. */
-export const yamlWeight = 4;
+/** YAML and protobuf may cost so many times as much as the same bytes of JSON. */
+const otherFormWeight = 4;
+/** What an object costs at least, however short it is: defaults, ownership and checks make `{}` into much more. */
+const objectWeight = 32;
+
+/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. */
+export function weightOf(bytes: Uint8Array, form: "json" | "other" = "json"): number {
+  const { length } = bytes;
+  const size = form === "json" ? length : length * otherFormWeight;
+  if (length <= turnBytes || size > largeBytes) return size;
+  let objects = 0;
+  for (let at = 0; at < length; at++) if (bytes[at] === openBrace) objects++;
+  return Math.max(size, objects * objectWeight);
+}
+
+const openBrace = 0x7b;
 
 /** The request is to be handled elsewhere. Never reaches a client. */
 export class TooLargeHere extends Error {
@@ -34,8 +48,8 @@ export class TooLargeHere extends Error {
 
 /** What handlers take on. */
 export interface Sizes {
-  /** Throws when a body or an object of so many bytes is handled elsewhere. */
-  check(bytes: number): void;
+  /** Throws when a body or an object of this weight (`weightOf`) is handled elsewhere. */
+  check(weight: number): void;
   /** For what defaults add to one object. Throws when it is handled elsewhere, or may not be stored. */
   room(): Room;
   /** For what a JSON patch copies; left out: as much as any may. */
@@ -44,8 +58,8 @@ export interface Sizes {
 
 /** Of the event loop, which takes on what has at most `bytesMax`. */
 export const sizesHere = (bytesMax: number): Sizes => ({
-  check(bytes) {
-    if (bytes > bytesMax) throw new TooLargeHere();
+  check(weight) {
+    if (weight > bytesMax) throw new TooLargeHere();
   },
   room: () => new Room(bytesMax, () => new TooLargeHere()),
   copies: () => new Room(bytesMax, () => new TooLargeHere()),

@@ -11,7 +11,7 @@ import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import { yamlWeight } from "./large-requests.ts";
+import { weightOf } from "./large-requests.ts";
 import { jsonType, protobufType, yamlType } from "./negotiation.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
@@ -30,7 +30,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   const { request, parts } = scope;
   const mediaType = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
-  parts.sizes.check(mediaType === yamlType.name ? bytes.length * yamlWeight : bytes.length);
+  parts.sizes.check(weightOf(bytes, mediaType === jsonType.name ? "json" : "other"));
   return decodeBody(scope, options, bytes, mediaType);
 }
 

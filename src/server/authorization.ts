@@ -10,7 +10,7 @@ import { type AuthorizerChain, openAuthorizers } from "./authorization/external.
 
 export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
   const { authorization, domain, clock, log, metrics, rbacIndex, nodeGraph, plan } = config;
-  const roles = rbac(rbacIndex);
+  const roles = rbac(rbacIndex, clock);
   const selectors = plan.gates.isOn("AuthorizeWithSelectors");
   const chain = await openAuthorizers({
     plan: authorization,

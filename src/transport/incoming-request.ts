@@ -66,7 +66,7 @@ export class IncomingRequest implements ApiRequest {
   deadlineMs = 0;
   annotations: Map<string, string> | undefined = undefined;
   audit: AuditedBody | undefined = undefined;
-  seats: { end(): void } | undefined = undefined;
+  seats: { end(): void; slow(): void } | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;
@@ -231,6 +231,7 @@ export class IncomingRequest implements ApiRequest {
           const bytes = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length);
           const waiting = turnFor(length);
           if (waiting === undefined) return done(bytes);
+          this.seats?.slow();
           // Who has gone meanwhile has no turn: then the promise is rejected already, which `fail` did.
           void waiting.then(() => done(bytes));
         },

@@ -11,7 +11,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { applyConflict, badRequest, conflict } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Reply } from "../api-request.ts";
-import { yamlWeight } from "../large-requests.ts";
+import { weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
@@ -35,7 +35,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
   // Clients send JSON, which is YAML too.
-  parts.sizes.check(bytes[0] === openBrace ? bytes.length : bytes.length * yamlWeight);
+  parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? "json" : "other"));
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(

@@ -2,7 +2,7 @@
 import { badRequest } from "#meta/status-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
-import { turnFor } from "../large-requests.ts";
+import { turnFor, weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
@@ -16,8 +16,10 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
       const bytes = scope.parts.objects.servedBytes(scope.definition, entry);
       return { code: 200, bytes, contentType: "application/json", compressible: true };
     }
-    scope.parts.sizes.check(entry.value.length);
-    return andThen(turnFor(entry.value.length), () => objectReply(scope, negotiated, 200, store.object(entry), entry));
+    scope.parts.sizes.check(weightOf(entry.value));
+    const waiting = turnFor(entry.value.length);
+    if (waiting !== undefined) request.seats?.slow();
+    return andThen(waiting, () => objectReply(scope, negotiated, 200, store.object(entry), entry));
   });
 }
 

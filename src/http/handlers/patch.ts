@@ -22,6 +22,7 @@ import {
 } from "#meta/status-error.ts";
 import { withBigInts } from "#schema/plain-numbers.ts";
 import type { Reply } from "../api-request.ts";
+import { weightOf } from "../large-requests.ts";
 import { isConsumable } from "../negotiation.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions, type WriteOptions } from "../options.ts";
@@ -62,7 +63,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   }
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  parts.sizes.check(bytes.length);
+  parts.sizes.check(weightOf(bytes));
   request.audit?.sentPatch(bytes);
   let patch: Patch | undefined;
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {

@@ -9,7 +9,7 @@ import type { Stored } from "#registry/store.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { attributesOf } from "../filters/authorize.ts";
-import { turnFor } from "../large-requests.ts";
+import { turnFor, weightOf } from "../large-requests.ts";
 import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { admissionAttributes, type Written, withOwnership } from "../write-steps.ts";
@@ -34,10 +34,15 @@ export async function replaceObject(
       dryRun: options.dryRun,
       name,
     });
-  const bytes = store.peek(scope.namespace, name)?.value.length ?? 0;
-  parts.sizes.check(bytes);
-  const waiting = turnFor(bytes);
-  if (waiting !== undefined) await waiting;
+  const stored = store.peek(scope.namespace, name)?.value;
+  if (stored !== undefined) {
+    parts.sizes.check(weightOf(stored));
+    const waiting = turnFor(stored.length);
+    if (waiting !== undefined) {
+      scope.request.seats?.slow();
+      await waiting;
+    }
+  }
   return (scope.writes ?? store).update(scope.namespace, name, attributes, {
     allowCreate: write.allowCreate,
     uidIsPrecondition: write.uidIsPrecondition,
