@@ -2,10 +2,12 @@
  * Eviction: deletes a pod unless a budget forbids it now. What `kubectl drain` posts to `pods/NAME/eviction`.
  * Source: `EvictionREST` in upstream's `pkg/registry/core/pod/storage`.
  */
+import type { Pod } from "#api/core/v1.ts";
+import type { Condition } from "#api/meta/v1.ts";
+import type { Eviction, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { compileLabelSelector } from "#meta/label-selector.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import {
   badRequest,
@@ -16,9 +18,10 @@ import {
   success,
   unclassified,
 } from "#meta/status-error.ts";
-import { checkedDeleteOptions, type DeleteOptions, type DeleteOptionsBody } from "#registry/delete-options.ts";
+import { checkedDeleteOptions, type DeleteOptions } from "#registry/delete-options.ts";
 import type { Store } from "#registry/store.ts";
-import { type Json, listField, noFields, numberField, objectField, textField } from "./json-edit.ts";
+import { nearestNumber } from "#std/int64.ts";
+import { changeStored } from "./change-stored.ts";
 import { withCondition } from "./pod-condition.ts";
 
 export interface PodEvictionOptions {
@@ -44,34 +47,29 @@ const condition = {
 export function podEviction(options: PodEvictionOptions): Action {
   const action: Action = async ({ context, namespace, name, object, dryRun, admitted }) => {
     if (object.metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
-    const deletion = deletionOf(object, dryRun, options.domain);
+    const deletion = deletionOf(object as unknown as Eviction, dryRun, options.domain); // by its schema
     await admitted(object);
-    await new Eviction(options, context, namespace, name, deletion).run();
+    await new PodEviction(options, context, namespace, name, deletion).run();
     return success(201);
   };
   return Object.assign(action, { accepted: [{ group: "policy", version: "v1beta1", kind: "Eviction" }] });
 }
 
 /** The options in the body, which may ask for a trial as the query may. */
-function deletionOf(eviction: Unstructured, dryRun: boolean, domain: ApiDomain): DeleteOptions {
-  const body = (objectField(eviction, "deleteOptions") ?? noFields) as DeleteOptionsBody; // by its schema
-  const given = body.dryRun ?? [];
+function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): DeleteOptions {
+  const given = deleteOptions.dryRun ?? [];
   if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
     throw unclassified(`Non-matching dry-run options in request and content: [All] and [${given.join(" ")}]`);
   }
-  return checkedDeleteOptions(dryRun ? { ...body, dryRun: ["All"] } : body, domain);
+  return checkedDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
 }
 
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
-
 /** A pod that has ended, has not begun or is going already: its end disrupts nobody. */
-const isIdle = (pod: Unstructured): boolean =>
-  pod.metadata.deletionTimestamp !== undefined ||
-  ["Succeeded", "Failed", "Pending"].includes(textField(statusOf(pod), "phase"));
+const isIdle = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined || ["Succeeded", "Failed", "Pending"].includes(status.phase ?? "");
 
-const isReady = (pod: Unstructured): boolean =>
-  listField(statusOf(pod), "conditions").some(({ type, status }) => type === "Ready" && status === "True");
+const isReady = ({ status: { conditions = [] } }: Pod): boolean =>
+  conditions.some(({ type, status }) => type === "Ready" && status === "True");
 
 const isConflict = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "Conflict";
 
@@ -79,7 +77,7 @@ const stillProcessed = (budget: string): StatusError =>
   disruptionRefused(`The disruption budget ${budget} is still being processed by the server.`, 10);
 
 /** One eviction. */
-class Eviction {
+class PodEviction {
   readonly #options: PodEvictionOptions;
   readonly #context: RequestContext;
   readonly #namespace: string;
@@ -113,7 +111,7 @@ class Eviction {
     }
   }
 
-  async #runWithin(budgets: readonly Unstructured[], pod: Unstructured): Promise<void> {
+  async #runWithin(budgets: readonly PodDisruptionBudget[], pod: Pod): Promise<void> {
     const [budget] = budgets;
     if (budget === undefined) return this.#remove(undefined);
     if (budgets.length > 1) {
@@ -141,33 +139,28 @@ class Eviction {
     );
   }
 
-  async #pod(): Promise<Unstructured> {
+  async #pod(): Promise<Pod> {
     const pods = this.#options.pods();
-    return pods.object(await pods.get(this.#namespace, this.#name, ""));
+    return pods.object(await pods.get(this.#namespace, this.#name, "")) as unknown as Pod; // by their schema
   }
 
-  async #budgetsOf({ metadata: { labels = {} } }: Unstructured): Promise<readonly Unstructured[]> {
+  async #budgetsOf({ metadata: { labels = {} } }: Pod): Promise<readonly PodDisruptionBudget[]> {
     const budgets = this.#options.budgets();
     if (budgets === undefined || Object.keys(labels).length === 0) return [];
     const all = { limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "", filter: undefined };
     const { entries } = await budgets.list({ ...all, namespace: this.#namespace });
     return entries
-      .map((entry) => budgets.object(entry))
-      .filter((budget) => {
-        const selector = objectField(specOf(budget), "selector") as LabelSelectorObject | undefined; // by its schema
-        return selector !== undefined && compileLabelSelector(selector)?.matches(labels) === true;
-      });
+      .map((entry) => budgets.object(entry) as unknown as PodDisruptionBudget) // by their schema
+      .filter(({ spec: { selector } }) => selector !== undefined && compileLabelSelector(selector)?.matches(labels));
   }
 
   /** Takes one disruption from the budget; throws when it has none left. */
-  async #spend({ metadata: { name = "" } }: Unstructured): Promise<void> {
-    const { dryRun } = this.#deletion;
-    const attributes = { context: this.#context, subresource: "status", dryRun };
-    await this.#options.budgets()?.update(this.#namespace, name, attributes, {
-      transform: (budget) => spent(budget!, this.#name, this.#options.now()), // never made here
-      allowCreate: false,
-      uidIsPrecondition: false,
-    });
+  async #spend({ metadata: { name = "" } }: PodDisruptionBudget): Promise<void> {
+    const budgets = this.#options.budgets()!; // one of them is to be changed
+    const attributes = { context: this.#context, subresource: "status", dryRun: this.#deletion.dryRun };
+    await changeStored<PodDisruptionBudget>(budgets, this.#namespace, name, attributes, (budget) =>
+      spent(budget, this.#name, this.#options.now()),
+    );
   }
 
   /** Says on the pod why it goes, then deletes it. `version`: only while the pod is the one that was looked at. */
@@ -178,15 +171,11 @@ class Eviction {
     let current = resourceVersion;
     if (!deletion.dryRun) {
       const attributes = { context: this.#context, subresource: "eviction", dryRun: false };
-      const { object } = await pods.update(this.#namespace, this.#name, attributes, {
-        transform: (pod) => {
-          checkPreconditions(pod!, uid, resourceVersion); // never made here
-          return withCondition(pod!, condition, this.#options.now());
-        },
-        allowCreate: false,
-        uidIsPrecondition: false,
+      const { metadata } = await changeStored<Pod>(pods, this.#namespace, this.#name, attributes, (pod) => {
+        checkPreconditions(pod, uid, resourceVersion);
+        return withCondition(pod, condition, this.#options.now());
       });
-      if (current !== undefined) current = object.metadata.resourceVersion;
+      if (current !== undefined) current = metadata.resourceVersion;
     }
     await pods.delete(this.#namespace, this.#name, {
       ...deletion,
@@ -198,7 +187,7 @@ class Eviction {
   }
 }
 
-function checkPreconditions({ metadata }: Unstructured, uid: string | undefined, version: string | undefined): void {
+function checkPreconditions({ metadata }: Pod, uid: string | undefined, version: string | undefined): void {
   const refuse = (reason: string): never => {
     throw conflict({ group: "", resource: "Pod" }, metadata.name ?? "", reason);
   };
@@ -215,44 +204,43 @@ function checkPreconditions({ metadata }: Unstructured, uid: string | undefined,
 }
 
 /** Whether pods that are not ready may go without counting. */
-function mayGoUnready(budget: Unstructured): boolean {
-  if (textField(specOf(budget), "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
-  const desired = numberField(statusOf(budget), "desiredHealthy");
-  return desired > 0 && numberField(statusOf(budget), "currentHealthy") >= desired;
+function mayGoUnready({ spec, status: { desiredHealthy, currentHealthy } }: PodDisruptionBudget): boolean {
+  return spec.unhealthyPodEvictionPolicy === "AlwaysAllow" || (desiredHealthy > 0 && currentHealthy >= desiredHealthy);
 }
 
 /** The budget with one disruption less, and the pod as the one that takes it. */
-function spent(budget: Unstructured, pod: string, now: string): Unstructured {
+function spent(budget: PodDisruptionBudget, pod: string, now: string): PodDisruptionBudget {
   const { name = "", generation = 0 } = budget.metadata;
-  const status = statusOf(budget);
-  const observedGeneration = numberField(status, "observedGeneration");
-  if (observedGeneration < Number(generation)) throw stillProcessed(name);
-  const allowed = numberField(status, "disruptionsAllowed");
+  const { status } = budget;
+  const { observedGeneration = 0, disruptionsAllowed, disruptedPods = {}, currentHealthy, desiredHealthy } = status;
+  if (nearestNumber(observedGeneration) < nearestNumber(generation)) throw stillProcessed(name);
   const of = { group: "policy", resource: "poddisruptionbudget" };
-  if (allowed < 0) throw forbidden(of, name, "pdb disruptions allowed is negative");
-  const disrupted = objectField(status, "disruptedPods") ?? noFields;
-  if (Object.keys(disrupted).length > unconfirmedMax) {
+  if (disruptionsAllowed < 0) throw forbidden(of, name, "pdb disruptions allowed is negative");
+  if (Object.keys(disruptedPods).length > unconfirmedMax) {
     throw forbidden(of, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   }
-  if (allowed === 0) {
-    const healthy = numberField(status, "currentHealthy");
-    const desired = numberField(status, "desiredHealthy");
-    throw disruptionRefused(`The disruption budget ${name} needs ${desired} healthy pods and has ${healthy} currently`);
+  if (disruptionsAllowed === 0) {
+    throw disruptionRefused(
+      `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+    );
   }
-  const next = { ...status, disruptionsAllowed: allowed - 1, disruptedPods: { ...disrupted, [pod]: now } };
-  return { ...budget, status: allowed === 1 ? withoutDisruptions(next, observedGeneration, now) : next };
+  const next = {
+    ...status,
+    disruptionsAllowed: disruptionsAllowed - 1,
+    disruptedPods: { ...disruptedPods, [pod]: now },
+  };
+  return { ...budget, status: disruptionsAllowed === 1 ? withoutDisruptions(next, now) : next };
 }
 
-function withoutDisruptions(status: Json, observedGeneration: number, now: string): Json {
-  const type = "DisruptionAllowed";
-  const conditions = listField(status, "conditions");
-  const at = conditions.findIndex((one) => one["type"] === type);
+function withoutDisruptions(status: PodDisruptionBudgetStatus, now: string): PodDisruptionBudgetStatus {
+  const { conditions = [], observedGeneration = 0 } = status;
+  const at = conditions.findIndex(({ type }) => type === "DisruptionAllowed");
   const before = conditions[at];
-  const next = {
-    type,
+  const next: Condition = {
+    type: "DisruptionAllowed",
     status: "False",
     observedGeneration,
-    lastTransitionTime: before?.["status"] === "False" ? before["lastTransitionTime"] : now,
+    lastTransitionTime: before?.status === "False" ? before.lastTransitionTime : now,
     reason: "InsufficientPods",
     message: "",
   };

@@ -1,7 +1,8 @@
 /** What the workloads of the apps group share: pod templates, selectors that never change, and columns. */
-import type { PodTemplateSpec } from "#api/core/v1.ts";
+import type { PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { compileLabelSelector, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
@@ -19,6 +20,8 @@ export const templateColumns: readonly Column[] = [
   wideText("Selector", "Labels of the pods.", (object) => selectorText(specOf(object)["selector"])),
 ];
 
+const podSpecPath = FieldPath.of("spec", "template", "spec");
+
 /** Checks of a workload; `called` is how messages name it. */
 export function validateWorkload(object: Unstructured, called: string): FieldError[] {
   const spec = specOf(object);
@@ -31,7 +34,7 @@ export function validateWorkload(object: Unstructured, called: string): FieldErr
   if (selector === undefined) errors.push(required("spec.selector"), mismatch(template));
   else errors.push(...validateSelector(selector, template, called));
   const podSpec = objectField(template, "spec") ?? noFields;
-  errors.push(...validateContainers(podSpec, "spec.template.spec"));
+  errors.push(...validateContainers(podSpec as unknown as PodSpec, podSpecPath));
   const restart = textField(podSpec, "restartPolicy");
   if (restart !== "Always") errors.push(notSupported("spec.template.spec.restartPolicy", restart, ["Always"]));
   return errors;

@@ -1,16 +1,14 @@
 /** The class of service of a pod, by what its containers ask for. */
+import type { PodSpec } from "#api/core/v1.ts";
 import { parseQuantity } from "#meta/quantity.ts";
-import { type Json, listField, noFields, objectField, textsField } from "../json-edit.ts";
 import { compareTexts } from "./claim-spec.ts";
 
 /** Source: upstream's `ComputePodQOS`. */
-export function qosClass(spec: Json): "BestEffort" | "Burstable" | "Guaranteed" {
+export function qosClass({ containers, initContainers }: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
   let isAnything = false;
   let isGuaranteed = true;
-  for (const container of [...listField(spec, "initContainers"), ...listField(spec, "containers")]) {
-    const resources = objectField(container, "resources") ?? noFields;
-    const requests = textsField(resources, "requests") ?? {};
-    const limits = textsField(resources, "limits") ?? {};
+  for (const { resources } of [...(initContainers ?? []), ...(containers ?? [])]) {
+    const { requests = {}, limits = {} } = resources;
     for (const name of ["cpu", "memory"]) {
       const request = requests[name];
       const limit = limits[name];

@@ -9,7 +9,7 @@ const container = { name: "c", image: "i", resources: {} };
 const old: Unstructured = {
   kind: "Pod",
   apiVersion: "v1",
-  metadata: { name: "p", uid: "u", resourceVersion: "5", labels: { a: "b" } },
+  metadata: { name: "p", uid: "u", resourceVersion: "5", creationTimestamp: null, labels: { a: "b" } },
   spec: { containers: [container], ephemeralContainers: [{ name: "d", image: "i", resources: {} }] },
   status: { phase: "Pending" },
 };
@@ -99,7 +99,7 @@ test("an update of a pod changes images, deadlines and tolerations, and little e
   check({ nodeName: "n" }, `${only} (changed: "nodeName")`);
   check({ containers: [{ ...container, name: "d" }] }, `${only} (changed: "containers")`);
   check({ containers: [{ ...container, env: [{ name: "A" }] }] }, `${only} (changed: "containers")`);
-  check({ hostname: "h", nodeSelector: { a: "b" } }, `${only} (changed: "hostname", "nodeSelector")`);
+  check({ hostname: "h", nodeSelector: { a: "b" } }, `${only} (changed: "nodeSelector", "hostname")`);
   check({ terminationGracePeriodSeconds: 1 }, `${only} (changed: "terminationGracePeriodSeconds")`);
   const more = "Forbidden: pod updates may not add or remove containers";
   check({ containers: [container, { ...container, name: "d" }] }, `spec.containers: ${more}`);

@@ -1,31 +1,32 @@
 /** Pod: defaults, first status, columns and the checks of containers. Most other checks come with the workloads. */
-import type { PodSpec } from "#api/core/v1.ts";
+import type {
+  ContainerState,
+  ContainerStateTerminated,
+  ContainerStatus,
+  Pod,
+  PodCondition,
+  PodSpec,
+  PodStatus,
+} from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { age, ageColumn, inside, nameColumn, orNone, text, wideText } from "../cells.ts";
-import {
-  editField,
-  int64Field,
-  type Json,
-  listField,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-} from "../json-edit.ts";
+import { age, ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
+import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { inStep } from "../in-step.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resized, validateResize } from "./pod-resize.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validateActiveDeadline, validatePodSpecUpdate } from "./pod-update.ts";
 
-export function pods(environment: KindEnvironment): KindBehaviour {
+const specPath = FieldPath.of("spec");
+const ephemeralPath = specPath.child("ephemeralContainers");
+
+export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   const resizePolicy = environment.gate("InPlacePodVerticalScaling");
   return {
     metadataRepeats: 1,
@@ -35,32 +36,23 @@ export function pods(environment: KindEnvironment): KindBehaviour {
     strategy: {
       defaults: (object) =>
         editField(
-          editField(
-            object,
-            "spec",
-            (spec) => defaultPod(spec as unknown as PodSpec, { resizePolicy }) as unknown as Json,
-          ),
+          editField(object, "spec", (spec) => defaultPod(spec, { resizePolicy })),
           "status",
-          (status) => inStep(status, addresses),
+          withAgreeingAddresses,
         ),
-      prepareForCreate: (object) => ({
-        ...object,
-        status: firstStatus(specOf(object), timestamp(environment.now())),
-      }),
-      validate: (object) => [
-        ...validate(object),
-        ...(listField(specOf(object), ephemeral).length === 0
-          ? []
-          : [forbidden(`spec.${ephemeral}`, "cannot be set on create")]),
+      prepareForCreate: (object) => ({ ...object, status: firstStatus(object.spec, timestamp(environment.now())) }),
+      validate: ({ spec }) => [
+        ...validateSpec(spec),
+        ...((spec.ephemeralContainers ?? []).length === 0 ? [] : [forbidden(ephemeralPath, "cannot be set on create")]),
       ],
-      validateUpdate: (object, old) => [...validate(object), ...validatePodSpecUpdate(specOf(object), specOf(old))],
+      validateUpdate: ({ spec }, old) => [...validateSpec(spec), ...validatePodSpecUpdate(spec, old.spec)],
       subresources: {
         status: {},
         binding: {},
         eviction: {},
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
-          validateUpdate: (object, old) => validateEphemeralContainers(specOf(object), specOf(old)),
+          validateUpdate: (object, old) => validateEphemeralContainers(object.spec, old.spec),
         },
         resize: { prepareForUpdate: (object, old) => resized(old, object), validateUpdate: validateResize },
       },
@@ -70,43 +62,41 @@ export function pods(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-const addresses = {
-  one: "podIP",
-  all: "podIPs",
-  text: (item: unknown) => (item as { readonly ip?: string }).ip, // by its schema
-  item: (ip: unknown) => ({ ip }),
-};
-
-const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-const statusOf = (object: Unstructured): Json => objectField(object, "status") ?? noFields;
-
-/** The pod as it is, with the ephemeral containers of another: nothing else is written through their subresource. */
-function withEphemeralContainers(pod: Unstructured, from: Unstructured): Unstructured {
-  const given = listField(specOf(from), ephemeral);
-  const { [ephemeral]: _old, ...rest } = specOf(pod);
-  return { ...pod, spec: given.length === 0 ? rest : { ...rest, [ephemeral]: given } };
+/** Where the fields differ the single one counts: older agents write no other. Source: upstream's conversion of pod status. */
+function withAgreeingAddresses(status: PodStatus): PodStatus {
+  const { podIP, podIPs = [] } = status;
+  const first = podIPs[0]?.ip;
+  if (!podIP) return first === undefined ? status : withField(status, "podIP", first);
+  return first === podIP ? status : withField(status, "podIPs", [{ ip: podIP }]);
 }
 
-const ephemeral = "ephemeralContainers";
+/** The pod as it is, with the ephemeral containers of another: nothing else is written through their subresource. */
+function withEphemeralContainers(pod: Pod, from: Pod): Pod {
+  const given = from.spec.ephemeralContainers ?? [];
+  return { ...pod, spec: withField(pod.spec, "ephemeralContainers", given.length === 0 ? undefined : given) };
+}
 
 /** They are added for good. The line feeds are upstream's. */
-function validateEphemeralContainers(next: Json, old: Json): FieldError[] {
-  const given = new Map(listField(next, ephemeral).map((container) => [textField(container, "name"), container]));
+function validateEphemeralContainers(
+  { ephemeralContainers = [] }: PodSpec,
+  { ephemeralContainers: old = [] }: PodSpec,
+): FieldError[] {
+  const given = new Map(ephemeralContainers.map((container) => [container.name, container]));
   const errors: FieldError[] = [];
-  for (const container of listField(old, ephemeral)) {
-    const name = textField(container, "name");
-    const now = given.get(name);
+  for (const container of old) {
+    const now = given.get(container.name);
     if (now !== undefined && jsonEquals(now, container)) continue;
     const what = now === undefined ? "removed" : "changed";
-    errors.push(forbidden(`spec.${ephemeral}`, `existing ephemeral containers ${goQuote(name)} may not be ${what}\n`));
+    const detail = `existing ephemeral containers ${goQuote(container.name)} may not be ${what}\n`;
+    errors.push(forbidden(ephemeralPath, detail));
   }
   return errors;
 }
 
 /** Field order is that of the wire. */
-function firstStatus(spec: Json, now: string): Json {
-  const isGated = listField(spec, "schedulingGates").length > 0;
-  const condition = {
+function firstStatus(spec: PodSpec, now: string): PodStatus {
+  const isGated = (spec.schedulingGates ?? []).length > 0;
+  const condition: PodCondition = {
     type: "PodScheduled",
     status: "False",
     lastProbeTime: null,
@@ -118,52 +108,44 @@ function firstStatus(spec: Json, now: string): Json {
 }
 
 /** A pod that no node has, or that is over, goes at once. */
-function graceSeconds(object: Unstructured, requested: Int64 | undefined): Int64 {
-  const phase = textField(statusOf(object), "phase");
-  if (textField(specOf(object), "nodeName") === "" || phase === "Failed" || phase === "Succeeded") return 0;
-  const grace = requested ?? int64Field(specOf(object), "terminationGracePeriodSeconds") ?? 30;
+function graceSeconds({ spec, status: { phase } }: Pod, requested: Int64 | undefined): Int64 {
+  if (!spec.nodeName || phase === "Failed" || phase === "Succeeded") return 0;
+  const grace = requested ?? spec.terminationGracePeriodSeconds ?? 30;
   return nearestNumber(grace) < 0 ? 1 : grace;
 }
 
-function fields(object: Unstructured): Readonly<Record<string, string>> {
-  const spec = specOf(object);
-  const status = statusOf(object);
-  return {
-    "spec.nodeName": textField(spec, "nodeName"),
-    "spec.restartPolicy": textField(spec, "restartPolicy"),
-    "spec.schedulerName": textField(spec, "schedulerName"),
-    "spec.serviceAccountName": textField(spec, "serviceAccountName"),
-    "spec.hostNetwork": String(spec["hostNetwork"] === true),
-    "status.phase": textField(status, "phase"),
-    "status.podIP": textField(listField(status, "podIPs")[0], "ip") || textField(status, "podIP"),
-    "status.nominatedNodeName": textField(status, "nominatedNodeName"),
-  };
-}
+const fields = ({ spec, status }: Pod): Readonly<Record<string, string>> => ({
+  "spec.nodeName": spec.nodeName ?? "",
+  "spec.restartPolicy": spec.restartPolicy ?? "",
+  "spec.schedulerName": spec.schedulerName ?? "",
+  "spec.serviceAccountName": spec.serviceAccountName ?? "",
+  "spec.hostNetwork": String(spec.hostNetwork === true),
+  "status.phase": status.phase ?? "",
+  "status.podIP": status.podIPs?.[0]?.ip || status.podIP || "",
+  "status.nominatedNodeName": status.nominatedNodeName ?? "",
+});
 
-const validate = (object: Unstructured): FieldError[] => [
-  ...validateContainers(specOf(object), "spec"),
-  ...validateActiveDeadline(specOf(object)),
+const validateSpec = (spec: PodSpec): FieldError[] => [
+  ...validateContainers(spec, specPath),
+  ...validateActiveDeadline(spec),
 ];
 
-/** Names and images of containers; findings below `field`. */
-export function validateContainers(spec: Json, field: string): FieldError[] {
-  const containers = listField(spec, "containers");
-  if (containers.length === 0) return [required(`${field}.containers`)];
+/** Names and images of containers; findings below `path`, which is that of the spec. */
+export function validateContainers({ containers }: PodSpec, path: FieldPath): FieldError[] {
+  if (containers === null || containers.length === 0) return [required(path.child("containers"))];
   const errors: FieldError[] = [];
   const names = new Set<string>();
-  for (const [index, container] of containers.entries()) {
-    const path = `${field}.containers[${index}]`;
-    const name = textField(container, "name");
-    if (name === "") errors.push(required(`${path}.name`));
+  for (const [index, { name, image = "" }] of containers.entries()) {
+    const pathOf = (field: string): FieldPath => path.child("containers").index(index).child(field);
+    if (name === "") errors.push(required(pathOf("name")));
     else {
-      for (const message of dns1123Label(name)) errors.push(invalid(`${path}.name`, name, message));
-      if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
+      for (const message of dns1123Label(name)) errors.push(invalid(pathOf("name"), name, message));
+      if (names.has(name)) errors.push(duplicate(pathOf("name"), name));
       names.add(name);
     }
-    const image = textField(container, "image");
-    if (image === "") errors.push(required(`${path}.image`));
+    if (image === "") errors.push(required(pathOf("image")));
     else if (image.trim() !== image) {
-      errors.push(invalid(`${path}.image`, image, "must not have leading or trailing whitespace"));
+      errors.push(invalid(pathOf("image"), image, "must not have leading or trailing whitespace"));
     }
   }
   return errors;
@@ -183,95 +165,81 @@ class Counter {
   restarts = 0;
   lastRestart = "";
 
-  count(status: Json): void {
-    this.restarts += numberField(status, "restartCount");
-    const ended = textField(inside(status, "lastState", "terminated"), "finishedAt");
+  count({ restartCount, lastState }: ContainerStatus): void {
+    this.restarts += restartCount;
+    const ended = lastState.terminated?.finishedAt ?? "";
     if (ended > this.lastRestart) this.lastRestart = ended;
   }
 }
 
 /** Source: upstream's `printPod`. */
-function summaryOf(object: Unstructured): Summary {
-  const spec = specOf(object);
-  const status = statusOf(object);
-  const sidecars = new Set(
-    listField(spec, "initContainers")
-      .filter((container) => textField(container, "restartPolicy") === "Always")
-      .map((container) => textField(container, "name")),
-  );
-  const isSidecar = (of: Json): boolean => sidecars.has(textField(of, "name"));
-  let reason = textField(status, "reason") || textField(status, "phase");
-  if (textField(conditionOf(status, "PodScheduled"), "reason") === "SchedulingGated") reason = "SchedulingGated";
+function summaryOf({ metadata, spec, status }: Pod): Summary {
+  const { initContainers = [] } = spec;
+  const sidecars = new Set(initContainers.filter((one) => one.restartPolicy === "Always").map(({ name }) => name));
+  let reason = status.reason || status.phase || "";
+  if (conditionOf(status, "PodScheduled")?.reason === "SchedulingGated") reason = "SchedulingGated";
   const all = new Counter();
   const ofSidecars = new Counter();
   let ready = 0;
   let initializing: string | undefined;
-  const inits = listField(status, "initContainerStatuses");
-  for (const [index, init] of inits.entries()) {
+  for (const [index, init] of (status.initContainerStatuses ?? []).entries()) {
+    const isSidecar = sidecars.has(init.name);
     all.count(init);
-    if (isSidecar(init)) ofSidecars.count(init);
-    const terminated = inside(init, "state", "terminated");
-    if (terminated !== undefined && numberField(terminated, "exitCode") === 0) continue;
-    if (isSidecar(init) && init["started"] === true) {
-      if (init["ready"] === true) ready++;
+    if (isSidecar) ofSidecars.count(init);
+    if (init.state.terminated?.exitCode === 0) continue;
+    if (isSidecar && init.started === true) {
+      if (init.ready) ready++;
       continue;
     }
-    initializing = initReason(init, index, listField(spec, "initContainers").length);
+    initializing = initReason(init.state, index, initContainers.length);
     break;
   }
   let counted = all;
-  if (initializing === undefined || textField(conditionOf(status, "Initialized"), "status") === "True") {
+  if (initializing === undefined || conditionOf(status, "Initialized")?.status === "True") {
     counted = ofSidecars;
     let isRunning = false;
-    for (const container of listField(status, "containerStatuses").toReversed()) {
+    for (const container of (status.containerStatuses ?? []).toReversed()) {
       counted.count(container);
-      reason = containerReason(container) ?? reason;
-      if (container["ready"] === true && inside(container, "state", "running") !== undefined) {
+      reason = containerReason(container.state) ?? reason;
+      if (container.ready && container.state.running !== undefined) {
         isRunning = true;
         ready++;
       }
     }
     if (reason === "Completed" && isRunning) {
-      reason = textField(conditionOf(status, "Ready"), "status") === "True" ? "Running" : "NotReady";
+      reason = conditionOf(status, "Ready")?.status === "True" ? "Running" : "NotReady";
     }
   } else reason = initializing;
-  if (object.metadata.deletionTimestamp !== undefined) {
-    const phase = textField(status, "phase");
-    if (textField(status, "reason") === "NodeLost") reason = "Unknown";
-    else if (phase !== "Failed" && phase !== "Succeeded") reason = "Terminating";
+  if (metadata.deletionTimestamp !== undefined) {
+    if (status.reason === "NodeLost") reason = "Unknown";
+    else if (status.phase !== "Failed" && status.phase !== "Succeeded") reason = "Terminating";
   }
   return {
     ready,
-    total: listField(spec, "containers").length + sidecars.size,
+    total: (spec.containers ?? []).length + sidecars.size,
     reason,
     restarts: counted.restarts,
     lastRestart: counted.lastRestart,
   };
 }
 
-const conditionOf = (status: Json, type: string): Json | undefined =>
-  listField(status, "conditions").find((condition) => condition["type"] === type);
+const conditionOf = ({ conditions = [] }: PodStatus, wanted: string): PodCondition | undefined =>
+  conditions.find(({ type }) => type === wanted);
 
-function initReason(init: Json, index: number, count: number): string {
-  const terminated = inside(init, "state", "terminated");
-  if (terminated !== undefined) return `Init:${textField(terminated, "reason") || exitText(terminated)}`;
-  const waiting = textField(inside(init, "state", "waiting"), "reason");
-  return waiting !== "" && waiting !== "PodInitializing" ? `Init:${waiting}` : `Init:${index}/${count}`;
+function initReason({ terminated, waiting }: ContainerState, index: number, count: number): string {
+  if (terminated !== undefined) return `Init:${terminated.reason || exitText(terminated)}`;
+  return waiting?.reason && waiting.reason !== "PodInitializing" ? `Init:${waiting.reason}` : `Init:${index}/${count}`;
 }
 
-function containerReason(container: Json): string | undefined {
-  const waiting = textField(inside(container, "state", "waiting"), "reason");
-  if (waiting !== "") return waiting;
-  const terminated = inside(container, "state", "terminated");
-  return terminated === undefined ? undefined : textField(terminated, "reason") || exitText(terminated);
+function containerReason({ waiting, terminated }: ContainerState): string | undefined {
+  if (waiting?.reason) return waiting.reason;
+  return terminated === undefined ? undefined : terminated.reason || exitText(terminated);
 }
 
-function exitText(terminated: Json): string {
-  const signal = numberField(terminated, "signal");
-  return signal === 0 ? `ExitCode:${numberField(terminated, "exitCode")}` : `Signal:${signal}`;
-}
+const exitText = ({ signal = 0, exitCode }: ContainerStateTerminated): string =>
+  signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
 
-const columns: readonly Column[] = [
+const columns: readonly Column<Pod>[] = [
   nameColumn,
   text("Ready", "How many of the pod's containers are ready.", (object) => {
     const { ready, total } = summaryOf(object);
@@ -283,16 +251,15 @@ const columns: readonly Column[] = [
     return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${age(lastRestart, nowMs)} ago)`;
   }),
   ageColumn,
-  wideText("IP", "Address of the pod.", (object) => orNone(textField(listField(statusOf(object), "podIPs")[0], "ip"))),
-  wideText("Node", "Node that runs the pod.", (object) => orNone(textField(specOf(object), "nodeName"))),
-  wideText("Nominated Node", "Node that is being cleared for the pod.", (object) =>
-    orNone(textField(statusOf(object), "nominatedNodeName")),
+  wideText("IP", "Address of the pod.", ({ status }) => orNone(status.podIPs?.[0]?.ip)),
+  wideText("Node", "Node that runs the pod.", ({ spec }) => orNone(spec.nodeName)),
+  wideText("Nominated Node", "Node that is being cleared for the pod.", ({ status }) =>
+    orNone(status.nominatedNodeName),
   ),
-  wideText("Readiness Gates", "How many extra conditions for being ready are true.", (object) => {
-    const gates = listField(specOf(object), "readinessGates");
-    if (gates.length === 0) return "<none>";
-    const isTrue = (gate: Json): boolean =>
-      textField(conditionOf(statusOf(object), textField(gate, "conditionType")), "status") === "True";
-    return `${gates.filter(isTrue).length}/${gates.length}`;
+  wideText("Readiness Gates", "How many extra conditions for being ready are true.", ({ spec, status }) => {
+    const { readinessGates = [] } = spec;
+    if (readinessGates.length === 0) return "<none>";
+    const ready = readinessGates.filter(({ conditionType }) => conditionOf(status, conditionType)?.status === "True");
+    return `${ready.length}/${readinessGates.length}`;
   }),
 ];

@@ -1,7 +1,7 @@
 /** Addresses of pods and ranges of nodes, which two fields say. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kindUnderTest } from "./kind-for-tests.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
 
 test("podIP and podIPs say the same, as soon as one of them is given", () => {
   const pods = kindUnderTest({ group: "", version: "v1", kind: "Pod" });
