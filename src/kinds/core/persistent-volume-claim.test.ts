@@ -12,7 +12,7 @@ const across = kindUnderTest(kind, { gates: [...beta, "CrossNamespaceVolumeDataS
 
 const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const claim = (more: Record<string, unknown> = {}): Unstructured => ({
-  metadata: { name: "c1", namespace: "n" },
+  metadata: { name: "c1", namespace: "n", creationTimestamp: null },
   spec: { ...spec, ...more },
 });
 const sized = (storage: string) => ({ resources: { requests: { storage } } });
@@ -26,7 +26,7 @@ const immutable =
 
 test("a new claim has its defaults and is pending [PVC-01] [PVC-02] [PVC-15] [PVC-64]", () => {
   assert.deepEqual(claims.create(claim()), {
-    metadata: { name: "c1", namespace: "n" },
+    metadata: { name: "c1", namespace: "n", creationTimestamp: null },
     spec: { ...spec, volumeMode: "Filesystem" },
     status: { phase: "Pending" },
   });
