@@ -112,7 +112,11 @@ function validateSpecUpdate(
     comparable = withField(comparable, "storageClassName", before.storageClassName);
   }
   if (object.status.phase === "Bound") {
-    comparable = withField(comparable, "resources", withStorage(after.resources, before.resources.requests?.["storage"]));
+    comparable = withField(
+      comparable,
+      "resources",
+      withStorage(after.resources, before.resources.requests?.["storage"]),
+    );
   }
   // The specification: mutable after creation; upstream asks for a bound claim. Its own rules follow below.
   comparable = withField(comparable, "volumeAttributesClassName", before.volumeAttributesClassName);
@@ -132,10 +136,7 @@ function validateSpecUpdate(
 }
 
 /** The resources with another request for storage, if there is one in both. */
-function withStorage(
-  resources: VolumeResourceRequirements,
-  storage: string | undefined,
-): VolumeResourceRequirements {
+function withStorage(resources: VolumeResourceRequirements, storage: string | undefined): VolumeResourceRequirements {
   const { requests } = resources;
   return requests === undefined || storage === undefined
     ? resources

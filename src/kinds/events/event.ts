@@ -1,19 +1,20 @@
 /** Event of events.k8s.io: the newer form of the core group's events, with which it shares its objects. */
+import type { Event as CoreEvent, EventSeries as CoreEventSeries } from "#api/core/v1.ts";
+import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
-import { isAbsent, objectField, textField } from "../json-edit.ts";
+import { isZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
-export function events(environment: KindEnvironment): KindBehaviour {
+export function events(environment: KindEnvironment): KindBehaviour<Event, CoreEvent> {
   const { rename } = environment.domain;
-  const common = (core: Unstructured): FieldError[] => validateReport(core, "reportingController", rename);
+  const common = (core: CoreEvent): FieldError[] => validateReport(core, "reportingController", rename);
   return {
     anyFinalizers: true,
     metadataRepeats: -1,
     conversion,
-    columns: eventColumns((object) => conversion.toHub(object)),
+    columns: eventColumns(conversion.toHub),
     strategy: {
       validate(object) {
         const core = conversion.toHub(object);
@@ -29,71 +30,62 @@ export function events(environment: KindEnvironment): KindBehaviour {
   };
 }
 
-function fields(object: Unstructured): Readonly<Record<string, string>> {
-  const about = objectField(object, "regarding");
+function fields(event: Event): Readonly<Record<string, string>> {
+  const { regarding } = event;
   return {
-    reason: textField(object, "reason"),
-    "regarding.kind": textField(about, "kind"),
-    "regarding.namespace": textField(about, "namespace"),
-    "regarding.name": textField(about, "name"),
-    "regarding.uid": textField(about, "uid"),
-    "regarding.apiVersion": textField(about, "apiVersion"),
-    "regarding.resourceVersion": textField(about, "resourceVersion"),
-    "regarding.fieldPath": textField(about, "fieldPath"),
-    reportingController: textField(object, "reportingController"),
-    type: textField(object, "type"),
+    reason: event.reason ?? "",
+    "regarding.kind": regarding.kind ?? "",
+    "regarding.namespace": regarding.namespace ?? "",
+    "regarding.name": regarding.name ?? "",
+    "regarding.uid": regarding.uid ?? "",
+    "regarding.apiVersion": regarding.apiVersion ?? "",
+    "regarding.resourceVersion": regarding.resourceVersion ?? "",
+    "regarding.fieldPath": regarding.fieldPath ?? "",
+    reportingController: event.reportingController ?? "",
+    type: event.type ?? "",
   };
 }
 
 /** Fields that are left out when empty. */
-function present(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(values).filter(([, value]) => !isAbsent(value) && value !== "" && value !== 0),
-  );
+function present<T extends object>(values: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => !isZero(value))) as typeof values; // some of its fields
 }
 
 /** Each form has the fields that its schema always shows, in its order. */
-const conversion: Conversion = {
-  toHub: (object) => ({
-    metadata: object.metadata,
-    involvedObject: object["regarding"] ?? {},
-    ...present({ reason: object["reason"], message: object["note"] }),
-    source: object["deprecatedSource"] ?? {},
-    firstTimestamp: object["deprecatedFirstTimestamp"] ?? null,
-    lastTimestamp: object["deprecatedLastTimestamp"] ?? null,
-    ...present({ count: object["deprecatedCount"], type: object["type"] }),
-    eventTime: object["eventTime"] ?? null,
-    ...present({ series: seriesToCore(object), action: object["action"], related: object["related"] }),
-    reportingComponent: object["reportingController"] ?? "",
-    reportingInstance: object["reportingInstance"] ?? "",
+const conversion: Conversion<Event, CoreEvent> = {
+  toHub: (event) => ({
+    metadata: event.metadata,
+    involvedObject: event.regarding,
+    ...present({ reason: event.reason, message: event.note }),
+    source: event.deprecatedSource,
+    firstTimestamp: event.deprecatedFirstTimestamp,
+    lastTimestamp: event.deprecatedLastTimestamp,
+    ...present({ count: event.deprecatedCount, type: event.type }),
+    eventTime: event.eventTime,
+    ...present({ series: event.series && seriesToCore(event.series), action: event.action, related: event.related }),
+    reportingComponent: event.reportingController ?? "",
+    reportingInstance: event.reportingInstance ?? "",
   }),
-  fromHub: (object) => ({
-    metadata: object.metadata,
-    eventTime: object["eventTime"] ?? null,
+  fromHub: (event) => ({
+    metadata: event.metadata,
+    eventTime: event.eventTime,
     ...present({
-      series: seriesFromCore(object),
-      reportingController: object["reportingComponent"],
-      reportingInstance: object["reportingInstance"],
-      action: object["action"],
-      reason: object["reason"],
+      series: event.series && { count: event.series.count ?? 0, lastObservedTime: event.series.lastObservedTime },
+      reportingController: event.reportingComponent,
+      reportingInstance: event.reportingInstance,
+      action: event.action,
+      reason: event.reason,
     }),
-    regarding: object["involvedObject"] ?? {},
-    ...present({ related: object["related"], note: object["message"], type: object["type"] }),
-    deprecatedSource: object["source"] ?? {},
-    deprecatedFirstTimestamp: object["firstTimestamp"] ?? null,
-    deprecatedLastTimestamp: object["lastTimestamp"] ?? null,
-    ...present({ deprecatedCount: object["count"] }),
+    regarding: event.involvedObject,
+    ...present({ related: event.related, note: event.message, type: event.type }),
+    deprecatedSource: event.source,
+    deprecatedFirstTimestamp: event.firstTimestamp,
+    deprecatedLastTimestamp: event.lastTimestamp,
+    ...present({ deprecatedCount: event.count }),
   }),
 };
 
-function seriesToCore(object: Unstructured): unknown {
-  const series = objectField(object, "series");
-  if (series === undefined) return undefined;
-  return { ...present({ count: series["count"] }), lastObservedTime: series["lastObservedTime"] ?? null };
-}
-
-function seriesFromCore(object: Unstructured): unknown {
-  const series = objectField(object, "series");
-  if (series === undefined) return undefined;
-  return { count: series["count"] ?? 0, lastObservedTime: series["lastObservedTime"] ?? null };
-}
+const seriesToCore = ({ count, lastObservedTime }: EventSeries): CoreEventSeries => ({
+  ...present({ count }),
+  lastObservedTime,
+});
