@@ -4,39 +4,46 @@
  * `pkg/registry/customresourcedefinition`.
  */
 import { cleanupFinalizer, withCondition } from "#api/apiextensions/conditions.ts";
-import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";
+import type {
+  CustomResourceConversion,
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionVersion,
+} from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { fieldText } from "#meta/field-texts.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import type { Schema } from "#schema/schema.ts";
 import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
-import { editField, type Json, objectField, textField, withField } from "../json-edit.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 import { validateDefinition, validateDefinitionStatus, validateDefinitionUpdate } from "./validate-definition.ts";
 
-export function customResourceDefinitions({ domain }: KindEnvironment, schema: () => Schema): KindBehaviour {
-  const rules = { domain, metadata: () => schema().fields?.get("metadata")?.schema };
+export function customResourceDefinitions(
+  { domain }: KindEnvironment,
+  schemaOf: SchemaOfVersion,
+): KindBehaviour<CustomResourceDefinition> {
+  const rules = { domain, metadata: () => schemaOf().fields?.get("metadata")?.schema };
   const finalizer = domain.rename(cleanupFinalizer);
   return {
     unenforced: {
       warning: "this server stores conversion webhooks, but does not call them yet: versions differ in apiVersion only",
-      when: (object) => typed(object).spec.conversion?.strategy === "Webhook",
+      when: ({ spec }) => spec.conversion?.strategy === "Webhook",
     },
     anyFinalizers: true,
     columns: tableColumns(domain),
     statusResetsMetadata: true,
     strategy: {
-      defaults: (object) => withStorageVersion(withSpecDefaults(object), true),
+      defaults: (object) => withStorageVersion(editField(object, "spec", defaultSpec), true),
       prepareForCreate: (object) => withStorageVersion(object, false),
       prepareForUpdate: (object) => withStorageVersion(object, false),
-      validate: (object) => validateDefinition(typed(object), rules),
-      validateUpdate: (object, old) => validateDefinitionUpdate(typed(object), typed(old), rules),
-      subresources: { status: { validateUpdate: (object) => validateDefinitionStatus(typed(object)) } },
-      warningsOnCreate: (object) => ruleWarnings(typed(object), undefined),
-      warningsOnUpdate: (object, old) => ruleWarnings(typed(object), typed(old)),
+      validate: (object) => validateDefinition(object, rules),
+      validateUpdate: (object, old) => validateDefinitionUpdate(object, old, rules),
+      subresources: { status: { validateUpdate: validateDefinitionStatus } },
+      warningsOnCreate: (object) => ruleWarnings(object, undefined),
+      warningsOnUpdate: (object, old) => ruleWarnings(object, old),
       // The first delete request only marks; from then on the finalizers say what is left to do.
       pendingFinalizers: ({ metadata }) => (metadata.deletionTimestamp === undefined ? [finalizer] : []),
       terminate: (object, old) => terminating(object, old, finalizer),
@@ -45,72 +52,65 @@ export function customResourceDefinitions({ domain }: KindEnvironment, schema: (
 }
 
 /** Name and creation, with the texts that clients of 1.32 are shown. */
-function tableColumns(domain: ApiDomain): readonly Column[] {
+function tableColumns(domain: ApiDomain): readonly Column<CustomResourceDefinition>[] {
   const name = { ...nameColumn, description: fieldText(domain, "name") };
   return [name, { ...createdColumn, description: fieldText(domain, "creationTimestamp") }];
 }
 
-/** The object as its type; its schema has decoded it. */
-const typed = (object: Unstructured): CustomResourceDefinition => object as unknown as CustomResourceDefinition;
-
-function withSpecDefaults(object: Unstructured): Unstructured {
-  return editField(object, "spec", (spec) => {
-    const named = editField(spec, "names", (names) => {
-      const kind = textField(names, "kind");
-      let next = names;
-      if (textField(names, "singular") === "" && kind !== "") next = withField(next, "singular", kind.toLowerCase());
-      if (textField(names, "listKind") === "" && kind !== "") next = withField(next, "listKind", `${kind}List`);
-      return next;
-    });
-    if (objectField(named, "conversion") === undefined) return withField(named, "conversion", { strategy: "None" });
-    return editField(named, "conversion", (conversion) =>
-      editField(withoutEmptyWebhook(conversion), "webhook", (webhook) =>
-        editField(webhook, "clientConfig", (config) =>
-          editField(config, "service", (service) =>
-            service["port"] === undefined ? { ...service, port: 443 } : service,
-          ),
-        ),
+function defaultSpec(spec: CustomResourceDefinitionSpec): CustomResourceDefinitionSpec {
+  const named = editField(spec, "names", defaultNames);
+  if (named.conversion === undefined) return withField(named, "conversion", { strategy: "None" });
+  return editField(named, "conversion", (conversion) =>
+    editField(withoutEmptyWebhook(conversion), "webhook", (webhook) =>
+      editField(webhook, "clientConfig", (config) =>
+        editField(config, "service", (service) => fillAbsent(service, { port: 443 })),
       ),
-    );
-  });
+    ),
+  );
+}
+
+function defaultNames(names: CustomResourceDefinitionNames): CustomResourceDefinitionNames {
+  const { kind } = names;
+  return kind === "" ? names : fillZero(names, { singular: kind.toLowerCase(), listKind: `${kind}List` });
 }
 
 /** A webhook that says nothing is none. */
-function withoutEmptyWebhook(conversion: Json): Json {
-  const webhook = objectField(conversion, "webhook");
-  const versions = webhook?.["conversionReviewVersions"] as readonly string[] | null | undefined; // its schema has decoded it
-  if (webhook === undefined || webhook["clientConfig"] !== undefined || (versions?.length ?? 0) > 0) return conversion;
-  const { webhook: _webhook, ...rest } = conversion;
-  return rest;
+function withoutEmptyWebhook(conversion: CustomResourceConversion): CustomResourceConversion {
+  const { webhook } = conversion;
+  if (webhook === undefined || webhook.clientConfig !== undefined) return conversion;
+  return (webhook.conversionReviewVersions ?? []).length > 0 ? conversion : withField(conversion, "webhook", undefined);
 }
 
 /** The object with its storage version among those that were ever stored; `ifNone`: only when none is said. */
-function withStorageVersion(object: Unstructured, ifNone: boolean): Unstructured {
-  const { spec, status } = typed(object);
-  const stored = status?.storedVersions ?? [];
-  const storage = spec?.versions?.find((version) => version.storage)?.name;
+function withStorageVersion(object: CustomResourceDefinition, ifNone: boolean): CustomResourceDefinition {
+  const { spec, status } = object;
+  const stored = status.storedVersions ?? [];
+  const storage = spec.versions?.find((version) => version.storage)?.name;
   if (storage === undefined || stored.includes(storage) || (ifNone && stored.length > 0)) return object;
   return { ...object, status: { ...status, storedVersions: [...stored, storage] } };
 }
 
-function terminating(object: Unstructured, old: Unstructured, finalizer: string): Unstructured {
+function terminating(
+  object: CustomResourceDefinition,
+  old: CustomResourceDefinition,
+  finalizer: string,
+): CustomResourceDefinition {
   const { finalizers = [], generation } = old.metadata;
-  const { status } = typed(object);
-  const time = object.metadata.deletionTimestamp ?? "";
+  const { metadata, status } = object;
   const conditions = withCondition(
-    status?.conditions ?? [],
+    status.conditions ?? [],
     {
       type: "Terminating",
       status: "True",
       reason: "InstanceDeletionPending",
       message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     },
-    time,
+    metadata.deletionTimestamp ?? "",
   );
   return {
     ...object,
     metadata: {
-      ...object.metadata,
+      ...metadata,
       ...(generation === undefined ? {} : { generation }),
       finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
     },

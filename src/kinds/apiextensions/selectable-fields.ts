@@ -1,19 +1,21 @@
 /** Which fields of custom resources field selectors may name. Source of the wording: upstream's `cel.ValidFieldPath`. */
+import type { SelectableField } from "#api/apiextensions/v1.ts";
 import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
 import type { JsonSchemaProps } from "#schema/structural.ts";
 
 const selectableMax = 8;
 const simpleTypes: readonly unknown[] = ["string", "boolean", "integer"];
 
 export function checkSelectableFields(
-  fields: readonly { readonly jsonPath: string }[],
+  fields: readonly SelectableField[],
   schema: JsonSchemaProps | undefined,
-  field: string,
+  path: FieldPath,
 ): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();
-  for (const [index, { jsonPath = "" }] of fields.entries()) {
-    const at = `${field}[${index}].jsonPath`;
+  for (const [index, { jsonPath }] of fields.entries()) {
+    const at = path.index(index).child("jsonPath");
     if (jsonPath === "") {
       errors.push(required(at));
       continue;
@@ -31,11 +33,11 @@ export function checkSelectableFields(
         "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
       errors.push(invalid(at, jsonPath, detail));
     }
-    const path = found.names.join(".");
-    if (seen.has(path)) errors.push(duplicate(at, jsonPath));
-    seen.add(path);
+    const name = found.names.join(".");
+    if (seen.has(name)) errors.push(duplicate(at, jsonPath));
+    seen.add(name);
   }
-  if (seen.size > selectableMax) errors.push(tooMany(field, seen.size, selectableMax));
+  if (seen.size > selectableMax) errors.push(tooMany(path, seen.size, selectableMax));
   return errors;
 }
 

@@ -1,10 +1,14 @@
 /** How versions of a custom resource are converted, checked. Source: upstream's validation and its `util/webhook`. */
-import type { CustomResourceConversion } from "#api/apiextensions/v1.ts";
-import { type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
+import type { CustomResourceConversion, ServiceReference, WebhookClientConfig } from "#api/apiextensions/v1.ts";
+import { type FieldError, forbidden, goQuote, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 
 const acceptedVersions = ["v1", "v1beta1"];
-const field = "spec.conversion";
+const path = FieldPath.of("spec", "conversion");
+const strategyPath = path.child("strategy");
+const clientPath = path.child("webhookClientConfig");
+const reviewVersionsPath = path.child("conversionReviewVersions");
 
 /** `old` is what is stored: versions of review it never had are not asked for. */
 export function checkConversion(
@@ -16,12 +20,11 @@ export function checkConversion(
   const { strategy, webhook } = conversion;
   const errors: FieldError[] = [];
   if (strategy !== "None" && preserves) {
-    errors.push(invalid(`${field}.strategy`, strategy, "must be None if spec.preserveUnknownFields is true"));
+    errors.push(invalid(strategyPath, strategy, "must be None if spec.preserveUnknownFields is true"));
   }
-  if (strategy === "") errors.push(required(`${field}.strategy`));
+  if (strategy === "") errors.push(required(strategyPath));
   else if (strategy !== "None" && strategy !== "Webhook") {
-    const message = `Unsupported value: ${goQuote(strategy)}: supported values: "None", "Webhook"`;
-    errors.push({ type: "FieldValueNotSupported", field: `${field}.strategy`, message });
+    errors.push(notSupported(strategyPath, strategy, ["None", "Webhook"]));
   }
   const versions = webhook?.conversionReviewVersions ?? [];
   if (strategy === "Webhook") {
@@ -32,32 +35,33 @@ export function checkConversion(
     return errors;
   }
   const unused = "should not be set when strategy is not set to Webhook";
-  if (webhook?.clientConfig !== undefined) errors.push(forbidden(`${field}.webhookClientConfig`, unused));
-  if (versions.length > 0) errors.push(forbidden(`${field}.conversionReviewVersions`, unused));
+  if (webhook?.clientConfig !== undefined) errors.push(forbidden(clientPath, unused));
+  if (versions.length > 0) errors.push(forbidden(reviewVersionsPath, unused));
   return errors;
 }
 
-type ClientConfig = NonNullable<CustomResourceConversion["webhook"]>["clientConfig"];
-
 function checkClient(
-  config: ClientConfig,
+  config: WebhookClientConfig | undefined,
   old: CustomResourceConversion | undefined,
   isEstablished: boolean,
 ): FieldError[] {
-  const at = `${field}.webhookClientConfig`;
-  if (config === undefined) return [required(at, "required when strategy is set to Webhook")];
+  if (config === undefined) return [required(clientPath, "required when strategy is set to Webhook")];
   const { url, service, caBundle = "" } = config;
   const errors: FieldError[] = [];
   if ((url === undefined) === (service === undefined)) {
-    errors.push(required(at, "exactly one of url or service is required"));
-  } else if (url !== undefined) errors.push(...checkUrl(url, `${at}.url`));
-  else if (service !== undefined) errors.push(...checkService(service, `${at}.service`));
+    errors.push(required(clientPath, "exactly one of url or service is required"));
+  } else if (url !== undefined) errors.push(...checkUrl(url, clientPath.child("url")));
+  else if (service !== undefined) errors.push(...checkService(service, clientPath.child("service")));
   // Authorities that are none were accepted once; they may stay, and a definition may start with one.
   const before = old?.webhook?.clientConfig?.caBundle ?? "";
   const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));
   if (caBundle !== "" && !mayBeBroken && !hasCertificates(caBundle)) {
     errors.push(
-      invalid(`${at}.caBundle`, caBundle, "unable to load root certificates: unable to parse bytes as PEM block"),
+      invalid(
+        clientPath.child("caBundle"),
+        caBundle,
+        "unable to load root certificates: unable to parse bytes as PEM block",
+      ),
     );
   }
   return errors;
@@ -68,7 +72,7 @@ const hasCertificates = (base64: string): boolean =>
 
 const form = "; desired format: https://host[/path]";
 
-function checkUrl(text: string, at: string): FieldError[] {
+function checkUrl(text: string, at: FieldPath): FieldError[] {
   const match =
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/(?:([^@/?#]*)@)?([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s.exec(text);
   // oxlint-disable-next-line no-control-regex
@@ -92,16 +96,16 @@ function checkUrl(text: string, at: string): FieldError[] {
   return errors;
 }
 
-function checkService(service: NonNullable<NonNullable<ClientConfig>["service"]>, at: string): FieldError[] {
+function checkService(service: ServiceReference, at: FieldPath): FieldError[] {
   const { name, namespace, path = "", port = 443 } = service;
   const errors: FieldError[] = [];
   // Upstream takes the two for each other; clients see the name first.
-  if (namespace === "") errors.push(required(`${at}.name`, "service name is required"));
-  if (name === "") errors.push(required(`${at}.namespace`, "service namespace is required"));
+  if (namespace === "") errors.push(required(at.child("name"), "service name is required"));
+  if (name === "") errors.push(required(at.child("namespace"), "service namespace is required"));
   const problems = portNumber(port);
-  if (problems.length > 0) errors.push(invalid(`${at}.port`, port, `port is not valid: ${problems.join(", ")}`));
+  if (problems.length > 0) errors.push(invalid(at.child("port"), port, `port is not valid: ${problems.join(", ")}`));
   if (path === "" || path === "/") return errors;
-  const wrong = (detail: string): FieldError => invalid(`${at}.path`, path, detail);
+  const wrong = (detail: string): FieldError => invalid(at.child("path"), path, detail);
   if (path === "//") return [...errors, wrong("segment[0] may not be empty")];
   if (!path.startsWith("/")) errors.push(wrong("must start with a '/'"));
   const segments = path.slice(1).replace(/\/$/, "").split("/");
@@ -113,16 +117,15 @@ function checkService(service: NonNullable<NonNullable<ClientConfig>["service"]>
 }
 
 function checkReviewVersions(versions: readonly string[], mustKnow: boolean): FieldError[] {
-  const at = `${field}.conversionReviewVersions`;
-  if (versions.length === 0) return [required(at)];
+  if (versions.length === 0) return [required(reviewVersionsPath)];
   const errors: FieldError[] = [];
   for (const [index, version] of versions.entries()) {
-    if (versions.indexOf(version) !== index) errors.push(invalid(`${at}[${index}]`, version, "duplicate version"));
-    else for (const problem of dns1035Label(version)) errors.push(invalid(`${at}[${index}]`, version, problem));
+    const problems = versions.indexOf(version) === index ? dns1035Label(version) : ["duplicate version"];
+    for (const problem of problems) errors.push(invalid(reviewVersionsPath.index(index), version, problem));
   }
   if (mustKnow && !versions.some((version) => acceptedVersions.includes(version))) {
-    const message = `Invalid value: []string{${versions.map(goQuote).join(", ")}}: must include at least one of ${acceptedVersions.join(", ")}`;
-    errors.push({ type: "FieldValueInvalid", field: at, message });
+    const detail = `must include at least one of ${acceptedVersions.join(", ")}`;
+    errors.push(invalid(reviewVersionsPath, goTexts(versions), detail));
   }
   return errors;
 }

@@ -15,7 +15,8 @@ import type {
 } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type FieldError, goQuote, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goQuote, GoSyntax, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
@@ -35,6 +36,13 @@ export interface DefinitionRules {
   metadata(): Schema | undefined;
 }
 
+const specPath = FieldPath.of("spec");
+const namesPath = specPath.child("names");
+const versionsPath = specPath.child("versions");
+const selectablePath = specPath.child("selectableFields");
+const acceptedPath = FieldPath.of("status", "acceptedNames");
+const storedPath = FieldPath.of("status", "storedVersions");
+
 const someHasStatus = (versions: readonly CustomResourceDefinitionVersion[]): boolean =>
   versions.some(({ subresources }) => subresources?.status !== undefined);
 
@@ -43,7 +51,7 @@ export function validateDefinition(object: CustomResourceDefinition, rules: Defi
   return [
     ...checkName(object),
     ...checkSpec(object.spec, undefined, false, rules),
-    ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
+    ...checkNames(object.status.acceptedNames, acceptedPath),
     ...checkStoredVersions(object),
     ...checkApproval(object, undefined, rules.domain),
     ...checkPreserving(object, undefined),
@@ -70,7 +78,7 @@ export function validateDefinitionUpdate(
       : []),
     ...immutable("spec.group", spec.group, old.spec.group),
     ...immutable("spec.names.plural", spec.names.plural, old.spec.names.plural),
-    ...checkNames(object.status?.acceptedNames, "status.acceptedNames"),
+    ...checkNames(object.status.acceptedNames, acceptedPath),
     ...checkStoredVersions(object),
     ...checkApproval(object, old, rules.domain),
     ...checkPreserving(object, old),
@@ -79,7 +87,7 @@ export function validateDefinitionUpdate(
 
 /** Findings about a change of the status alone. */
 export function validateDefinitionStatus(object: CustomResourceDefinition): FieldError[] {
-  return checkNames(object.status?.acceptedNames, "status.acceptedNames");
+  return checkNames(object.status.acceptedNames, acceptedPath);
 }
 
 function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
@@ -152,10 +160,10 @@ function checkSpec(
   if (shared.schema?.openAPIV3Schema === undefined) {
     for (const [index, { schema, served }] of versions.entries()) {
       if (!is.schema && schema?.openAPIV3Schema !== undefined) continue;
-      const field = `spec.versions[${index}].schema.openAPIV3Schema`;
-      if (mustHaveSchemas) errors.push(required(field, "schemas are required"));
+      const path = versionsPath.index(index).child("schema", "openAPIV3Schema");
+      if (mustHaveSchemas) errors.push(required(path, "schemas are required"));
       else if (served && spec.preserveUnknownFields !== true) {
-        errors.push(required(field, "because otherwise all fields are pruned"));
+        errors.push(required(path, "because otherwise all fields are pruned"));
       }
     }
   }
@@ -163,9 +171,9 @@ function checkSpec(
     errors.push(invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"));
   }
   for (const [index, version] of versions.entries()) {
-    const field = `spec.versions[${index}]`;
-    errors.push(...label(`${field}.name`, version.name));
-    errors.push(...checkVersion(version, is, schemas, field));
+    const path = versionsPath.index(index);
+    errors.push(...label(path.child("name"), version.name));
+    errors.push(...checkVersion(version, is, schemas, path));
   }
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
     errors.push(wrongVersions(spec.versions, is, "must contain unique version names"));
@@ -175,17 +183,17 @@ function checkSpec(
   }
   if (first !== undefined && first.name !== "") errors.push(...label("spec.version", first.name));
   for (const key of ["plural", "singular", "kind", "listKind"] as const) {
-    if ((names[key] ?? "") === "") errors.push(required(`spec.names.${key}`));
+    if ((names[key] ?? "") === "") errors.push(required(namesPath.child(key)));
   }
-  errors.push(...checkNames(names, "spec.names"));
-  errors.push(...checkSchema(shared.schema, someHasStatus(versions), schemas, "spec.validation"));
-  errors.push(...checkSubresources(shared.subresources, "spec.subresources"));
-  errors.push(...checkColumns(shared.columns, "spec.additionalPrinterColumns"));
+  errors.push(...checkNames(names, namesPath));
+  errors.push(...checkSchema(shared.schema, someHasStatus(versions), schemas, specPath.child("validation")));
+  errors.push(...checkSubresources(shared.subresources, specPath.child("subresources")));
+  errors.push(...checkColumns(shared.columns, specPath.child("additionalPrinterColumns")));
   if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
     errors.push(
       ...(shared.schema === undefined
-        ? [invalid("spec.selectableFields", "", "selectableFields may only be set when validations.schema is included")]
-        : checkSelectableFields(shared.selectableFields, shared.schema.openAPIV3Schema, "spec.selectableFields")),
+        ? [invalid(selectablePath, "", "selectableFields may only be set when validations.schema is included")]
+        : checkSelectableFields(shared.selectableFields, shared.schema.openAPIV3Schema, selectablePath)),
     );
   }
   if (spec.conversion !== undefined) {
@@ -221,8 +229,7 @@ function wrongVersions(
         own(version, "selectableFields")?.map(({ jsonPath }) => `${pkg}SelectableField{JSONPath:${goQuote(jsonPath)}}`),
       )}}`,
   );
-  const value = list("CustomResourceDefinitionVersion", printed);
-  return { type: "FieldValueInvalid", field: "spec.versions", message: `Invalid value: ${value}: ${detail}` };
+  return invalid(versionsPath, new GoSyntax(list("CustomResourceDefinitionVersion", printed)), detail);
 }
 
 function goColumn({ name, type, format, description, priority, jsonPath }: CustomResourceColumnDefinition): string {
@@ -235,22 +242,22 @@ function checkVersion(
   version: CustomResourceDefinitionVersion,
   is: Record<PerVersion, boolean>,
   schemas: SchemaRules,
-  field: string,
+  path: FieldPath,
 ): FieldError[] {
   const schema = is.schema ? undefined : version.schema;
   const selectable = is.selectableFields ? undefined : version.selectableFields;
   const errors: FieldError[] = [];
   for (const problem of warningProblems(version)) {
-    errors.push(invalid(`${field}.deprecationWarning`, version.deprecationWarning, problem));
+    errors.push(invalid(path.child("deprecationWarning"), version.deprecationWarning, problem));
   }
   const hasStatus = version.subresources?.status !== undefined;
-  errors.push(...checkSchema(schema, hasStatus, schemas, `${field}.schema`, version.name));
-  if (!is.subresources) errors.push(...checkSubresources(version.subresources, `${field}.subresources`));
+  errors.push(...checkSchema(schema, hasStatus, schemas, path.child("schema"), version.name));
+  if (!is.subresources) errors.push(...checkSubresources(version.subresources, path.child("subresources")));
   if (!is.additionalPrinterColumns) {
-    errors.push(...checkColumns(version.additionalPrinterColumns, `${field}.additionalPrinterColumns`));
+    errors.push(...checkColumns(version.additionalPrinterColumns, path.child("additionalPrinterColumns")));
   }
   if (selectable !== undefined && selectable.length > 0) {
-    const at = `${field}.selectableFields`;
+    const at = path.child("selectableFields");
     if (schema?.openAPIV3Schema === undefined) {
       const detail = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
       errors.push(invalid(at, "", detail));
@@ -309,12 +316,12 @@ function checkSchema(
   schema: CustomResourceDefinitionVersion["schema"],
   statusSubresource: boolean,
   schemas: SchemaRules,
-  field: string,
+  path: FieldPath,
   name?: string,
 ): FieldError[] {
   const props = schema?.openAPIV3Schema;
   if (props === undefined || schemas.has(props, statusSubresource, name)) return [];
-  const at = `${field}.openAPIV3Schema`;
+  const at = String(path.child("openAPIV3Schema"));
   const findings = checkStructural(props, at, { ...schemas.always, statusSubresource });
   // What is stored has to be looked at only where something may be forgiven.
   return findings.length === 0 || schemas.ratcheted === schemas.always
@@ -326,108 +333,96 @@ function hasDefaults(props: JsonSchemaProps | undefined): boolean {
   return props !== undefined && someSchema(props, ({ default: value }) => value !== undefined);
 }
 
-export function checkNames(names: CustomResourceDefinitionNames | undefined, field: string): FieldError[] {
-  if (names === undefined) return [];
+function checkNames(names: CustomResourceDefinitionNames, path: FieldPath): FieldError[] {
   const { plural, singular = "", kind, listKind = "", shortNames, categories } = names;
   const errors: FieldError[] = [];
-  if (plural !== "") errors.push(...label(`${field}.plural`, plural));
-  if (singular !== "") errors.push(...label(`${field}.singular`, singular));
+  if (plural !== "") errors.push(...label(path.child("plural"), plural));
+  if (singular !== "") errors.push(...label(path.child("singular"), singular));
   for (const [key, value] of Object.entries({ kind, listKind })) {
     const problems = dns1035Label(value.toLowerCase());
     if (value === "" || problems.length === 0) continue;
     const detail = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
-    errors.push(invalid(`${field}.${key}`, value, detail));
+    errors.push(invalid(path.child(key), value, detail));
   }
   for (const [index, name] of (shortNames ?? []).entries())
-    errors.push(...label(`${field}.shortNames[${index}]`, name));
+    errors.push(...label(path.child("shortNames").index(index), name));
   if (kind !== "" && kind === listKind) {
-    errors.push(invalid(`${field}.listKind`, listKind, "kind and listKind may not be the same"));
+    errors.push(invalid(path.child("listKind"), listKind, "kind and listKind may not be the same"));
   }
   for (const [index, name] of (categories ?? []).entries())
-    errors.push(...label(`${field}.categories[${index}]`, name));
+    errors.push(...label(path.child("categories").index(index), name));
   return errors;
 }
 
-function label(field: string, value: string): FieldError[] {
+function label(field: FieldPath | string, value: string): FieldError[] {
   const problems = dns1035Label(value);
   return problems.length === 0 ? [] : [invalid(field, value, problems.join(","))];
 }
 
-export function oneOf(field: string, value: string, accepted: readonly string[]): FieldError[] {
+function oneOf(field: string, value: string, accepted: readonly string[]): FieldError[] {
   if (value === "") return [required(field)];
   return accepted.includes(value) ? [] : [notSupported(field, value, accepted)];
 }
 
-function checkSubresources(subresources: CustomResourceSubresources | undefined, field: string): FieldError[] {
+function checkSubresources(subresources: CustomResourceSubresources | undefined, path: FieldPath): FieldError[] {
   const scale = subresources?.scale;
   if (scale === undefined) return [];
-  const below = (key: string, path: string, roots: readonly string[], detail: string): FieldError[] => {
-    const at = `${field}.scale.${key}`;
-    if (!path.startsWith(".")) return [invalid(at, path, simplePath)];
-    return roots.some((root) => path.startsWith(root)) ? [] : [invalid(at, path, detail)];
+  const below = (key: string, jsonPath: string, roots: readonly string[], detail: string): FieldError[] => {
+    const at = path.child("scale", key);
+    if (!jsonPath.startsWith(".")) return [invalid(at, jsonPath, simplePath)];
+    return roots.some((root) => jsonPath.startsWith(root)) ? [] : [invalid(at, jsonPath, detail)];
   };
-  const needed = (key: string, path: string, root: string): FieldError[] =>
-    path === ""
-      ? [required(`${field}.scale.${key}`)]
-      : below(key, path, [`.${root}.`], `should be a json path under .${root}`);
+  const needed = (key: string, jsonPath: string, root: string): FieldError[] =>
+    jsonPath === ""
+      ? [required(path.child("scale", key))]
+      : below(key, jsonPath, [`.${root}.`], `should be a json path under .${root}`);
   const { labelSelectorPath = "" } = scale;
-  return [
+  const errors = [
     ...needed("specReplicasPath", scale.specReplicasPath, "spec"),
     ...needed("statusReplicasPath", scale.statusReplicasPath, "status"),
-    ...(labelSelectorPath === ""
-      ? []
-      : below(
-          "labelSelectorPath",
-          labelSelectorPath,
-          [".spec.", ".status."],
-          "should be a json path under either .spec or .status",
-        )),
   ];
+  if (labelSelectorPath === "") return errors;
+  const detail = "should be a json path under either .spec or .status";
+  return [...errors, ...below("labelSelectorPath", labelSelectorPath, [".spec.", ".status."], detail)];
 }
 
 const simplePath = "must be a simple json path starting with .";
 const columnTypes = ["boolean", "date", "integer", "number", "string"];
 const columnFormats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-function checkColumns(columns: readonly CustomResourceColumnDefinition[] | undefined, field: string): FieldError[] {
+function checkColumns(columns: readonly CustomResourceColumnDefinition[] | undefined, path: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, { name, type, format = "", jsonPath }] of (columns ?? []).entries()) {
-    const at = `${field}[${index}]`;
-    if (name === "") errors.push(required(`${at}.name`));
+    const at = path.index(index);
+    if (name === "") errors.push(required(at.child("name")));
     const types = `must be one of ${columnTypes.join(",")}`;
-    if (type === "") errors.push(required(`${at}.type`, types));
-    else if (!columnTypes.includes(type)) errors.push(invalid(`${at}.type`, type, types));
+    if (type === "") errors.push(required(at.child("type"), types));
+    else if (!columnTypes.includes(type)) errors.push(invalid(at.child("type"), type, types));
     if (format !== "" && !columnFormats.includes(format)) {
-      errors.push(invalid(`${at}.format`, format, `must be one of ${columnFormats.join(",")}`));
+      errors.push(invalid(at.child("format"), format, `must be one of ${columnFormats.join(",")}`));
     }
-    if (jsonPath === "") errors.push(required(`${at}.JSONPath`));
-    else if (!jsonPath.startsWith(".")) errors.push(invalid(`${at}.JSONPath`, jsonPath, simplePath));
+    if (jsonPath === "") errors.push(required(at.child("JSONPath")));
+    else if (!jsonPath.startsWith(".")) errors.push(invalid(at.child("JSONPath"), jsonPath, simplePath));
   }
   return errors;
 }
 
 function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldError[] {
-  const field = "status.storedVersions";
-  const stored = status?.storedVersions ?? [];
-  // Upstream prints such a list with its type.
-  const listed = (detail: string): FieldError => ({
-    type: "FieldValueInvalid",
-    field,
-    message: `Invalid value: []string{${stored.map(goQuote).join(", ")}}: ${detail}`,
-  });
+  const stored = status.storedVersions ?? [];
   if (stored.length === 0) {
-    const shown = status?.storedVersions === undefined || status.storedVersions === null ? "(nil)" : "{}";
-    const message = `Invalid value: []string${shown}: must have at least one stored version`;
-    return [{ type: "FieldValueInvalid", field, message }];
+    const shown = new GoSyntax(status.storedVersions === null ? "[]string(nil)" : "[]string{}");
+    return [invalid(storedPath, shown, "must have at least one stored version")];
   }
   const errors: FieldError[] = [];
   const versions = spec.versions ?? [];
   for (const { name, storage } of versions) {
-    if (storage && !stored.includes(name)) errors.push(listed(`must have the storage version ${name}`));
+    if (!storage || stored.includes(name)) continue;
+    // Upstream prints such a list with its type.
+    errors.push(invalid(storedPath, goTexts(stored), `must have the storage version ${name}`));
   }
   for (const [index, name] of stored.entries()) {
     if (stored.lastIndexOf(name) !== index || versions.some((version) => version.name === name)) continue;
-    errors.push(invalid(`${field}[${index}]`, name, "must appear in spec.versions"));
+    errors.push(invalid(storedPath.index(index), name, "must appear in spec.versions"));
   }
   return errors;
 }
@@ -441,9 +436,9 @@ function checkApproval(
   const { state, reason } = approvalOf(object.metadata.annotations, domain);
   if (old !== undefined && approvalOf(old.metadata.annotations, domain).state === state) return [];
   const name = approvalAnnotation(domain);
-  const field = `metadata.annotations[${name}]`;
-  if (state === "missing") return [required(field, reason)];
-  return state === "invalid" ? [invalid(field, object.metadata.annotations?.[name], reason)] : [];
+  const path = FieldPath.of("metadata", "annotations").key(name);
+  if (state === "missing") return [required(path, reason)];
+  return state === "invalid" ? [invalid(path, object.metadata.annotations?.[name], reason)] : [];
 }
 
 function checkPreserving(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
