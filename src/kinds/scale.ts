@@ -1,9 +1,8 @@
 /** What the `scale` subresource of workloads shows. They all keep it in the same places. */
 import type { KindFacts } from "#api/definitions.ts";
 import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { ScaleDefinition } from "#registry/resource-definition.ts";
-import { noFields, objectField } from "./json-edit.ts";
 
 /** Where a kind keeps its numbers; `undefined` when it has no such subresource. */
 export function scaleOf(
@@ -18,8 +17,11 @@ export function scaleOf(
   };
 }
 
+interface Workload extends ApiObject {
+  readonly spec: { readonly selector: LabelSelectorObject | null };
+}
+
 function selectorText(object: Unstructured): string {
-  const selector = objectField(objectField(object, "spec") ?? noFields, "selector");
-  if (selector === undefined) return "";
-  return compileLabelSelector(selector as LabelSelectorObject)?.text ?? ""; // the schema says that it is one
+  const { selector } = (object as unknown as Workload).spec; // kinds with `scale` and another one say how it is shown
+  return selector === null ? "" : (compileLabelSelector(selector)?.text ?? "");
 }

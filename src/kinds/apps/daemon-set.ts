@@ -1,46 +1,35 @@
 /** DaemonSet: one pod on every node. */
+import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy } from "#api/apps/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest, type StatusError } from "#meta/status-error.ts";
-import { ageColumn, inside, integer, labelsText, nameColumn, text } from "../cells.ts";
-import {
-  editField,
-  fillAbsent,
-  fillZero,
-  type Json,
-  noFields,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
-import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { ageColumn, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { statusNumber, templateColumns, validateSelectorKept } from "./workload.ts";
+import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
+import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { templateColumns, validateSelectorUpdate } from "./workload.ts";
 
-export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
+export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet> {
   const counter = domain.rename("deprecated.daemonset.template.generation");
-  const countOf = (object: Unstructured): bigint => parseCount(object.metadata.annotations?.[counter] ?? "") ?? 0n;
+  const countOf = ({ metadata }: DaemonSet): bigint => parseCount(metadata.annotations?.[counter] ?? "") ?? 0n;
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      integer("Desired", "How many nodes should run the pod.", (object) =>
-        statusNumber(object, "desiredNumberScheduled"),
+      integer("Desired", "How many nodes should run the pod.", ({ status }) => status.desiredNumberScheduled),
+      integer("Current", "How many nodes run the pod and should.", ({ status }) => status.currentNumberScheduled),
+      integer("Ready", "How many of the pods are ready.", ({ status }) => status.numberReady),
+      integer(
+        "Up-to-date",
+        "How many pods have the present template.",
+        ({ status }) => status.updatedNumberScheduled ?? 0,
       ),
-      integer("Current", "How many nodes run the pod and should.", (object) =>
-        statusNumber(object, "currentNumberScheduled"),
+      integer(
+        "Available",
+        "How many pods have been ready for long enough.",
+        ({ status }) => status.numberAvailable ?? 0,
       ),
-      integer("Ready", "How many of the pods are ready.", (object) => statusNumber(object, "numberReady")),
-      integer("Up-to-date", "How many pods have the present template.", (object) =>
-        statusNumber(object, "updatedNumberScheduled"),
-      ),
-      integer("Available", "How many pods have been ready for long enough.", (object) =>
-        statusNumber(object, "numberAvailable"),
-      ),
-      text("Node Selector", "Labels of the nodes.", (object) =>
-        labelsText(inside(object, "spec", "template", "spec", "nodeSelector")),
-      ),
+      text("Node Selector", "Labels of the nodes.", ({ spec }) => labelsText(spec.template.spec.nodeSelector)),
       ageColumn,
       ...templateColumns,
     ],
@@ -57,29 +46,29 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour {
         return withCount(object, counter, count < 1n ? 1n : count);
       },
       prepareForUpdate: (object, old) => {
-        const isChanged = !jsonEquals(templateOf(object), templateOf(old));
+        const isChanged = !jsonEquals(object.spec.template, old.spec.template);
         return withCount(object, counter, countOf(old) + (isChanged ? 1n : 0n));
       },
-      validateUpdate: validateSelectorKept,
+      validateUpdate: validateSelectorUpdate,
       subresources: { status: { prepareForUpdate: (object, old) => withCount(object, counter, countOf(old)) } },
     },
   };
 }
 
-function defaultSpec(spec: Json): Json {
-  let strategy = fillZero(objectField(spec, "updateStrategy") ?? noFields, { type: "RollingUpdate" });
-  if (textField(strategy, "type") === "RollingUpdate") {
-    const rolling = objectField(strategy, "rollingUpdate") ?? noFields;
-    strategy = withField(strategy, "rollingUpdate", fillAbsent(rolling, { maxUnavailable: 1, maxSurge: 0 }));
-  }
-  const next = fillAbsent(withField(spec, "updateStrategy", strategy), { revisionHistoryLimit: 10 });
+function defaultSpec(spec: DaemonSetSpec): DaemonSetSpec {
+  const next = fillAbsent(editField(spec, "updateStrategy", defaultStrategy), { revisionHistoryLimit: 10 });
   return editField(next, "template", defaultPodTemplate);
 }
 
-const templateOf = (object: Unstructured): unknown => objectField(object, "spec")?.["template"];
+function defaultStrategy(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
+  const next = fillZero(strategy, { type: "RollingUpdate" });
+  if (next.type !== "RollingUpdate") return next;
+  const { rollingUpdate = {} } = next;
+  return withField(next, "rollingUpdate", fillAbsent(rollingUpdate, { maxUnavailable: 1, maxSurge: 0 }));
+}
 
 /** Upstream: how often the template changed stands in an annotation, where versions of old had a field. */
-function withCount(object: Unstructured, counter: string, count: bigint): Unstructured {
+function withCount(object: DaemonSet, counter: string, count: bigint): DaemonSet {
   const { annotations } = object.metadata;
   if (annotations?.[counter] === String(count)) return object;
   return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, [counter]: String(count) } } };

@@ -1,21 +1,12 @@
 /** Deployment: a declared version of an application, rolled out by replica sets. */
+import type { Deployment, DeploymentSpec, DeploymentStrategy } from "#api/apps/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import {
-  editField,
-  fillAbsent,
-  fillZero,
-  type Json,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
-import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { specOf, statusNumber, templateColumns, validateSelectorKept, validateWorkload } from "./workload.ts";
+import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+import { templateColumns, validateSelectorUpdate, validateWorkload } from "./workload.ts";
 
-export function deployments(): KindBehaviour {
+export function deployments(): KindBehaviour<Deployment> {
   return {
     annotationsCount: true,
     statusKeeps: ["labels"],
@@ -24,37 +15,37 @@ export function deployments(): KindBehaviour {
       text(
         "Ready",
         "How many of the wanted pods are ready.",
-        (object) => `${statusNumber(object, "readyReplicas")}/${numberField(specOf(object), "replicas")}`,
+        ({ spec, status }) => `${status.readyReplicas ?? 0}/${spec.replicas ?? 0}`,
       ),
-      text("Up-to-date", "How many pods have the present template.", (object) =>
-        statusNumber(object, "updatedReplicas"),
-      ),
-      text("Available", "How many pods have been ready for long enough.", (object) =>
-        statusNumber(object, "availableReplicas"),
+      text("Up-to-date", "How many pods have the present template.", ({ status }) => status.updatedReplicas ?? 0),
+      text(
+        "Available",
+        "How many pods have been ready for long enough.",
+        ({ status }) => status.availableReplicas ?? 0,
       ),
       ageColumn,
       ...templateColumns,
     ],
     strategy: {
-      defaults: (object) => withField(object, "spec", defaultSpec(specOf(object))),
+      defaults: (object) => editField(object, "spec", defaultSpec),
       validate: (object) => validateWorkload(object, "deployment"),
       validateUpdate: (object, old) => [
         ...validateWorkload(object, "deployment"),
-        ...validateSelectorKept(object, old),
+        ...validateSelectorUpdate(object, old),
       ],
       subresources: { status: {} },
     },
   };
 }
 
-function defaultSpec(spec: Json): Json {
-  let next = fillAbsent(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
-  const strategy = fillZero(objectField(next, "strategy") ?? noFields, { type: "RollingUpdate" });
-  next = withField(next, "strategy", textField(strategy, "type") === "RollingUpdate" ? rolling(strategy) : strategy);
-  return editField(next, "template", defaultPodTemplate);
+function defaultSpec(spec: DeploymentSpec): DeploymentSpec {
+  const next = fillAbsent(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 });
+  return editField(editField(next, "strategy", defaultStrategy), "template", defaultPodTemplate);
 }
 
-function rolling(strategy: Json): Json {
-  const update = objectField(strategy, "rollingUpdate") ?? noFields;
-  return withField(strategy, "rollingUpdate", fillAbsent(update, { maxUnavailable: "25%", maxSurge: "25%" }));
+function defaultStrategy(strategy: DeploymentStrategy): DeploymentStrategy {
+  const next = fillZero(strategy, { type: "RollingUpdate" });
+  if (next.type !== "RollingUpdate") return next;
+  const { rollingUpdate = {} } = next;
+  return withField(next, "rollingUpdate", fillAbsent(rollingUpdate, { maxUnavailable: "25%", maxSurge: "25%" }));
 }

@@ -1,18 +1,19 @@
 /** ReplicaSet: keeps a number of pods running. */
+import type { ReplicaSet } from "#api/apps/v1.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { editField, fillAbsent, numberField } from "../json-edit.ts";
-import type { KindBehaviour } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { specOf, statusNumber, templateColumns, validateSelectorKept, validateWorkload } from "./workload.ts";
+import { editField, fillAbsent } from "../edit.ts";
+import type { KindBehaviour } from "../generic.ts";
+import { templateColumns, validateSelectorUpdate, validateWorkload } from "./workload.ts";
 
-export function replicaSets(): KindBehaviour {
+export function replicaSets(): KindBehaviour<ReplicaSet> {
   return {
     metadataRepeats: 1,
     columns: [
       nameColumn,
-      integer("Desired", "How many pods are wanted.", (object) => numberField(specOf(object), "replicas")),
-      integer("Current", "How many pods there are.", (object) => statusNumber(object, "replicas")),
-      integer("Ready", "How many pods are ready.", (object) => statusNumber(object, "readyReplicas")),
+      integer("Desired", "How many pods are wanted.", ({ spec }) => spec.replicas ?? 0),
+      integer("Current", "How many pods there are.", ({ status }) => status.replicas),
+      integer("Ready", "How many pods are ready.", ({ status }) => status.readyReplicas ?? 0),
       ageColumn,
       ...templateColumns,
     ],
@@ -24,10 +25,10 @@ export function replicaSets(): KindBehaviour {
       validate: (object) => validateWorkload(object, "replicaset"),
       validateUpdate: (object, old) => [
         ...validateWorkload(object, "replicaset"),
-        ...validateSelectorKept(object, old),
+        ...validateSelectorUpdate(object, old),
       ],
       subresources: { status: {} },
-      fields: (object) => ({ "status.replicas": String(statusNumber(object, "replicas")) }),
+      fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };
 }
