@@ -29,10 +29,7 @@ async function ask(
       return verdict;
     },
   };
-  const action = accessReviews(
-    () => authorizer,
-    () => group,
-  )[resource]!;
+  const action = accessReviews(authorizer, group)[resource]!;
   const answer = await action({
     context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
     namespace,
@@ -209,14 +206,14 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
     errors: ["one", "two"],
   };
   const asked: unknown[] = [];
-  const action = rulesReview(() => ({
+  const action = rulesReview({
     authorize: () => noOpinion,
     explain: () => "",
     rulesFor(...about) {
       asked.push(about);
       return rules;
     },
-  }));
+  });
   const review = async (spec: unknown): Promise<Unstructured> => {
     const answer = await action({
       context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },

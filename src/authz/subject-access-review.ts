@@ -45,7 +45,7 @@ interface Spec {
 }
 
 /** Actions by resource. `group` is the API group of the reviews. */
-export function accessReviews(authorizer: () => Authorizer, group: () => string): Readonly<Record<string, Action>> {
+export function accessReviews(authorizer: Authorizer, group: string): Readonly<Record<string, Action>> {
   const review =
     (
       check: (object: Unstructured, spec: Spec, namespace: string) => readonly FieldError[],
@@ -55,9 +55,9 @@ export function accessReviews(authorizer: () => Authorizer, group: () => string)
       const spec = (object["spec"] ?? {}) as Spec; // by its schema
       const errors = check(object, spec, namespace);
       // Upstream: the kind of these is not known where they are refused.
-      if (errors.length > 0) throw invalidObject({ group: group(), kind: "" }, "", errors);
+      if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
       return andThen(admitted(object), () =>
-        andThen(decide(authorizer(), subject(spec, context.user), spec), (status) => ({ ...object, status })),
+        andThen(decide(authorizer, subject(spec, context.user), spec), (status) => ({ ...object, status })),
       );
     };
   return {
@@ -81,14 +81,14 @@ export function accessReviews(authorizer: () => Authorizer, group: () => string)
 }
 
 /** SelfSubjectRulesReview: what the caller may do in a namespace, as far as it can be listed. */
-export function rulesReview(authorizer: () => Required<Authorizer>): Action {
+export function rulesReview(authorizer: Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
     const { namespace = "" } = (object["spec"] ?? {}) as { readonly namespace?: string }; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
     // Those of somebody with many rules take milliseconds.
     return andThen(admitted(object), async () => {
       await turn();
-      const { resourceRules, nonResourceRules, incomplete, errors } = authorizer().rulesFor(context.user, namespace);
+      const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);
       const status = {
         resourceRules: resourceRules.map(({ verbs = [], apiGroups, resources, resourceNames }) => ({
           verbs,

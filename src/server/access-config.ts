@@ -8,8 +8,8 @@ import type { Lookups } from "./lookups.ts";
 
 export interface AccessConfig extends AssembleConfig {
   readonly lookups: Lookups;
-  /** Of the server itself; there before the first request. */
-  readonly client: () => RestClient;
+  /** Of the server itself; answers once there is a pipeline. */
+  readonly client: RestClient;
   /** Users of the server itself about whom roles alone decide; known by the objects, which nobody else has. */
   readonly ownUsers: WeakSet<UserInfo>;
   /** Roles and bindings, always up to date with acknowledged writes. */

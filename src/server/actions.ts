@@ -25,43 +25,31 @@ export interface ActionParts extends AssembleConfig {
   storeOf(resource: string): Store | undefined;
 }
 
-/** `parts` are complete before the first request. */
-export function serverActions(parts: () => ActionParts, domain: ApiDomain): Actions {
+export function serverActions(parts: ActionParts): Actions {
+  const { access, domain, clock, issuer, storeOf } = parts;
   const group = "authorization.k8s.io";
-  const authorizer = (): Access["authorizer"] => parts().access.authorizer;
   const pods = (): Store => {
-    const store = parts().storeOf("pods");
+    const store = storeOf("pods");
     if (store === undefined) throw new Error("an action of pods needs pods");
     return store;
   };
-  const now = (): string => timestamp(parts().clock.now());
+  const now = (): string => timestamp(clock.now());
   const binding = podBinding({ pods, now });
-  const budgets = (): Store | undefined => parts().storeOf("poddisruptionbudgets.policy");
-  const reviews = accessReviews(authorizer, () => parts().domain.rename(group));
+  const budgets = (): Store | undefined => storeOf("poddisruptionbudgets.policy");
+  const reviews = accessReviews(access.authorizer, domain.rename(group));
   return {
     ...Object.fromEntries(
       Object.entries(reviews).map(([resource, action]) => [`${resource}.${group}`, { "": action }]),
     ),
-    [`selfsubjectrulesreviews.${group}`]: { "": rulesReview(authorizer) },
+    [`selfsubjectrulesreviews.${group}`]: { "": rulesReview(access.authorizer) },
     bindings: { "": binding },
     pods: { binding, eviction: podEviction({ domain, pods, budgets, now }) },
     serviceaccounts: {
-      token: Object.assign(
-        later(() => requestToken(parts())),
-        { defaults: tokenRequestDefaults },
-      ),
+      token: Object.assign(requestToken(parts), { defaults: tokenRequestDefaults }),
     },
-    "selfsubjectreviews.authentication.k8s.io": { "": later(() => selfSubjectReview(parts().clock)) },
-    "tokenreviews.authentication.k8s.io": {
-      "": later(() => tokenReview(parts().access.tokens, parts().issuer.audiences)),
-    },
+    "selfsubjectreviews.authentication.k8s.io": { "": selfSubjectReview(clock) },
+    "tokenreviews.authentication.k8s.io": { "": tokenReview(access.tokens, issuer.audiences) },
   };
-}
-
-/** An action that is made when it is first asked for. */
-function later(make: () => Action): Action {
-  let action: Action | undefined;
-  return (request) => (action ??= make())(request);
 }
 
 function requestToken({ options, plan, domain, clock, random, issuer, lookups }: ActionParts): Action {

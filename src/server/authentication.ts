@@ -71,7 +71,7 @@ function secretMarker({ domain, log, client }: AccessConfig): (secret: Unstructu
   return ({ metadata: { namespace = "", name = "", uid = "" } }, day) => {
     if (underWay.has(uid)) return;
     underWay.add(uid);
-    client()
+    client
       .patch(`/api/v1/namespaces/${namespace}/secrets/${name}`, { metadata: { uid, labels: { [label]: day } } })
       .catch((error: unknown) => log.debug({ error, namespace, secret: name }, "cannot note the use of a token"))
       .finally(() => underWay.delete(uid));

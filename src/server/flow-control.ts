@@ -31,7 +31,6 @@ export interface FairnessOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly options: ServerOptions;
-  readonly table: () => ResourceTable;
   readonly stores: Stores;
 }
 
@@ -48,6 +47,7 @@ export class Fairness {
   readonly #options: FairnessOptions;
   readonly #group: string;
   readonly #informers = new Map<string, StoreInformer>();
+  #table: (() => ResourceTable) | undefined;
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
   #cancelStatus: () => void = () => undefined;
@@ -67,7 +67,7 @@ export class Fairness {
       work: {
         watches: this.watches,
         objects: ({ group, version, resource, namespace }) => {
-          const definition = options.table().find(group, version, resource);
+          const definition = this.#table?.().find(group, version, resource);
           if (definition === undefined || !definition.stored) return undefined;
           const { prefix } = options.stores.of(definition);
           return options.backend.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
@@ -80,8 +80,9 @@ export class Fairness {
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
     this.#isOwn(definition) ? waitForSync(definition, () => this.#informers.get(definition.resource)) : definition;
 
-  /** Reads what there is and follows it. */
-  async start(table: ResourceTable): Promise<void> {
+  /** Reads what there is and follows it. `served` is the table of what is served. */
+  async start(table: ResourceTable, served: () => ResourceTable): Promise<void> {
+    this.#table = served;
     const { backend, clock, log, stores } = this.#options;
     const { control } = this;
     control.start();

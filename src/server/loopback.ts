@@ -1,0 +1,65 @@
+/**
+ * The server as a client of itself: transports to the request chain that skip the socket and nothing else. There before
+ * the chain is, so that what needs a client can be made first; they are stopped together.
+ */
+import type { Transport } from "#client/transport.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { serviceUnavailable } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { inProcessTransport } from "./in-process-transport.ts";
+
+export class Loopback {
+  readonly #clock: Clock;
+  readonly #running = new Set<Promise<unknown>>();
+  #handle: (request: ApiRequest) => MaybePromise<Reply> = () => {
+    throw serviceUnavailable("the server is starting");
+  };
+  #isStopped = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on requests are answered. */
+  serve(handle: (request: ApiRequest) => MaybePromise<Reply>): void {
+    this.#handle = handle;
+  }
+
+  /** A transport of somebody; `userAgent` names who asks. */
+  transport(user: UserInfo, userAgent: string): Transport {
+    const inner = inProcessTransport({
+      handle: (request) => this.#handle(request),
+      user,
+      userAgent,
+      now: () => this.#clock.now(),
+    });
+    return {
+      request: async (request) => {
+        this.#check();
+        const answer = inner.request(request);
+        this.#running.add(answer);
+        try {
+          return await answer;
+        } finally {
+          this.#running.delete(answer);
+        }
+      },
+      stream: async (request, onLine) => {
+        this.#check();
+        return inner.stream(request, onLine);
+      },
+    };
+  }
+
+  /** Takes no more requests. Resolves when nothing is under way; watches end by their own signals. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.allSettled(this.#running);
+  }
+
+  #check(): void {
+    if (this.#isStopped) throw serviceUnavailable("the server is shutting down");
+  }
+}

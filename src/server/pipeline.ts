@@ -1,0 +1,240 @@
+/**
+ * The way of a request: chain, router, handlers, admission, and what is served. The third phase of `assemble.ts`, when
+ * there is state and access.
+ */
+import { encodePrettyJson } from "#codec/json.ts";
+import { encodeYaml } from "#codec/yaml.ts";
+import type { LocalVersion } from "#controllers/api-services.ts";
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { requestChain } from "#http/chain.ts";
+import { sizesHere } from "#http/large-requests.ts";
+import type { Negotiated } from "#http/negotiation.ts";
+import { recordRequests } from "#http/record-requests.ts";
+import type { WatchMetrics } from "#http/request-metrics.ts";
+import { createRouter, type RouterOptions } from "#http/router.ts";
+import type { HandlerParts } from "#http/scope.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Status } from "#meta/status-error.ts";
+import { createPublisher } from "#publication/discovery-and-openapi.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { ResourceTable } from "#registry/resource-table.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Access } from "./access.ts";
+import { serverActions, withActions } from "./actions.ts";
+import { serverAdmission } from "./admission-plugins.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import { hiddenHeaders } from "./authentication/external.ts";
+import { issuerDocuments } from "./authentication/service-account-issuer.ts";
+import { debugAccess } from "./authorization/debug-access.ts";
+import { observedAuthorizer } from "./authorization/metrics.ts";
+import { withComponentStatuses } from "./component-statuses.ts";
+import { kindOptions } from "./credentials/serving-plan.ts";
+import { customResources } from "./custom-resources.ts";
+import { handlerParts } from "./handler-parts.ts";
+import { LargeRequestThreads } from "./large-requests.ts";
+import { withServedParts } from "./served-parts.ts";
+import type { ServerState } from "./state.ts";
+
+export interface Pipeline {
+  /** Never rejects: errors are replies. */
+  handle(request: ApiRequest): MaybePromise<Reply>;
+  /** What is served now. */
+  table(): ResourceTable;
+  /** Versions of groups that this server answers for itself, and who hears when there are others. */
+  readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
+  /** Serves the custom resources that are defined. */
+  start(): Promise<void>;
+  /** Ends what runs by itself, threads last. */
+  closeCustomResources(): void;
+  close(): Promise<void>;
+}
+
+/** Most bytes of a request body. */
+const bodyLimitBytes = 3 * 1024 * 1024;
+
+export async function openPipeline(config: AssembleConfig, state: ServerState, access: Access): Promise<Pipeline> {
+  const served = openTable(config, state, access);
+  const { table } = served;
+  const large = openThreads(config, state);
+  const parts = await openHandlers(config, state, access, { table, large });
+  const route = createRouter({ parts, stores: state.stores, table, ...routes(config, state, access, table) });
+  return {
+    handle: openChain(config, state, access, { parts, route }),
+    table,
+    localVersions: {
+      list: () => localVersions(table(), config.domain),
+      onChange: served.onChange,
+    },
+    start: served.start,
+    closeCustomResources: served.close,
+    close: () => large.close(),
+  };
+}
+
+/** Built-in kinds with what they do beyond being stored, and custom ones beside them. */
+function openTable(config: AssembleConfig, state: ServerState, access: Access) {
+  const { backend, domain, plan, options } = config;
+  const withStatuses = withComponentStatuses(() => backend.failure?.message ?? backend.full?.message);
+  const withPosts = withActions(
+    serverActions({ ...config, access, lookups: state.lookups, storeOf: state.storeOf }),
+    domain,
+  );
+  const builtIn = new ResourceTable(
+    state.builtIn.definitions.map((definition) => withServedParts(withPosts(withStatuses(definition)))),
+    1,
+  );
+  let changed = (): void => undefined;
+  const custom = customResources({
+    ...config,
+    tables: plan.tables,
+    builtIn: builtIn.definitions,
+    objects: state.objects,
+    objectBytesMax: options.objectBytesMax,
+    changed: () => changed(),
+  });
+  return {
+    table: (): ResourceTable => custom?.table ?? builtIn,
+    onChange(listener: () => void): void {
+      changed = listener;
+    },
+    start: async (): Promise<void> => custom?.start(),
+    close: (): void => custom?.close(),
+  };
+}
+
+function openThreads({ options, clock, backend, domain }: AssembleConfig, state: ServerState): LargeRequestThreads {
+  const { builtIn, stores } = state;
+  return new LargeRequestThreads({
+    options: kindOptions(options),
+    bodyLimitBytes,
+    objectBytesMax: options.objectBytesMax,
+    allocating: builtIn.definitions
+      .filter(({ strategy }) => strategy.allocate !== undefined)
+      .map(({ group, resource }) => `${group}/${resource}`),
+    clock,
+    backend,
+    definitionOf(name) {
+      const definition = builtIn.find(domain.rename("apiextensions.k8s.io"), "v1", "customresourcedefinitions");
+      return definition === undefined ? undefined : stores.of(definition).peek("", name);
+    },
+  });
+}
+
+async function openHandlers(
+  config: AssembleConfig,
+  { rbac, lookups, objects }: ServerState,
+  { authorizer }: Access,
+  more: Pick<HandlerParts, "large"> & { table(): ResourceTable },
+): Promise<HandlerParts> {
+  const { options, requestMetrics } = config;
+  const { tables, gates } = config.plan;
+  const admission = await serverAdmission({
+    ...config,
+    lookups,
+    authorizer,
+    rbacIndex: rbac.index,
+    gate: gates.isOn,
+    enabled: options.enableAdmissionPlugins,
+    disabled: options.disableAdmissionPlugins,
+  });
+  return handlerParts({
+    ...config,
+    ...more,
+    tables,
+    gates,
+    objects,
+    admission,
+    authorizer,
+    sizes: sizesHere(config.largeBytes),
+    bodyLimitBytes,
+    minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
+    observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
+  });
+}
+
+/** What answers paths that are no resources. */
+function routes(
+  config: AssembleConfig,
+  { fairness }: ServerState,
+  { authorizer }: Access,
+  table: () => ResourceTable,
+): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
+  const { options, domain, log, requestMetrics, plan } = config;
+  const documents = issuerDocuments(config.issuer, options, config.url);
+  if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
+  const publisher = createPublisher({ domain, tables: plan.tables, definitions: () => table().definitions });
+  const explainAccess = debugAccess(authorizer);
+  return {
+    deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),
+    other: (request) =>
+      config.endpoints(request) ??
+      explainAccess(request) ??
+      fairness?.reply(request) ??
+      documents.reply(request) ??
+      publisher.reply(request),
+    unknown: (path) => publisher.unknown(path),
+  };
+}
+
+function openChain(
+  config: AssembleConfig,
+  { fairness }: ServerState,
+  { authenticator, authorizer }: Access,
+  { parts, route }: { readonly parts: HandlerParts; readonly route: (request: ApiRequest) => MaybePromise<Reply> },
+): (request: ApiRequest) => MaybePromise<Reply> {
+  const { options, domain, clock, random, log, metrics, requestMetrics } = config;
+  return requestChain({
+    domain,
+    clock,
+    random,
+    log,
+    negotiator: parts.negotiator,
+    encodeStatus,
+    authenticator,
+    isIdentityHeader: hiddenHeaders(options),
+    authorizer,
+    requestAuthorizer: observedAuthorizer(authorizer, metrics, clock),
+    requestTimeoutMs: options.requestTimeoutMs,
+    requestsInFlightMax: options.maxRequestsInflight,
+    mutatingRequestsInFlightMax: options.maxMutatingRequestsInflight,
+    fairness,
+    observeInFlight(reads, writes) {
+      requestMetrics.readingNow.set(reads);
+      requestMetrics.mutatingNow.set(writes);
+    },
+    goAwayChance: options.goawayChance,
+    corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
+    observe: recordRequests(requestMetrics, clock, log),
+    ...config.audit,
+    route,
+  });
+}
+
+/** What this server answers for itself. Upstream: all but the group of the APIService objects. */
+function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
+  const own = domain.rename("apiregistration.k8s.io");
+  for (const { group, version, origin } of definitions) {
+    if (group !== own) yield { group, version, isCustom: origin === "custom" };
+  }
+}
+
+function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
+  if (mediaType === "application/yaml") return encodeYaml(status);
+  return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
+}
+
+/** Counts watch events by kind, with the metric's child looked up once a kind. */
+function watchObserver(
+  metricsOf: (group: string, version: string, kind: string) => WatchMetrics,
+): (definition: ResourceDefinition, events: number, bytes: number) => void {
+  const known = new WeakMap<ResourceDefinition, WatchMetrics>();
+  return (definition, events, bytes) => {
+    if (events === 0) return;
+    let metrics = known.get(definition);
+    if (metrics === undefined) {
+      metrics = metricsOf(definition.group, definition.version, definition.kind);
+      known.set(definition, metrics);
+    }
+    metrics.sent(bytes / events, events);
+  };
+}
