@@ -1,5 +1,4 @@
-/** The behaviour of every built-in kind that has some of its own: one line a kind. Others are generic. */
-import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
+/** Every built-in kind that has behaviour of its own: one line a kind. Others are generic. */
 import {
   mutatingBindings,
   mutatingPolicies,
@@ -39,7 +38,7 @@ import { services } from "./core/service.ts";
 import { endpointSlices } from "./discovery/endpoint-slice.ts";
 import { events } from "./events/event.ts";
 import { flowSchemas, priorityLevelConfigurations } from "./flowcontrol/priority.ts";
-import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "./generic.ts";
+import { type KindRow, row } from "./generic.ts";
 import { storageVersionMigrations, storageVersions } from "./internal/storage-version.ts";
 import { ipAddresses, serviceCidrs } from "./networking/addresses.ts";
 import { ingressClasses } from "./networking/ingress-class.ts";
@@ -57,24 +56,8 @@ import { csiDrivers, csiNodes, volumeAttachments } from "./storage/csi.ts";
 import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
-type MakeBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> = (
-  environment: KindEnvironment,
-  schemaOf: SchemaOfVersion,
-) => KindBehaviour<T, Hub>;
-
-type Row = readonly [group: string, kind: string, make: MakeBehaviour];
-
-/** A kind and what makes its behaviour. */
-function row<T extends ApiObject, Hub extends ApiObject>(
-  group: string,
-  kind: string,
-  make: MakeBehaviour<T, Hub>,
-): Row {
-  return [group, kind, make as unknown as MakeBehaviour]; // its schema makes every object of the kind a T
-}
-
 /** Groups are Kubernetes' names; one with a version is for kinds that differ by version. */
-const behaviours: readonly Row[] = [
+export const builtInKinds: readonly KindRow[] = [
   row("", "ComponentStatus", componentStatuses),
   row("", "ConfigMap", configMaps),
   row("", "Endpoints", endpoints),
@@ -142,17 +125,3 @@ const behaviours: readonly Row[] = [
   row("storage.k8s.io", "VolumeAttributesClass", volumeAttributesClasses),
   row("storagemigration.k8s.io", "StorageVersionMigration", storageVersionMigrations),
 ];
-
-const byKind = new Map(behaviours.map(([group, kind, make]) => [`${group}/${kind}`, make]));
-
-/**
- * What the kind adds to the generic behaviour, in one of its versions. `group` is Kubernetes' name;
- */
-export function kindBehaviour(
-  of: { readonly group: string; readonly version: string; readonly kind: string },
-  environment: KindEnvironment,
-  schemaOf: SchemaOfVersion,
-): KindBehaviour {
-  const make = byKind.get(`${of.group}/${of.version}/${of.kind}`) ?? byKind.get(`${of.group}/${of.kind}`);
-  return make?.(environment, schemaOf) ?? {};
-}

@@ -1,11 +1,19 @@
 /** Definitions of built-in kinds: places, versions, domains, warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadDefinitions } from "#api/definitions.ts";
+import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Schema } from "#schema/schema.ts";
+import { builtInKinds } from "./all.ts";
 import { builtInDefinitions } from "./built-in.ts";
-import { kindUnderTest } from "./kind-for-tests.ts";
-import type { KindEnvironment } from "./generic.ts";
+import { integer, nameColumn } from "./cells.ts";
+import { editField, fillAbsent } from "./edit.ts";
+import { type KindBehaviour, type KindEnvironment, row } from "./generic.ts";
+import { validateImmutable } from "./immutable.ts";
+import { definitionUnderTest, kindUnderTest } from "./kind-for-tests.ts";
 
 const environment: KindEnvironment = {
   domain: kubernetesDomain,
@@ -75,4 +83,94 @@ test("subresources behind a gate are there when it is on", () => {
       .subresources.map((sub) => sub.name);
   assert.ok(names(true).length >= names(false).length);
   assert.ok(names(false).includes("status"));
+});
+
+/** What `npm run generate` writes of a kind, in small: its type, its schema and its row of facts. */
+interface Ferry extends ApiObject {
+  readonly spec: { readonly seats?: number; readonly route?: string };
+  readonly status: { readonly boarded: number };
+}
+
+function withFerries(tables: ApiTables): ApiTables {
+  const like = tables.kinds.find(({ kind }) => kind === "PodDisruptionBudget")!;
+  const names = { kind: "Ferry", listKind: "FerryList", resource: "ferries", singular: "ferry" };
+  const group = "harbour.example";
+  const facts = { ...like, ...names, group, kubernetesGroup: group, storage: { group, version: "v1" } };
+  const integer: Schema = { type: "integer", format: "int32" };
+  const spec: Schema = {
+    type: "object",
+    fields: new Map([
+      ["seats", { schema: integer, ptr: true, omitempty: true }],
+      ["route", { schema: { type: "string" }, omitempty: true }],
+    ]),
+  };
+  const status: Schema = { type: "object", fields: new Map([["boarded", { schema: integer, keep: true }]]) };
+  const fields = new Map(tables.schemaOf(like)!.fields);
+  const schema: Schema = {
+    type: "object",
+    fields: fields.set("spec", { schema: spec, keep: true }).set("status", { schema: status, keep: true }),
+  };
+  const { domain, gates, versions } = tables;
+  return {
+    domain,
+    gates,
+    versions,
+    kinds: [...tables.kinds, facts],
+    typeNames: () => tables.typeNames(),
+    type: (name) => tables.type(name),
+    schema: (name) => tables.schema(name),
+    schemaOf: (gvk) => (gvk.kind === "Ferry" ? schema : tables.schemaOf(gvk)),
+  };
+}
+
+/** The file of a kind: `kinds/harbour/ferry.ts`. */
+function ferries(): KindBehaviour<Ferry> {
+  const specPath = FieldPath.of("spec");
+  const validate = ({ spec: { seats = 0 } }: Ferry) =>
+    seats > 0 ? [] : [invalid(specPath.child("seats"), seats, "must be greater than 0")];
+  return {
+    columns: [nameColumn, integer("Free", "Seats that are left.", ({ spec, status }) => spec.seats! - status.boarded)],
+    strategy: {
+      defaults: (object) => editField(object, "spec", (spec) => fillAbsent(spec, { seats: 40 })),
+      validate,
+      validateUpdate: (object, old) => [
+        ...validate(object),
+        ...validateImmutable(object.spec, old.spec, ["route"], specPath),
+      ],
+    },
+  };
+}
+
+test("a kind is a file with its behaviour, and a line in the list", () => {
+  const tables = withFerries(loadDefinitions(kubernetesDomain));
+  const definitionOf = (kinds: typeof builtInKinds) =>
+    builtInDefinitions(tables, environment, ({ kind }) => kind === "Ferry", kinds)[0]!;
+  const ferry = definitionUnderTest(definitionOf([...builtInKinds, row("harbour.example", "Ferry", ferries)]));
+
+  // Said by the kind.
+  const made = ferry.create({ metadata: { name: "f", generation: 1 }, spec: { route: "a" } });
+  assert.deepEqual(made["spec"], { seats: 40, route: "a" });
+  assert.deepEqual(ferry.refuseCreate({ metadata: {}, spec: { seats: -1 } }), [
+    "spec.seats: Invalid value: -1: must be greater than 0",
+  ]);
+  assert.deepEqual(ferry.refuseUpdate({ ...made, spec: { route: "b" } }, made), [
+    'spec.route: Invalid value: "b": field is immutable',
+  ]);
+  const boarded = ferry.update({ ...made, spec: {}, status: { boarded: 3 } }, made, "status");
+  assert.deepEqual(ferry.row(boarded), { Name: "f", Free: 37 });
+
+  // Said by nobody: what all kinds do, and what the tables say of this one.
+  assert.deepEqual([boarded["spec"], boarded["status"]], [made["spec"], { boarded: 3 }]);
+  assert.deepEqual(ferry.create({ ...made, status: { boarded: 3 } })["status"], { boarded: 0 });
+  assert.equal(ferry.update({ ...made, spec: { route: "a", seats: 9 } }, made).metadata.generation, 2);
+  assert.deepEqual(ferry.definition.storage, {
+    group: "harbour.example",
+    version: "v1",
+    kind: "Ferry",
+    resource: "ferries",
+  });
+
+  // Without its line it is stored as it comes.
+  const plain = definitionUnderTest(definitionOf(builtInKinds));
+  assert.deepEqual(plain.create({ metadata: { name: "f" }, spec: { seats: -1 } })["spec"], { seats: -1 });
 });

@@ -6,21 +6,30 @@ import type { ApiTables, KindFacts } from "#api/definitions.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
-import { kindBehaviour } from "./all.ts";
+import { builtInKinds } from "./all.ts";
 import { scaleOf } from "./scale.ts";
-import { genericStrategy, type KindEnvironment } from "./generic.ts";
+import { genericStrategy, type KindEnvironment, type KindRow, type MakeBehaviour } from "./generic.ts";
 import { zeroOf } from "./zero-value.ts";
+
+type Behaviours = ReadonlyMap<string, MakeBehaviour>;
 
 /** Definitions of the kinds that `serves` says yes to, in the order of the tables (group, version, resource). */
 export function builtInDefinitions(
   tables: ApiTables,
   environment: KindEnvironment,
   serves: (facts: KindFacts) => boolean = () => true,
+  kinds: readonly KindRow[] = builtInKinds,
 ): readonly ResourceDefinition[] {
-  return tables.kinds.filter(serves).map((facts) => definitionOf(facts, tables, environment));
+  const behaviours: Behaviours = new Map(kinds.map(([group, kind, make]) => [`${group}/${kind}`, make]));
+  return tables.kinds.filter(serves).map((facts) => definitionOf(facts, tables, environment, behaviours));
 }
 
-function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvironment): ResourceDefinition {
+function definitionOf(
+  facts: KindFacts,
+  tables: ApiTables,
+  environment: KindEnvironment,
+  behaviours: Behaviours,
+): ResourceDefinition {
   const schemas = new Map<string, Schema>();
   const schemaOf = (version = facts.version): Schema => {
     let schema = schemas.get(version);
@@ -30,7 +39,9 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     schemas.set(version, schema);
     return schema;
   };
-  const behaviour = kindBehaviour({ ...facts, group: facts.kubernetesGroup }, environment, schemaOf);
+  const { kubernetesGroup: group, version, kind } = facts;
+  const make = behaviours.get(`${group}/${version}/${kind}`) ?? behaviours.get(`${group}/${kind}`);
+  const behaviour = make?.(environment, schemaOf) ?? {};
   const strategy = genericStrategy(
     {
       hasStatus: facts.statusSubresource,
@@ -42,7 +53,7 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
     },
     behaviour,
   );
-  const deprecation = deprecationOf(facts);
+  const deprecation = deprecationOf(facts, behaviour.deprecated);
   const scale = scaleOf(facts, behaviour.scaleSelector);
   return {
     group: facts.group,
@@ -84,16 +95,16 @@ function definitionOf(facts: KindFacts, tables: ApiTables, environment: KindEnvi
 
 /**
  * Where and as what a kind is stored. The preferred of all its versions, served or not, so that it does not depend on
- * what is switched on today. Both event groups lie in the core one.
+ * what is switched on today.
  */
 function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["storage"] {
   const { kind, resource } = facts;
-  if (facts.kubernetesGroup === "events.k8s.io") return { group: "", version: "v1", kind, resource };
+  const { group } = facts.storage ?? facts;
   let best = facts.version;
   for (const other of tables.kinds) {
-    if (other.group === facts.group && other.kind === kind && isPreferred(other.version, best)) best = other.version;
+    if (other.group === group && other.kind === kind && isPreferred(other.version, best)) best = other.version;
   }
-  return { group: facts.group, version: best, kind, resource };
+  return { group, version: best, kind, resource };
 }
 
 /** Stable before beta before alpha, then the higher. */
@@ -113,10 +124,8 @@ function versionRank(version: string): readonly [stage: number, major: number, m
 const release = "1.32";
 
 /** The warning of a version that is deprecated in this release. */
-function deprecationOf(facts: KindFacts): ResourceDefinition["deprecation"] {
-  // The type of component statuses carries no mark; upstream's server says it all the same.
-  const isStatus = facts.kubernetesGroup === "" && facts.kind === "ComponentStatus";
-  const { deprecated, removed, replacement } = isStatus ? { ...facts.lifecycle, deprecated: "1.19" } : facts.lifecycle;
+function deprecationOf(facts: KindFacts, since?: string): ResourceDefinition["deprecation"] {
+  const { deprecated = since, removed, replacement } = facts.lifecycle;
   if (deprecated === undefined || isLater(deprecated, release)) return undefined;
   const parts = [`${apiVersionOf(facts)} ${facts.kind} is deprecated in v${deprecated}+`];
   if (removed !== undefined) parts.push(`, unavailable in v${removed}+`);

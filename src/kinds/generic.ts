@@ -56,10 +56,29 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   /** What 1.32 does where the tables say otherwise. */
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
+  /** Release since which it is deprecated, where its type carries no mark that says so. */
+  readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
   readonly scaleSelector?: (object: T) => string;
   /** Nothing follows from such objects yet: the sentence their writers are warned with, and of which objects. */
   readonly unenforced?: { readonly warning: string; readonly when?: (object: T) => boolean };
+}
+
+/** Makes the behaviour of a kind in one of its versions. */
+export type MakeBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> = (
+  environment: KindEnvironment,
+  schemaOf: SchemaOfVersion,
+) => KindBehaviour<T, Hub>;
+
+/** A kind by `group` or `group/version`, and what makes its behaviour. */
+export type KindRow = readonly [group: string, kind: string, make: MakeBehaviour];
+
+export function row<T extends ApiObject, Hub extends ApiObject>(
+  group: string,
+  kind: string,
+  make: MakeBehaviour<T, Hub>,
+): KindRow {
+  return [group, kind, make as unknown as MakeBehaviour]; // its schema makes every object of the kind a T
 }
 
 export interface GenericOptions {

@@ -42,6 +42,10 @@ export function kindUnderTest(
     (facts) => facts.kubernetesGroup === of.group && facts.version === of.version && facts.kind === of.kind,
   );
   if (definition === undefined) throw new Error(`no kind ${of.kind}`);
+  return definitionUnderTest(definition);
+}
+
+export function definitionUnderTest(definition: ResourceDefinition): KindUnderTest {
   const { strategy } = definition;
   // As the type says, and without what tests leave undefined: hooks are never given anything else.
   const decoded = (object: Unstructured): Unstructured => {

@@ -5,6 +5,7 @@ import type { KindBehaviour } from "../generic.ts";
 
 export function componentStatuses(): KindBehaviour<ComponentStatus> {
   return {
+    deprecated: "1.19",
     columns: [
       nameColumn,
       text("Status", "Whether the part is healthy.", (object) => {
