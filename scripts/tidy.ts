@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
+import { circles, longFunctions, moduleState } from "./tidy-shape.ts";
 
 export interface Finding {
   readonly file: string;
@@ -28,6 +29,7 @@ export interface Packages {
 export function tidy(sources: Sources, packages: Packages): Finding[] {
   const findings: Finding[] = [];
   const importers = new Map<string, Set<string>>();
+  const imports = new Map<string, Set<string>>();
   let importCount = 0;
   for (const [file, text] of sources) {
     if (!file.endsWith(".ts")) {
@@ -37,16 +39,21 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     const code = blank(text, false);
     findings.push(...checkHeader(file, text), ...checkWords(file, text), ...checkShape(file, code));
     findings.push(...checkClock(file, blank(text, true)));
+    const isOwn = file.startsWith("src/") && !isTest(file);
+    if (isOwn) findings.push(...longFunctions(file, code), ...moduleState(file, code));
     for (const found of importsOf(code)) {
       importCount += 1;
       const target = resolve(file, found.specifier);
-      if (target !== undefined) importers.set(target, (importers.get(target) ?? new Set()).add(file));
+      if (target !== undefined) {
+        importers.set(target, (importers.get(target) ?? new Set()).add(file));
+        if (isOwn && found.isImport) imports.set(file, (imports.get(file) ?? new Set()).add(target));
+      }
       const message = checkImport(file, found, packages, sources);
       if (message !== undefined) findings.push({ file, line: found.line, message });
     }
   }
   if (importCount === 0) throw new Error("no imports seen: the import check is broken");
-  findings.push(...deadFiles(sources, importers, packages));
+  findings.push(...deadFiles(sources, importers, packages), ...circles(imports));
   return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 

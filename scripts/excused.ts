@@ -1,0 +1,30 @@
+/** What `tidy-shape.ts` lets pass because it was there before the check. Lists that only shrink. */
+
+/** Functions beyond the bound, by file. */
+export const excusedFunctions: Readonly<Record<string, readonly string[]>> = {
+  "src/admission/rbac-escalation.ts": ["rbacEscalation"],
+  "src/authn/service-account-token.ts": ["serviceAccountTokens"],
+  "src/authz/webhook.ts": ["webhook"],
+  "src/client/outgoing-https.ts": ["openOutgoing"],
+  "src/controllers/in-every-namespace.ts": ["keepInEveryNamespace"],
+  "src/http/filters/priority-and-fairness.ts": ["priorityAndFairness"],
+  "src/kinds/apiextensions/validate-definition.ts": ["checkSpec"],
+  "src/registry/store.ts": ["#update"],
+  "src/schema/typed.ts": ["decode"],
+  "src/server/credentials.ts": ["prepareCredentials"],
+  "src/server/large-requests/thread.ts": ["run"],
+  "src/storage/sqlite.ts": ["openSqliteBackend"],
+};
+
+/** Variables of modules that change, by file; `*` for a file that is a thread of its own. Most keep what is pure. */
+export const excusedState: Readonly<Record<string, readonly string[]>> = {
+  "src/apply/managed-fields.ts": ["agentNames"],
+  "src/codec/yaml.ts": ["loaded"],
+  "src/http/negotiation.ts": ["acceptHeaders", "contentTypes"],
+  "src/kinds/kind-for-tests.ts": ["tables"],
+  "src/registry/stored-object.ts": ["lastRuleName"],
+  "src/schema/structural/formats.ts": ["uuidForms"],
+  "src/schema/structural/pattern.ts": ["compile", "known"],
+  "src/storage/sqlite/worker.ts": ["*"],
+  "src/transport/reply-writer.ts": ["headerNames"],
+};

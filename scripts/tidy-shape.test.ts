@@ -1,0 +1,38 @@
+/** The checks of the shape of files: each finds what it is for, and nothing else. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { circles, longFunctions, moduleState } from "./tidy-shape.ts";
+
+void test("files that import each other are a circle, told once", () => {
+  const imports = new Map([
+    ["a.ts", new Set(["b.ts"])],
+    ["b.ts", new Set(["c.ts", "d.ts"])],
+    ["c.ts", new Set(["a.ts"])],
+    ["d.ts", new Set<string>()],
+  ]);
+  assert.deepEqual(circles(imports), [{ file: "a.ts", line: 1, message: "circle of imports with b.ts, c.ts" }]);
+  assert.deepEqual(circles(new Map([["a.ts", new Set(["b.ts"])]])), []);
+});
+
+void test("functions and methods beyond 70 lines are found, calls and lists are not", () => {
+  const body = (lines: number, indent = "") => `${`${indent}  work();\n`.repeat(lines - 2)}${indent}}\n`;
+  const long = (code: string): string[] => longFunctions("src/x.ts", code).map(({ message }) => message);
+  assert.deepEqual(long(`export function f(a: number): void {\n${body(71)}`), ["f has 71 lines, more than 70"]);
+  assert.deepEqual(long(`export function f(a: number): void {\n${body(70)}`), []);
+  assert.deepEqual(long(`class A {\n  async #m(a: number): Promise<void> {\n${body(80, "  ")}}\n`), [
+    "#m has 80 lines, more than 70",
+  ]);
+  assert.deepEqual(long(`function f(\n  a: number,\n): void {\n${body(90)}`), ["f has 92 lines, more than 70"]);
+  assert.deepEqual(long(`use({\n${"  a: 1,\n".repeat(90)}});\n`), []);
+});
+
+void test("variables of a module that change are found", () => {
+  const state = (code: string): string[] => moduleState("src/x.ts", code).map(({ message }) => message);
+  const message = (name: string): string => `${name} is state of the module: give it to somebody`;
+  assert.deepEqual(state("let count = 0;\nexport let other: string;\n"), ["count", "other"].map(message));
+  assert.deepEqual(state("const known = new Map<string, number>();\n"), [message("known")]);
+  assert.deepEqual(
+    state('const a = new Map([["x", 1]]);\nconst b = new WeakMap();\nfunction f() {\n  let c = 1;\n}\n'),
+    [],
+  );
+});

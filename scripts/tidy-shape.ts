@@ -1,0 +1,103 @@
+/**
+ * Three checks of `tidy.ts` about the shape of files: no circles of imports, no function beyond 70 lines, no module-level
+ * state that changes. What is there already and excused stands in `scripts/excused.ts`, a list that only shrinks: an
+ * excuse that nothing needs any more is a finding.
+ */
+import { excusedFunctions, excusedState } from "./excused.ts";
+
+export interface ShapeFinding {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+const functionLinesMax = 70;
+
+/** Files that import each other, types included; each circle is told once. `imports` maps a file to those it imports. */
+export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
+  const findings: ShapeFinding[] = [];
+  for (const members of components(imports)) {
+    const [file, ...others] = members.sort();
+    findings.push({ file: file!, line: 1, message: `circle of imports with ${others.join(", ")}` });
+  }
+  return findings;
+}
+
+/** Strongly connected components of more than one file (Tarjan). */
+function components(imports: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const order = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const onStack = new Set<string>();
+  const found: string[][] = [];
+  const visit = (file: string): void => {
+    order.set(file, order.size);
+    low.set(file, order.get(file)!);
+    stack.push(file);
+    onStack.add(file);
+    for (const next of imports.get(file) ?? []) {
+      if (!order.has(next)) {
+        visit(next);
+        low.set(file, Math.min(low.get(file)!, low.get(next)!));
+      } else if (onStack.has(next)) low.set(file, Math.min(low.get(file)!, order.get(next)!));
+    }
+    if (low.get(file) !== order.get(file)) return;
+    const members = stack.splice(stack.indexOf(file));
+    for (const member of members) onStack.delete(member);
+    if (members.length > 1) found.push(members);
+  };
+  for (const file of imports.keys()) if (!order.has(file)) visit(file);
+  return found;
+}
+
+const beginning =
+  /^( *)(?:export )?(?:(?:async )?function\*? (\w+)|(?:(?:static|async|get|set|override) )*\*?(#?\w+)(?:<[^>]*>)?\()/;
+const noMethods = new Set(["if", "for", "while", "switch", "catch", "return", "super", "test", "describe"]);
+
+/** Functions and methods with more lines than a reader keeps in mind. `code` has no comments; it is formatted. */
+export function longFunctions(file: string, code: string): ShapeFinding[] {
+  const lines = code.split("\n");
+  const findings: ShapeFinding[] = [];
+  const excused = new Set(excusedFunctions[file]);
+  for (const [at, text] of lines.entries()) {
+    const match = beginning.exec(text);
+    const name = match?.[2] ?? match?.[3];
+    if (match === null || name === undefined || noMethods.has(name)) continue;
+    const close = `${match[1]}}`;
+    const end = lines.findIndex((line, index) => index > at && line.startsWith(close) && !line.startsWith(`${close})`));
+    const length = end - at + 1;
+    if (end < 0 || length <= functionLinesMax || !isBody(lines, at, match[1]!)) continue;
+    if (excused.delete(name)) continue;
+    findings.push({ file, line: at + 1, message: `${name} has ${length} lines, more than ${functionLinesMax}` });
+  }
+  for (const name of excused) findings.push({ file, line: 1, message: `${name} needs no excuse (scripts/excused.ts)` });
+  return findings;
+}
+
+/** Whether what begins at a line is a declaration with a body, and no call. */
+function isBody(lines: readonly string[], at: number, indent: string): boolean {
+  for (let next = at; next < lines.length; next++) {
+    const line = lines[next]!;
+    if (next > at && line.startsWith(`${indent})`)) return line.endsWith("{");
+    if (next === at && line.endsWith("{")) return /\)[^()]*\{$/.test(line);
+    if (next > at && !line.startsWith(`${indent}  `)) return false;
+  }
+  return false;
+}
+
+const changing = /^(?:export )?(?:let (\w+)|const (\w+)(?:: [^=]+)? = new (?:Map|Set|Array)(?:<[^;]*>)?\(\);)/;
+
+/** Variables of a module that change: several servers live in one process, and share none of it. */
+export function moduleState(file: string, code: string): ShapeFinding[] {
+  const findings: ShapeFinding[] = [];
+  const excused = new Set(excusedState[file]);
+  for (const [at, text] of code.split("\n").entries()) {
+    const match = changing.exec(text);
+    const name = match?.[1] ?? match?.[2];
+    if (name === undefined || excused.has("*") || excused.delete(name)) continue;
+    findings.push({ file, line: at + 1, message: `${name} is state of the module: give it to somebody` });
+  }
+  excused.delete("*");
+  for (const name of excused) findings.push({ file, line: 1, message: `${name} needs no excuse (scripts/excused.ts)` });
+  return findings;
+}
