@@ -4,9 +4,8 @@
  */
 import { printGoDuration } from "#std/go-duration.ts";
 import type { FlowControl } from "./flow-control.ts";
-import type { QueueDump } from "./level-queue.ts";
 import type { PriorityLevel } from "./priority-level.ts";
-import type { Ticket } from "./ticket.ts";
+import type { QueueDump, QueuedRequest } from "./queued-request.ts";
 
 const root = "/debug/api_priority_and_fairness/";
 
@@ -86,7 +85,7 @@ function queueRows(level: PriorityLevel): readonly (readonly unknown[])[] {
 
 function queueRow(level: string, index: number, queue: QueueDump | undefined): readonly unknown[] {
   const waiting = queue?.waiting ?? [];
-  const sum = (of: (ticket: Ticket) => number): number => waiting.reduce((all, ticket) => all + of(ticket), 0);
+  const sum = (of: (queued: QueuedRequest) => number): number => waiting.reduce((all, queued) => all + of(queued), 0);
   return [
     level,
     index,
@@ -119,15 +118,15 @@ const detailHeaders = ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIV
 function requestRows(level: PriorityLevel, details: boolean, clock: DumpClock): readonly (readonly unknown[])[] {
   const waiting = level
     .queues()
-    .flatMap((queue) => queue.waiting.map((ticket, index) => requestRow(ticket, index, details, clock)));
-  return [...waiting, ...level.running().map((ticket) => requestRow(ticket, -1, details, clock))];
+    .flatMap((queue) => queue.waiting.map((queued, index) => requestRow(queued, index, details, clock)));
+  return [...waiting, ...level.running().map((queued) => requestRow(queued, -1, details, clock))];
 }
 
 /** Upstream prints this for what has not happened. */
 const never = "0001-01-01T00:00:00Z";
 
-function requestRow(ticket: Ticket, index: number, details: boolean, clock: DumpClock): readonly unknown[] {
-  const { level, flow, work, queue, request } = ticket;
+function requestRow(queued: QueuedRequest, index: number, details: boolean, clock: DumpClock): readonly unknown[] {
+  const { level, flow, work, queue, request } = queued;
   const time = (ms: number): string => {
     const text = new Date(clock.now() - (clock.monotonic() - ms)).toISOString();
     return text.replace(/\.?0+Z$/, "Z"); // Upstream: no zeros behind
@@ -138,11 +137,11 @@ function requestRow(ticket: Ticket, index: number, details: boolean, clock: Dump
     queue?.index ?? -1,
     index,
     flow.distinguisher,
-    time(ticket.arrivedMs),
+    time(queued.arrivedMs),
     work.initialSeats,
     work.finalSeats,
     printGoDuration(Number(work.lingerMs.toFixed(6))),
-    ticket.state === "waiting" ? never : time(ticket.startedMs),
+    queued.state === "waiting" ? never : time(queued.startedMs),
   ];
   if (!details) return row;
   const { info, user } = request;

@@ -88,12 +88,12 @@ class Day {
   step(): void {
     const kind = this.#below(20);
     if (kind < 9) this.#come();
-    else if (kind < 14) this.#pick()?.ticket.end();
-    else if (kind < 16) this.#pick()?.ticket.giveUp(this.#below(2) === 0 ? "time-out" : "cancelled");
+    else if (kind < 14) this.#pick()?.queued.end();
+    else if (kind < 16) this.#pick()?.queued.giveUp(this.#below(2) === 0 ? "time-out" : "cancelled");
     else if (kind < 18) this.#clock.advance(this.#below(4000));
     else if (kind < 19) this.#configure();
     else this.#watch();
-    this.#open = this.#open.filter(({ ticket }) => ticket.state === "waiting" || ticket.state === "executing");
+    this.#open = this.#open.filter(({ queued }) => queued.state === "waiting" || queued.state === "executing");
     this.#check();
   }
 
@@ -170,14 +170,14 @@ class Day {
   /** Everybody goes home. */
   finish(): void {
     for (let round = 0; this.#open.length > 0 && round <= patientRounds; round++) {
-      for (const { ticket } of this.#open) ticket.end();
+      for (const { queued } of this.#open) queued.end();
       this.#clock.advance(10_000);
-      this.#open = this.#open.filter(({ ticket }) => ticket.state === "waiting" || ticket.state === "executing");
+      this.#open = this.#open.filter(({ queued }) => queued.state === "waiting" || queued.state === "executing");
       if (round < patientRounds) continue;
       // A level without seats keeps who waits.
-      for (const { ticket } of this.#open)
-        assert.equal(ticket.level.limit, 0, "nobody waits for ever for seats there are");
-      for (const { ticket } of this.#open) ticket.giveUp("time-out");
+      for (const { queued } of this.#open)
+        assert.equal(queued.level.limit, 0, "nobody waits for ever for seats there are");
+      for (const { queued } of this.#open) queued.giveUp("time-out");
     }
     this.#clock.advance(20_000);
     for (const one of this.#control.levels()) {

@@ -93,16 +93,16 @@ const schema = (name: string, group: string, by: string | undefined, precedence 
   },
 });
 
-const states = (claims: readonly Claimed[]): string => claims.map(({ ticket }) => ticket.state[0]).join("");
+const states = (claims: readonly Claimed[]): string => claims.map(({ queued }) => queued.state[0]).join("");
 /** With these shares beside those of every cluster, a level has four seats of `seats`. */
 const fourOf = { seats: 245 + 5, shares: 4 };
 
 test("requests belong to the first schema that matches them", () => {
   const { control } = setting(600);
   const check = (request: FlowRequest, wanted: string): void => {
-    const { flow, ticket } = control.claim(request);
-    assert.equal(`${flow.schema.name} ${ticket.level.config.name}`, wanted);
-    ticket.end();
+    const { flow, queued } = control.claim(request);
+    assert.equal(`${flow.schema.name} ${queued.level.config.name}`, wanted);
+    queued.end();
   };
   const account = (name: string): string => `system:serviceaccount:${name}`;
   const probe = { isResourceRequest: false, path: "/livez/ping", resource: "", namespace: "", name: "" };
@@ -144,15 +144,15 @@ test("wide requests of one user leave half of the seats to others, and one may a
   const lists = (name: string, count: number): Claimed[] =>
     Array.from({ length: count }, () => control.claim(asking(name, { verb: "list", name: "" }, "g")));
   const level1 = control.levels().find(({ config }) => config.name === "one")!;
-  const width = lists("alice", 1).map(({ ticket }) => ticket.width)[0]!;
+  const width = lists("alice", 1).map(({ queued }) => queued.width)[0]!;
   const half = Math.floor(level1.limit / 2 / width);
   const more = lists("alice", half + 3);
   assert.equal(states(more), `${"e".repeat(half - 1)}${"w".repeat(4)}`);
   const others = Array.from({ length: 5 }, () => control.claim(asking("bob", {}, "g")));
   assert.equal(states(others), "eeeee", "who asks for little is not kept waiting by it");
-  more[0]!.ticket.end();
+  more[0]!.queued.end();
   assert.equal(
-    more.filter(({ ticket }) => ticket.state === "waiting").length,
+    more.filter(({ queued }) => queued.state === "waiting").length,
     3,
     "one of them runs when one has ended",
   );
@@ -166,16 +166,16 @@ test("a user whose requests turn out to be slow leaves half of the seats to othe
     Array.from({ length: count }, () => control.claim(asking(name, {}, "g")));
   const first = ask("mallory", limit);
   assert.equal(states(first), "e".repeat(limit));
-  for (const { ticket } of first) ticket.slow();
+  for (const { queued } of first) queued.slow();
   const more = ask("mallory", 10);
   const [other] = ask("bob", 1);
   assert.equal(states(more), "w".repeat(10));
-  first[0]!.ticket.end();
+  first[0]!.queued.end();
   assert.equal(states([other!]), "e", "the first seat is for somebody else");
-  other!.ticket.end();
-  for (const { ticket } of first.slice(0, limit / 2)) ticket.end();
+  other!.queued.end();
+  for (const { queued } of first.slice(0, limit / 2)) queued.end();
   assert.equal(states(more), "w".repeat(10));
-  first[limit / 2]!.ticket.end();
+  first[limit / 2]!.queued.end();
   assert.equal(states(more), "w".repeat(10).replace("w", "e"));
   assert.equal(states(ask("bob", 5)), "eeeee");
 });
@@ -223,14 +223,14 @@ test("a level without queues refuses what has no seat, a level with queues lets 
   );
   const now = Array.from({ length: 6 }, () => control.claim(asking("x", {}, "now")));
   assert.equal(states(now).slice(0, 4), "eeee");
-  assert.equal(now.at(-1)!.ticket.state, "refused");
-  assert.equal(now.at(-1)!.ticket.refusal, "concurrency-limit");
+  assert.equal(now.at(-1)!.queued.state, "refused");
+  assert.equal(now.at(-1)!.queued.refusal, "concurrency-limit");
   const seats = control.levels().find(({ config }) => config.name === "later")!.limit;
   const later = Array.from({ length: seats + 3 }, () => control.claim(asking("x", {}, "later")));
   assert.equal(states(later), `${"e".repeat(seats)}wwr`);
-  assert.equal(later.at(-1)!.ticket.refusal, "queue-full");
+  assert.equal(later.at(-1)!.queued.refusal, "queue-full");
   clock.advance(10);
-  later[0]!.ticket.end();
+  later[0]!.queued.end();
   assert.equal(states(later).slice(1), `${"e".repeat(seats)}wr`);
 });
 
@@ -242,14 +242,14 @@ test("seats are handed on in order, and those that give up leave their place", (
   );
   const claims = Array.from({ length: 5 }, () => control.claim(asking("x", {}, "g")));
   const decided: number[] = [];
-  for (const [index, { ticket }] of claims.entries()) ticket.decided = () => void decided.push(index);
-  const running = claims.filter(({ ticket }) => ticket.state === "executing").length;
+  for (const [index, { queued }] of claims.entries()) queued.decided = () => void decided.push(index);
+  const running = claims.filter(({ queued }) => queued.state === "executing").length;
   assert.ok(running >= 1 && running <= 2);
-  claims[running]!.ticket.giveUp("cancelled");
-  assert.equal(claims[running]!.ticket.state, "refused");
-  claims[0]!.ticket.end();
-  assert.equal(claims[running + 1]!.ticket.state, "executing");
-  claims[0]!.ticket.end();
+  claims[running]!.queued.giveUp("cancelled");
+  assert.equal(claims[running]!.queued.state, "refused");
+  claims[0]!.queued.end();
+  assert.equal(claims[running + 1]!.queued.state, "executing");
+  claims[0]!.queued.end();
   assert.deepEqual(decided, [running, running + 1]);
 });
 
@@ -261,13 +261,13 @@ test("a flow that asks for a little is served between the many requests of anoth
   );
   const heavy = Array.from({ length: 60 }, () => control.claim(asking("heavy", {}, "g")));
   const light = control.claim(asking("light", {}, "g"));
-  const running: Claimed[] = heavy.filter(({ ticket }) => ticket.state === "executing");
+  const running: Claimed[] = heavy.filter(({ queued }) => queued.state === "executing");
   let ended = 0;
-  while (light.ticket.state === "waiting") {
+  while (light.queued.state === "waiting") {
     clock.advance(20);
-    running.shift()!.ticket.end();
+    running.shift()!.queued.end();
     ended++;
-    running.push(...heavy.filter((one) => one.ticket.state === "executing" && !running.includes(one)));
+    running.push(...heavy.filter((one) => one.queued.state === "executing" && !running.includes(one)));
   }
   // Sixty were before it; a few queues of the heavy flow share with its one.
   assert.ok(ended <= 8, `served after ${ended}`);
@@ -276,9 +276,9 @@ test("a flow that asks for a little is served between the many requests of anoth
 test("lists take seats by the objects they go through, writes by the watches they wake", () => {
   const { control, watches, clock, metrics } = setting(600);
   const work = (fields: Partial<FlowTarget>, url = "/x") => {
-    const { ticket } = control.claim({ ...asking("bob", fields), url });
-    ticket.end();
-    return ticket.work;
+    const { queued } = control.claim({ ...asking("bob", fields), url });
+    queued.end();
+    return queued.work;
   };
   const seats = (fields: Partial<FlowTarget>, url?: string): number => work({ name: "", ...fields }, url).initialSeats;
   // The level has 47 seats of its own, so that one request takes at most 7 of them.
@@ -304,13 +304,13 @@ test("lists take seats by the objects they go through, writes by the watches the
   assert.deepEqual(work({ verb: "create", name: "" }), { initialSeats: 1, finalSeats: 2, lingerMs: 5 });
   assert.equal(work({ verb: "create", resource: "serviceaccounts", subresource: "token" }).finalSeats, 0);
   clock.advance(5);
-  const { ticket } = control.claim(asking("bob", { verb: "update" }));
-  const { level: used } = ticket;
+  const { queued } = control.claim(asking("bob", { verb: "update" }));
+  const { level: used } = queued;
   const shown = (name: string): string | undefined =>
     new RegExp(`^apiserver_flowcontrol_${name}\\{.*"global-default"\\} (\\d+)$`, "m").exec(metrics.print())?.[1];
   const before = [shown("current_executing_requests"), shown("current_executing_seats")];
   assert.deepEqual(before, ["1", "3"]);
-  ticket.end();
+  queued.end();
   assert.equal(used.executing, 0);
   assert.deepEqual([shown("current_executing_requests"), shown("current_executing_seats")], ["0", "3"]);
   clock.advance(5);
@@ -326,11 +326,11 @@ test("a level in want borrows what others do not use, and gives it back when the
   const limitOf = (name: string): number => control.levels().find(({ config }) => config.name === name)!.limit;
   const before = limitOf("global-default");
   const claims = Array.from({ length: 300 }, (_, index) => control.claim(asking(`user-${index}`)));
-  assert.equal(claims.filter(({ ticket }) => ticket.state === "executing").length, before);
+  assert.equal(claims.filter(({ queued }) => queued.state === "executing").length, before);
   clock.advance(10_000);
   const after = limitOf("global-default");
   assert.ok(after > 2 * before, `${before} and then ${after}`);
-  assert.equal(claims.filter(({ ticket }) => ticket.state === "executing").length, Math.min(after, 300));
+  assert.equal(claims.filter(({ queued }) => queued.state === "executing").length, Math.min(after, 300));
   const sum = control.levels().reduce((all, { limit }) => all + limit, 0);
   assert.ok(sum <= 600 + control.levels().length, String(sum));
   assert.match(
@@ -340,20 +340,20 @@ test("a level in want borrows what others do not use, and gives it back when the
   const others = Array.from({ length: 300 }, (_, index) =>
     control.claim(asking(`system:serviceaccount:a:${index}`, {}, "system:serviceaccounts")),
   );
-  const served = (): number => others.filter(({ ticket }) => ticket.state === "executing").length;
+  const served = (): number => others.filter(({ queued }) => queued.state === "executing").length;
   const few = served();
   clock.advance(10_000);
-  for (const { ticket } of claims) ticket.end();
+  for (const { queued } of claims) queued.end();
   clock.advance(10_000);
   assert.ok(served() > few);
-  for (const { ticket } of [...others, ...claims]) ticket.end();
+  for (const { queued } of [...others, ...claims]) queued.end();
   control.close();
 });
 
 test("a level that is gone serves who it has, and then is forgotten", () => {
   const { control, clock } = setting(600, level("q", 1), schema("q", "g", undefined));
   control.start();
-  const { ticket } = control.claim(asking("x", {}, "g"));
+  const { queued } = control.claim(asking("x", {}, "g"));
   control.setLevel("q", undefined);
   assert.equal(control.claim(asking("x", {}, "g")).flow.schema.name, "global-default");
   const names = (): readonly string[] => control.levels().map(({ config }) => config.name);
@@ -362,7 +362,7 @@ test("a level that is gone serves who it has, and then is forgotten", () => {
     dump(control, "/debug/api_priority_and_fairness/dump_priority_levels", false, clock)!,
     /^q, +0, +false, +true, /m,
   );
-  ticket.end();
+  queued.end();
   clock.advance(10_000);
   assert.ok(!names().includes("q"));
   control.close();

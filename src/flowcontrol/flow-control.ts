@@ -10,10 +10,11 @@ import type { FlowMetrics, KindTimes, LevelGauges } from "./flow-metrics.ts";
 import type { FlowRequest } from "./flow-request.ts";
 import { compileFlowSchema, type FlowSchema } from "./flow-schema.ts";
 import { compileLevel } from "./level-config.ts";
-import { type LevelConfig, PriorityLevel } from "./priority-level.ts";
+import type { LevelConfig } from "./level-config.ts";
+import { PriorityLevel } from "./priority-level.ts";
 import { divideSeats, seatLimits } from "./seat-limits.ts";
 import { dealHand } from "./shuffle-shard.ts";
-import type { FlowIdentity, Ticket } from "./ticket.ts";
+import type { FlowIdentity, QueuedRequest } from "./queued-request.ts";
 import { estimateWork, type WorkSources } from "./work-estimate.ts";
 
 export interface FlowControlOptions {
@@ -37,7 +38,7 @@ export interface Flow {
 
 export interface Claimed {
   readonly flow: Flow;
-  readonly ticket: Ticket;
+  readonly queued: QueuedRequest;
 }
 
 interface Mandatory {
@@ -106,7 +107,7 @@ export class FlowControl {
     this.#isStale = true;
   }
 
-  /** Takes a request in. Its ticket runs, waits, or was refused. */
+  /** Takes a request in. Its queued runs, waits, or was refused. */
   claim(request: FlowRequest): Claimed {
     this.#upToDate();
     const flow = this.#classifier.classify(request) ?? this.#catchAll!; // made together
@@ -119,7 +120,7 @@ export class FlowControl {
           : "";
     const identity = flow.flows.get(distinguisher) ?? this.#identify(flow, distinguisher);
     const work = estimateWork(request, this.#options.work, level.widthMax, identity.tally.watchers);
-    return { flow, ticket: level.enter(identity, request, work) };
+    return { flow, queued: level.enter(identity, request, work) };
   }
 
   /** By name. */

@@ -32,7 +32,7 @@ export interface Tally extends Present {
 
 export type LevelGauges = Readonly<Record<keyof typeof levelRows, Gauge>>;
 
-/** When requests begin in the imagined service of a level: in seconds of a seat. */
+/** When requests begin in the virtual service of a level: in seconds of a seat. */
 export interface DispatchFigures extends Bounds {
   readonly at: number;
   readonly latest: number;

@@ -1,6 +1,17 @@
 /** Priority level configurations made ready. Source: upstream's `queueSetCompleterForPL`. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { LevelConfig } from "./priority-level.ts";
+import type { Shares } from "./seat-limits.ts";
+
+/** What a priority level configuration says. */
+export interface LevelConfig extends Shares {
+  readonly name: string;
+  readonly uid: string;
+  readonly isExempt: boolean;
+  /** 0: requests that cannot run at once are refused. */
+  readonly queues: number;
+  readonly handSize: number;
+  readonly queueLengthMax: number;
+}
 
 interface Sharing {
   readonly nominalConcurrencyShares?: number | null;

@@ -1,7 +1,7 @@
 /**
  * One priority level: how many requests of it run at a time, and in which fair order the others follow. Flows share
  * queues by shuffle sharding; the queue whose first request would end first, had all queues been served a little at a
- * time, is served next. Times of that imagined service are in seconds of one seat. Source: upstream's
+ * time, is served next. Times of that virtual service are in seconds of one seat. Source: upstream's
  * `util/flowcontrol/fairqueuing`.
  *
  * Hot path: a request that need not wait takes and leaves its seats without a promise, about half a microsecond.
@@ -11,21 +11,19 @@ import type { Clock } from "#std/clock.ts";
 import { type LevelHistograms, LevelTimes } from "./busy-times.ts";
 import type { Bounds, DispatchFigures, KindTimes } from "./flow-metrics.ts";
 import type { FlowRequest, Work } from "./flow-request.ts";
-import { Queue, type QueueDump } from "./level-queue.ts";
 import { RetryAfter } from "./retry-after.ts";
-import type { Demand, SeatLimits, Shares } from "./seat-limits.ts";
-import { estimatedSeconds, type FlowIdentity, narrowed, type Refusal, seatSeconds, Ticket } from "./ticket.ts";
-
-/** What a priority level configuration says. */
-export interface LevelConfig extends Shares {
-  readonly name: string;
-  readonly uid: string;
-  readonly isExempt: boolean;
-  /** 0: requests that cannot run at once are refused. */
-  readonly queues: number;
-  readonly handSize: number;
-  readonly queueLengthMax: number;
-}
+import type { Demand, SeatLimits } from "./seat-limits.ts";
+import type { LevelConfig } from "./level-config.ts";
+import {
+  estimatedSeconds,
+  type FlowIdentity,
+  narrowed,
+  Queue,
+  type QueueDump,
+  type Refusal,
+  seatSeconds,
+  QueuedRequest,
+} from "./queued-request.ts";
 
 export interface LevelOptions {
   readonly config: LevelConfig;
@@ -57,7 +55,7 @@ export class PriorityLevel {
   readonly #queues = new Map<number, Queue>();
   /** Queues where somebody waits, the one served last at the end. */
   readonly #backlog = new Set<Queue>();
-  readonly #executing = new LinkedList<Ticket>();
+  readonly #executing = new LinkedList<QueuedRequest>();
   #dispatchedAt = Number.NaN;
   #latest = 0;
   #discounted = 0;
@@ -72,7 +70,7 @@ export class PriorityLevel {
   #active = 0;
   /** Place in a hand of the queue that is looked at first. */
   #turn = 0;
-  /** The imagined time, and when it was that late. */
+  /** The virtual time, and when it was that late. */
   #at = 0;
   #atMs: number;
 
@@ -102,7 +100,7 @@ export class PriorityLevel {
     return this.#times.demand;
   }
 
-  /** The imagined time. */
+  /** The virtual time. */
   get at(): number {
     this.#advance(this.#clock.monotonic());
     return this.#at;
@@ -154,40 +152,40 @@ export class PriorityLevel {
   }
 
   /** Takes a request in: it runs, waits, or is refused. */
-  enter(flow: FlowIdentity, request: FlowRequest, work: Work): Ticket {
+  enter(flow: FlowIdentity, request: FlowRequest, work: Work): QueuedRequest {
     const now = this.#clock.monotonic();
     const { verb } = request.info;
     const isRead = verb === "get" || verb === "list" || verb === "watch";
-    const ticket = new Ticket(this, flow, request, isRead, isRead ? this.#reads : this.#writes, work, now);
+    const queued = new QueuedRequest(this, flow, request, isRead, isRead ? this.#reads : this.#writes, work, now);
     const { config } = this;
-    flow.tally.seats.observe(ticket.width);
-    if (config.isExempt) this.#begin(ticket, now);
+    flow.tally.seats.observe(queued.width);
+    if (config.isExempt) this.#begin(queued, now);
     else if (config.queues === 0) {
-      if (this.#fits(ticket.width)) this.#begin(ticket, now);
-      else this.#refuse(ticket, "concurrency-limit", now);
-    } else this.#enqueue(ticket, flow, now);
-    return ticket;
+      if (this.#fits(queued.width)) this.#begin(queued, now);
+      else this.#refuse(queued, "concurrency-limit", now);
+    } else this.#enqueue(queued, flow, now);
+    return queued;
   }
 
-  slow(ticket: Ticket): void {
-    if (ticket.state !== "executing" || ticket.queue === undefined || ticket.isSlow) return;
-    ticket.isSlow = true;
-    if (ticket.width === 1) count(this.#slow, ticket, 1);
+  slow(queued: QueuedRequest): void {
+    if (queued.state !== "executing" || queued.queue === undefined || queued.isSlow) return;
+    queued.isSlow = true;
+    if (queued.width === 1) count(this.#slow, queued, 1);
   }
 
-  end(ticket: Ticket): void {
-    if (ticket.state !== "executing") return;
-    ticket.state = "ended";
+  end(queued: QueuedRequest): void {
+    if (queued.state !== "executing") return;
+    queued.state = "ended";
     const now = this.#clock.monotonic();
-    const { queue, work, seat } = ticket;
-    const { tally } = ticket.flow;
-    const seconds = (now - ticket.startedMs) / 1000;
-    (ticket.request.info.verb === "watch" ? tally.ranWatch : tally.ran).observe(seconds);
+    const { queue, work, seat } = queued;
+    const { tally } = queued.flow;
+    const seconds = (now - queued.startedMs) / 1000;
+    (queued.request.info.verb === "watch" ? tally.ranWatch : tally.ran).observe(seconds);
     const load = this.#load;
     this.#times.pass(now, load);
     load.running--;
     this.#executing.remove(seat!);
-    ticket.kind.executing.change(-1, now);
+    queued.kind.executing.change(-1, now);
     tally.executing--;
     if (queue !== undefined) {
       this.#advance(now);
@@ -196,25 +194,25 @@ export class PriorityLevel {
       if (load.waiting > 0) queue.bound();
       this.#retire(queue);
     }
-    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leaveLate(ticket));
-    else this.#leave(ticket, now);
+    if (work.lingerMs > 0) this.#clock.after(work.lingerMs, () => this.#leaveLate(queued));
+    else this.#leave(queued, now);
   }
 
-  giveUp(ticket: Ticket, why: Refusal): void {
-    if (ticket.state !== "waiting") return;
+  giveUp(queued: QueuedRequest, why: Refusal): void {
+    if (queued.state !== "waiting") return;
     const now = this.#clock.monotonic();
     this.#advance(now);
-    this.#takeOut(ticket, now);
-    this.#refuse(ticket, why, now);
-    const queue = ticket.queue!; // who waits does so in a queue
+    this.#takeOut(queued, now);
+    this.#refuse(queued, why, now);
+    const queue = queued.queue!; // who waits does so in a queue
     queue.bound();
     this.#retire(queue);
     this.#dispatch(now);
-    ticket.decided?.();
+    queued.decided?.();
   }
 
   /** Those that run, the latest first. */
-  running(): readonly Ticket[] {
+  running(): readonly QueuedRequest[] {
     return this.#executing.members();
   }
 
@@ -226,38 +224,38 @@ export class PriorityLevel {
       .map(({ waiting, ...rest }) => ({ ...rest, waiting: [...waiting] }));
   }
 
-  #enqueue(ticket: Ticket, flow: FlowIdentity, now: number): void {
+  #enqueue(queued: QueuedRequest, flow: FlowIdentity, now: number): void {
     this.#advance(now);
     const queue = this.#choose(flow.hand);
-    ticket.queue = queue;
-    ticket.arrivedAt = this.#at;
+    queued.queue = queue;
+    queued.arrivedAt = this.#at;
     if (queue.isIdle) {
       queue.nextAt = this.#at;
       this.#active++;
     }
     const load = this.#load;
-    if (load.waiting === 0 && this.#fits(ticket.width) && this.#leavesRoom(ticket)) {
+    if (load.waiting === 0 && this.#fits(queued.width) && this.#leavesRoom(queued)) {
       flow.tally.queueLength.observe(1);
       if (queue.nextAt < this.#at) queue.nextAt = this.#at; // nothing begins before it came
       this.#noteDispatch(queue, undefined);
-      this.#begin(ticket, now);
+      this.#begin(queued, now);
       return;
     }
     if (queue.waiting.size >= this.config.queueLengthMax) {
-      this.#refuse(ticket, "queue-full", now);
+      this.#refuse(queued, "queue-full", now);
       this.#retire(queue);
       return;
     }
     this.#times.pass(now, load);
-    queue.waiting.add(ticket);
-    queue.waitingWork += seatSeconds(ticket.work, estimatedSeconds);
+    queue.waiting.add(queued);
+    queue.waitingWork += seatSeconds(queued.work, estimatedSeconds);
     queue.bound();
     this.#backlog.add(queue);
     load.waiting++;
-    load.waitingSeats += ticket.width;
-    ticket.kind.waiting.change(1, now);
+    load.waitingSeats += queued.width;
+    queued.kind.waiting.change(1, now);
     flow.tally.waiting++;
-    flow.tally.waitingSeats += ticket.width;
+    flow.tally.waitingSeats += queued.width;
     flow.tally.queueLength.observe(queue.waiting.size);
     this.#dispatch(now);
   }
@@ -293,7 +291,7 @@ export class PriorityLevel {
    * would wait for them to end, however fair the queues are. One may always run. Which requests are slow shows when they
    * run: what a flow with some of them begins is thought to be slow, too.
    */
-  #leavesRoom({ width, flow }: Ticket): boolean {
+  #leavesRoom({ width, flow }: QueuedRequest): boolean {
     if (width === 1 && this.#slow.size === 0) return true;
     const key = flowKey(flow);
     const slow = this.#slow.get(key) ?? 0;
@@ -302,76 +300,76 @@ export class PriorityLevel {
     return held === 0 || held + width <= this.#limit / 2;
   }
 
-  #begin(ticket: Ticket, now: number): void {
-    const { width, queue } = ticket;
-    const { tally } = ticket.flow;
+  #begin(queued: QueuedRequest, now: number): void {
+    const { width, queue } = queued;
+    const { tally } = queued.flow;
     const load = this.#load;
     this.#times.pass(now, load);
     load.running++;
     load.seats += width;
-    ticket.state = "executing";
-    ticket.startedMs = now;
-    ticket.seat = this.#executing.add(ticket);
-    ticket.kind.executing.change(1, now);
+    queued.state = "executing";
+    queued.startedMs = now;
+    queued.seat = this.#executing.add(queued);
+    queued.kind.executing.change(1, now);
     this.dispatched++;
     tally.executing++;
     tally.executingSeats += width;
     tally.dispatched.add();
-    if (!this.config.isExempt) tally.waited.observe((now - ticket.arrivedMs) / 1000);
+    if (!this.config.isExempt) tally.waited.observe((now - queued.arrivedMs) / 1000);
     if (queue === undefined) return;
-    if (width > 1) count(this.#wideSeats, ticket, width);
-    else if (this.#slow.size > 0 && this.#slow.has(flowKey(ticket.flow))) this.slow(ticket);
+    if (width > 1) count(this.#wideSeats, queued, width);
+    else if (this.#slow.size > 0 && this.#slow.has(flowKey(queued.flow))) this.slow(queued);
     queue.executing++;
     queue.seatsInUse += width;
-    queue.nextAt += seatSeconds(ticket.work, estimatedSeconds);
+    queue.nextAt += seatSeconds(queued.work, estimatedSeconds);
   }
 
   /** Its seats are free again. */
-  #leave(ticket: Ticket, now: number): void {
-    const { width, queue } = ticket;
+  #leave(queued: QueuedRequest, now: number): void {
+    const { width, queue } = queued;
     const load = this.#load;
     if (queue !== undefined) {
       queue.seatsInUse -= width;
-      if (width > 1) count(this.#wideSeats, ticket, -width);
-      else if (ticket.isSlow) count(this.#slow, ticket, -1);
+      if (width > 1) count(this.#wideSeats, queued, -width);
+      else if (queued.isSlow) count(this.#slow, queued, -1);
     }
     load.seats -= width;
-    ticket.flow.tally.executingSeats -= width;
+    queued.flow.tally.executingSeats -= width;
     if (load.waiting > 0) this.#dispatch(now);
   }
 
-  #leaveLate(ticket: Ticket): void {
+  #leaveLate(queued: QueuedRequest): void {
     const now = this.#clock.monotonic();
     this.#advance(now);
     this.#times.pass(now, this.#load);
-    this.#leave(ticket, now);
+    this.#leave(queued, now);
   }
 
   /** Lets in as many of those that wait as there is room for. */
   #dispatch(now: number): void {
     const load = this.#load;
     while (load.waiting > 0 && load.seats < this.#limit) {
-      const ticket = this.#next();
-      if (ticket === undefined) return;
-      const queue = ticket.queue!; // who waits does so in a queue
-      if (!this.#fits(ticket.width)) {
-        ticket.flow.tally.noRoom.add();
+      const queued = this.#next();
+      if (queued === undefined) return;
+      const queue = queued.queue!; // who waits does so in a queue
+      if (!this.#fits(queued.width)) {
+        queued.flow.tally.noRoom.add();
         return;
       }
       this.#noteDispatch(queue, this.#backlogBounds());
-      this.#takeOut(ticket, now);
-      ticket.work = narrowed(ticket.work, this.#limit);
+      this.#takeOut(queued, now);
+      queued.work = narrowed(queued.work, this.#limit);
       // Ties go to the queue that has waited longest.
       if (this.#backlog.delete(queue)) this.#backlog.add(queue);
-      this.#begin(ticket, now);
+      this.#begin(queued, now);
       queue.bound();
-      ticket.decided?.();
+      queued.decided?.();
     }
   }
 
   /** Of the first requests of all queues the one that would be done first; those that wait for their own flow apart. */
-  #next(): Ticket | undefined {
-    let best: Ticket | undefined;
+  #next(): QueuedRequest | undefined {
+    let best: QueuedRequest | undefined;
     let soonest = Number.POSITIVE_INFINITY;
     for (const queue of this.#backlog) {
       const first = this.#firstOf(queue);
@@ -384,8 +382,8 @@ export class PriorityLevel {
     return best;
   }
 
-  #firstOf(queue: Queue): Ticket | undefined {
-    for (const ticket of queue.waiting) if (this.#leavesRoom(ticket)) return ticket;
+  #firstOf(queue: Queue): QueuedRequest | undefined {
+    for (const queued of queue.waiting) if (this.#leavesRoom(queued)) return queued;
     return undefined;
   }
 
@@ -413,28 +411,28 @@ export class PriorityLevel {
     return bounds;
   }
 
-  #takeOut(ticket: Ticket, now: number): void {
-    const queue = ticket.queue!; // who waits does so in a queue
+  #takeOut(queued: QueuedRequest, now: number): void {
+    const queue = queued.queue!; // who waits does so in a queue
     const load = this.#load;
     this.#times.pass(now, load);
-    queue.waiting.delete(ticket);
-    queue.waitingWork = queue.waiting.size === 0 ? 0 : queue.waitingWork - seatSeconds(ticket.work, estimatedSeconds);
+    queue.waiting.delete(queued);
+    queue.waitingWork = queue.waiting.size === 0 ? 0 : queue.waitingWork - seatSeconds(queued.work, estimatedSeconds);
     if (queue.waiting.size === 0) this.#backlog.delete(queue);
     load.waiting--;
-    load.waitingSeats -= ticket.width;
-    ticket.kind.waiting.change(-1, now);
-    ticket.flow.tally.waiting--;
-    ticket.flow.tally.waitingSeats -= ticket.width;
+    load.waitingSeats -= queued.width;
+    queued.kind.waiting.change(-1, now);
+    queued.flow.tally.waiting--;
+    queued.flow.tally.waitingSeats -= queued.width;
   }
 
-  #refuse(ticket: Ticket, why: Refusal, now: number): void {
-    ticket.state = "refused";
-    ticket.refusal = why;
+  #refuse(queued: QueuedRequest, why: Refusal, now: number): void {
+    queued.state = "refused";
+    queued.refusal = why;
     this.rejected++;
     if (why === "time-out") this.timedOut++;
     if (why === "cancelled") this.cancelled++;
-    ticket.flow.tally.waitedInVain.observe((now - ticket.arrivedMs) / 1000);
-    ticket.flow.tally.refused(why);
+    queued.flow.tally.waitedInVain.observe((now - queued.arrivedMs) / 1000);
+    queued.flow.tally.refused(why);
     this.retryAfter.refused(Math.floor(this.#clock.now() / 1000));
   }
 
@@ -445,7 +443,7 @@ export class PriorityLevel {
     if (queue.index >= this.config.queues) this.#queues.delete(queue.index);
   }
 
-  /** Lets the imagined time pass: fast when few queues share what there is. */
+  /** Lets the virtual time pass: fast when few queues share what there is. */
   #advance(now: number): void {
     if (this.#active > 0) {
       const { seats, waitingSeats } = this.#load;
@@ -458,7 +456,7 @@ export class PriorityLevel {
 
 const flowKey = ({ schema, distinguisher }: FlowIdentity): string => `${schema} ${distinguisher}`;
 
-function count(counts: Map<string, number>, { flow }: Ticket, by: number): void {
+function count(counts: Map<string, number>, { flow }: QueuedRequest, by: number): void {
   const key = flowKey(flow);
   const sum = (counts.get(key) ?? 0) + by;
   if (sum > 0) counts.set(key, sum);

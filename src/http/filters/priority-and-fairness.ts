@@ -3,7 +3,7 @@
  * upstream's `priority-and-fairness` filter.
  */
 import type { Claimed, FlowControl } from "#flowcontrol/flow-control.ts";
-import type { Ticket } from "#flowcontrol/ticket.ts";
+import type { QueuedRequest } from "#flowcontrol/queued-request.ts";
 import type { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import { StatusError, tooManyRequests } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
@@ -32,8 +32,8 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
   const { control, watches, clock, waitLimitMs, errorReply, observe } = options;
   const running = { reads: 0, writes: 0 };
 
-  const refused = (request: ApiRequest, { flow, ticket }: Claimed): Reply => {
-    const error = tooManyRequests("Too many requests, please try again later.", ticket.level.retryAfter.seconds);
+  const refused = (request: ApiRequest, { flow, queued }: Claimed): Reply => {
+    const error = tooManyRequests("Too many requests, please try again later.", queued.level.retryAfter.seconds);
     return withHeaders(errorReply(request, error), flow.headers);
   };
 
@@ -42,35 +42,35 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     observe?.(running.reads, running.writes);
   };
 
-  const answered = (request: ApiRequest, { flow, ticket }: Claimed, reply: Reply): Reply => {
+  const answered = (request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply => {
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
-    if (stream !== undefined && request.info.verb === "watch") return watching(request, ticket, marked, stream);
+    if (stream !== undefined && request.info.verb === "watch") return watching(request, queued, marked, stream);
     // A large answer has its seats until it is written, so that only so many are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
-      return whenDone(marked, holding(ticket, request.deadlineMs));
-    ticket.end();
+      return whenDone(marked, holding(queued, request.deadlineMs));
+    queued.end();
     return marked;
   };
 
   /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
-  const watching = (request: ApiRequest, ticket: Ticket, reply: Reply, stream: ReplyStream): Reply => {
-    if (stream.hasBeginning === true) stream.onBegun = holding(ticket, clock.now() + beginningMaxMs);
-    else ticket.end();
+  const watching = (request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply => {
+    if (stream.hasBeginning === true) stream.onBegun = holding(queued, clock.now() + beginningMaxMs);
+    else queued.end();
     return whenDone(reply, watches.began(request.info, request.url));
   };
 
-  /** Ends the ticket when the returned function is called, or when its time is over. */
-  const holding = (ticket: Ticket, untilMs: number): (() => void) => {
-    const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => ticket.end());
+  /** Ends the queued when the returned function is called, or when its time is over. */
+  const holding = (queued: QueuedRequest, untilMs: number): (() => void) => {
+    const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => queued.end());
     return () => {
       cancel();
-      ticket.end();
+      queued.end();
     };
   };
 
-  const failed = (request: ApiRequest, { flow, ticket }: Claimed, error: unknown): Reply => {
-    ticket.end();
+  const failed = (request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply => {
+    queued.end();
     // What went wrong inside is told and logged elsewhere.
     if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
     return withHeaders(errorReply(request, error), flow.headers);
@@ -83,9 +83,9 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
   };
 
   const run = (request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> => {
-    const { ticket } = claimed;
-    const kind = ticket.isRead ? "reads" : "writes";
-    request.seats = ticket;
+    const { queued } = claimed;
+    const kind = queued.isRead ? "reads" : "writes";
+    request.seats = queued;
     count(kind, 1);
     let reply: MaybePromise<Reply>;
     try {
@@ -114,23 +114,23 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     const { info } = request;
     if (info.verb !== "watch" && isLongRunning(info)) return next(request);
     const claimed = control.claim(request);
-    const { ticket } = claimed;
-    if (ticket.state === "executing") return run(request, next, claimed);
-    if (ticket.state === "refused") return refused(request, claimed);
-    return decision(clock, request, ticket, patience(request)).then(() =>
-      ticket.state === "executing" ? run(request, next, claimed) : refused(request, claimed),
+    const { queued } = claimed;
+    if (queued.state === "executing") return run(request, next, claimed);
+    if (queued.state === "refused") return refused(request, claimed);
+    return decision(clock, request, queued, patience(request)).then(() =>
+      queued.state === "executing" ? run(request, next, claimed) : refused(request, claimed),
     );
   };
 }
 
-/** Resolves when the ticket need not wait any longer. */
-function decision(clock: Clock, request: ApiRequest, ticket: Ticket, limitMs: number): Promise<void> {
+/** Resolves when the queued need not wait any longer. */
+function decision(clock: Clock, request: ApiRequest, queued: QueuedRequest, limitMs: number): Promise<void> {
   return new Promise((resolve) => {
     const { signal } = request;
-    const gone = (): void => ticket.giveUp("cancelled");
-    const cancel = clock.after(Math.max(0, limitMs), () => ticket.giveUp("time-out"));
+    const gone = (): void => queued.giveUp("cancelled");
+    const cancel = clock.after(Math.max(0, limitMs), () => queued.giveUp("time-out"));
     signal.addEventListener("abort", gone, { once: true });
-    ticket.decided = () => {
+    queued.decided = () => {
       cancel();
       signal.removeEventListener("abort", gone);
       resolve();

@@ -1,9 +1,9 @@
-/** One request in a priority level, from the moment it comes until its seats are free again. */
+/** Requests in a priority level, from the moment they come until their seats are free again, and the queues they wait in. */
 import type { Node } from "#std/linked-list.ts";
 import type { KindTimes, Tally } from "./flow-metrics.ts";
 import type { FlowRequest, Work } from "./flow-request.ts";
-import type { Queue } from "./level-queue.ts";
-import type { PriorityLevel } from "./priority-level.ts";
+import type { LevelConfig } from "./level-config.ts";
+import type { RetryAfter } from "./retry-after.ts";
 
 /** Whose request it is: a schema, and what tells its flows apart. */
 export interface FlowIdentity {
@@ -18,9 +18,23 @@ export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancell
 /** What a request is thought to take before it has run. */
 export const estimatedSeconds = 0.003;
 
+/** The level of a request, as far as those who hold one need it. */
+export interface RequestLevel {
+  readonly config: LevelConfig;
+  readonly retryAfter: RetryAfter;
+  /** Seats it has now. */
+  readonly limit: number;
+  /** Requests that are executing. */
+  readonly executing: number;
+  readonly isIdle: boolean;
+  end(request: QueuedRequest): void;
+  slow(request: QueuedRequest): void;
+  giveUp(request: QueuedRequest, why: Refusal): void;
+}
+
 /** One request and its seats. */
-export class Ticket {
-  readonly level: PriorityLevel;
+export class QueuedRequest {
+  readonly level: RequestLevel;
   readonly flow: FlowIdentity;
   readonly request: FlowRequest;
   readonly isRead: boolean;
@@ -32,15 +46,15 @@ export class Ticket {
   state: "waiting" | "executing" | "refused" | "ended" = "waiting";
   refusal: Refusal | undefined;
   queue: Queue | undefined;
-  /** The imagined time at which it came to its queue. */
+  /** The virtual time at which it came to its queue. */
   arrivedAt = 0;
-  seat: Node<Ticket> | undefined;
+  seat: Node<QueuedRequest> | undefined;
   decided: (() => void) | undefined;
   /** It takes longer than most; counted with the wide ones of its flow. */
   isSlow = false;
 
   constructor(
-    level: PriorityLevel,
+    level: RequestLevel,
     flow: FlowIdentity,
     request: FlowRequest,
     isRead: boolean,
@@ -87,4 +101,48 @@ export function narrowed(work: Work, seatsMax: number): Work {
   const { finalSeats, lingerMs } = work;
   if (finalSeats <= seatsMax) return work;
   return { ...work, finalSeats: seatsMax, lingerMs: (lingerMs * finalSeats) / seatsMax };
+}
+
+/** One of the queues of a priority level. Times are virtual: those of its fair service. */
+export class Queue {
+  readonly index: number;
+  readonly waiting = new Set<QueuedRequest>();
+  waitingWork = 0;
+  executing = 0;
+  seatsInUse = 0;
+  /** The virtual time at which its next request begins: not before that came. */
+  nextAt = 0;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+
+  get first(): QueuedRequest | undefined {
+    return this.waiting.values().next().value;
+  }
+
+  get isIdle(): boolean {
+    return this.executing === 0 && this.waiting.size === 0;
+  }
+
+  /** As if those that run were not there yet. */
+  get discountedAt(): number {
+    return this.nextAt - this.seatsInUse * estimatedSeconds;
+  }
+
+  /** What it did not use of its share while nobody was there is lost. */
+  bound(): void {
+    if (this.waiting.size === 0) return;
+    const { arrivedAt } = this.first!; // somebody waits
+    if (this.nextAt < arrivedAt) this.nextAt = arrivedAt;
+  }
+}
+
+export interface QueueDump {
+  readonly index: number;
+  readonly waiting: readonly QueuedRequest[];
+  readonly executing: number;
+  readonly seatsInUse: number;
+  readonly nextAt: number;
+  readonly waitingWork: number;
 }
