@@ -2,19 +2,20 @@
  * Gives services that were stored without an address what they lack: one update that changes nothing does. Runs once,
  * since nothing is stored without since then. Source: upstream's repair of service addresses.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
 import { untilDone } from "./until-done.ts";
 
 /** `isIncomplete` tells which services these are. */
 export const serviceRepairController =
-  (isIncomplete: (service: Unstructured) => boolean): Controller =>
+  (isIncomplete: (service: Service) => boolean): Controller =>
   (environment) =>
     untilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;
       const { items } = await client.list("/api/v1/services");
-      for (const service of items.filter(isIncomplete)) {
+      for (const service of items as unknown as readonly Service[]) {
         if (signal.aborted) return;
+        if (!isIncomplete(service)) continue;
         const { namespace = "", name = "" } = service.metadata;
         try {
           const typed = { ...service, apiVersion: "v1", kind: "Service" };

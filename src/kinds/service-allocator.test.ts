@@ -1,8 +1,8 @@
 /** Addresses and ports of services beside what the API's tests show: writes under way, old services, many at random. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { parseIpRange } from "#meta/ip-range.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import { seededRandom } from "#std/random.ts";
 import { ServiceAllocator } from "./service-allocator.ts";
@@ -16,19 +16,13 @@ const open = (range = "10.0.0.0/28"): ServiceAllocator =>
     random: seededRandom(7),
   });
 
-interface Spec {
-  readonly type?: string;
-  readonly clusterIP?: string;
-  readonly clusterIPs?: readonly string[];
-  readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
-}
-
-const service = (name: string, spec: Spec): Unstructured & { readonly spec: Spec } => ({
+const service = (name: string, spec: ServiceSpec): Service => ({
   metadata: { namespace: "n", name },
   spec: { type: "ClusterIP", ...spec },
+  status: { loadBalancer: {} },
 });
 
-const ipOf = (object: Unstructured): string => (object["spec"] as Spec).clusterIP!;
+const ipOf = ({ spec }: Service): string => spec.clusterIP!;
 
 test("what a write under way holds nobody else gets, until it has failed", () => {
   const allocator = open();
@@ -53,19 +47,19 @@ test("what two stored services say is free when both are gone", () => {
 
 test("a stored service without address or port gets them with its next update", () => {
   const allocator = open();
-  const old = service("old", { type: "NodePort", ports: [{ port: 80 }] });
+  const old = service("old", { type: "NodePort", ports: [{ port: 80, targetPort: 80 }] });
   allocator.set("n", "old", old);
   assert.ok(allocator.isIncomplete(old));
   const { object } = allocator.allocate(old, old, write);
   assert.match(ipOf(object), /^10\.0\.0\./);
   assert.ok(!allocator.isIncomplete(object));
-  assert.ok((object["spec"] as Spec).ports![0]!.nodePort! >= 30_000);
+  assert.ok(object.spec.ports![0]!.nodePort! >= 30_000);
 });
 
 test("whatever is made, changed and deleted, no number is held twice and none is lost", () => {
   const random = seededRandom(11);
   const allocator = open();
-  const stored = new Map<string, Unstructured>();
+  const stored = new Map<string, Service>();
   for (let step = 0; step < 5000; step++) {
     const name = `s${Math.floor(random.next() * 20)}`;
     const old = stored.get(name);
@@ -75,8 +69,7 @@ test("whatever is made, changed and deleted, no number is held twice and none is
       continue;
     }
     const type = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"][Math.floor(random.next() * 4)]!;
-    const base = (old?.["spec"] ?? {}) as Spec; // made here
-    const spec = type === "ExternalName" ? { type } : { ...base, type, ports: [{ port: 80 }] };
+    const spec = type === "ExternalName" ? { type } : { ...old?.spec, type, ports: [{ port: 80, targetPort: 80 }] };
     try {
       const allocated = allocator.allocate(service(name, spec), old, write);
       if (random.next() < 0.8) {

@@ -4,9 +4,10 @@
  * could fall out of step: no allocation objects, and nothing to repair but services without an address.
  * Source: `Allocators` in upstream's `pkg/registry/core/service/storage`.
  */
+import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { internalError, invalidObject, type StatusError, unclassified } from "#meta/status-error.ts";
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
@@ -19,10 +20,9 @@ import {
   needsClusterIp,
   needsHealthCheckPort,
   needsNodePorts,
-  specOf,
-  textsOf,
+  nodePortsOf,
 } from "./core/service-fields.ts";
-import { type Json, listField, numberField, textField, withField } from "./json-edit.ts";
+import { withField } from "./edit.ts";
 
 export interface PortRange {
   readonly first: number;
@@ -52,8 +52,10 @@ interface AddressRange extends Range {
 
 type Held = readonly (readonly [pool: NumberPool, number: number])[];
 
-/** The node port of a port; `field` is where it stands. */
-type GiveNodePort = (port: Json, field: string) => number;
+/** The node port of a port; `index` is where it stands. */
+type GiveNodePort = (port: ServicePort, index: number) => number;
+
+const portsPath = FieldPath.of("spec", "ports");
 
 const isTaken = "taken";
 
@@ -87,10 +89,10 @@ export class ServiceAllocator {
   }
 
   /** A stored service as it is now; `undefined` when it is gone. */
-  set(namespace: string, name: string, service: Unstructured | undefined): void {
+  set(namespace: string, name: string, service: Service | undefined): void {
     const place = `${namespace}/${name}`;
     const before = this.#stored.get(place) ?? [];
-    const held = service === undefined ? [] : this.#heldBy(specOf(service));
+    const held = service === undefined ? [] : this.#heldBy(service.spec);
     for (const [pool, number] of held) pool.hold(number);
     releaseAll(before);
     if (held.length === 0) this.#stored.delete(place);
@@ -101,11 +103,11 @@ export class ServiceAllocator {
    * The hook of services' strategy. Throws `invalid` for what is taken or outside the ranges, and `internalError` when
    * nothing is left.
    */
-  allocate(object: Unstructured, old: Unstructured | undefined, attributes: WriteAttributes): Allocated {
+  allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
     const taking = new Taking(object.metadata.name ?? "", this.#random);
     try {
-      const spec = this.#allocated(specOf(object), old === undefined ? undefined : specOf(old), taking);
+      const spec = this.#allocated(object.spec, old?.spec, taking);
       const allocated = withField(object, "spec", spec);
       // A trial shows what there would be, and nobody can see it hold anything.
       if (attributes.dryRun) taking.release();
@@ -117,26 +119,25 @@ export class ServiceAllocator {
   }
 
   /** Whether a service lacks what it should have been given. */
-  isIncomplete(service: Unstructured): boolean {
-    const spec = specOf(service);
-    return needsClusterIp(spec) && (textField(spec, "clusterIP") === "" || textsOf(spec, "ipFamilies").length === 0);
+  isIncomplete({ spec }: Service): boolean {
+    return needsClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
   }
 
-  #heldBy(spec: Json): Held {
+  #heldBy(spec: ServiceSpec): Held {
     const held: [NumberPool, number][] = [];
     const add = ({ pool, indexOf }: Range, member: string | number): void => {
       const index = indexOf(member);
       if (index !== undefined) held.push([pool, index]);
     };
     if (needsClusterIp(spec)) {
-      for (const ip of textsOf(spec, "clusterIPs")) for (const range of this.#addresses) add(range, ip);
+      for (const ip of spec.clusterIPs ?? []) for (const range of this.#addresses) add(range, ip);
     }
-    if (textField(spec, "type") !== "ExternalName") for (const port of nodePortsOf(spec)) add(this.#ports, port);
-    if (needsHealthCheckPort(spec)) add(this.#ports, numberField(spec, "healthCheckNodePort"));
+    if (spec.type !== "ExternalName") for (const port of nodePortsOf(spec)) add(this.#ports, port);
+    if (needsHealthCheckPort(spec)) add(this.#ports, spec.healthCheckNodePort ?? 0);
     return held;
   }
 
-  #allocated(spec: Json, old: Json | undefined, taking: Taking): Json {
+  #allocated(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
     const settled = settleFamilies(keepAllocated(spec, old), old, this.#families);
     if (settled.errors.length > 0) throw taking.refused(settled.errors);
     let next = settled.spec;
@@ -145,12 +146,12 @@ export class ServiceAllocator {
     return this.#withHealthCheckPort(next, old, taking);
   }
 
-  #withAddresses(spec: Json, old: Json | undefined, taking: Taking): Json {
+  #withAddresses(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
     if (!needsClusterIp(spec) || isHeadless(spec)) return spec;
-    const given = textsOf(spec, "clusterIPs");
-    const before = old !== undefined && needsClusterIp(old) ? textsOf(old, "clusterIPs") : [];
+    const { clusterIPs: given = [], ipFamilies = [] } = spec;
+    const before = old !== undefined && needsClusterIp(old) ? (old.clusterIPs ?? []) : [];
     if (before[0] !== undefined && before[0] !== given[0]) return spec; // Validation refuses to change the first one.
-    const addresses = textsOf(spec, "ipFamilies").map((family, i) => {
+    const addresses = ipFamilies.map((family, i) => {
       const ip = given[i];
       if (ip !== undefined && before.includes(ip)) return ip;
       const range = this.#addresses.find((candidate) => candidate.family === family);
@@ -169,37 +170,31 @@ export class ServiceAllocator {
     return withField(next, "clusterIP", addresses[0]);
   }
 
-  #withNodePorts(spec: Json, old: Json | undefined, taking: Taking): Json {
+  #withNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
     if (!mayHaveNodePorts(spec)) return spec;
-    const ports = listField(spec, "ports");
+    const { ports = [] } = spec;
     const give =
       old !== undefined && mayHaveNodePorts(old)
         ? this.#keptNodePorts(nodePortsOf(old), taking)
         : this.#newNodePorts(ports, taking);
-    const next = ports.map((port, i) => {
-      if (numberField(port, "nodePort") === 0 && !needsNodePorts(spec)) return port;
-      return withField(port, "nodePort", give(port, `spec.ports[${i}].nodePort`));
-    });
+    const next = ports.map((port, i) =>
+      port.nodePort || needsNodePorts(spec) ? withField(port, "nodePort", give(port, i)) : port,
+    );
     return next.every((port, i) => port === ports[i]) ? spec : withField(spec, "ports", next);
   }
 
   /** Ports of one number, told apart by their protocols, share a node port unless they ask for several. */
-  #newNodePorts(ports: readonly Json[], taking: Taking): GiveNodePort {
+  #newNodePorts(ports: readonly ServicePort[], taking: Taking): GiveNodePort {
     const asked = new Map<number, number>();
-    for (const port of ports) {
-      const number = numberField(port, "port");
-      const wanted = numberField(port, "nodePort");
-      if (wanted !== 0 && !asked.has(number)) asked.set(number, wanted);
-    }
+    for (const { port, nodePort = 0 } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
     const given = new Map<number, number>();
-    return (port, field) => {
-      const number = numberField(port, "port");
-      const shared = given.get(number);
-      const wanted = shared === undefined ? (asked.get(number) ?? 0) : numberField(port, "nodePort");
+    return ({ port, nodePort = 0 }, i) => {
+      const shared = given.get(port);
+      const wanted = shared === undefined ? (asked.get(port) ?? 0) : nodePort;
       if (shared !== undefined && (wanted === 0 || wanted === shared)) return shared;
-      const nodePort = this.#nodePort(wanted, field, taking);
-      if (shared === undefined) given.set(number, nodePort);
-      return nodePort;
+      const found = this.#nodePort(wanted, i, taking);
+      if (shared === undefined) given.set(port, found);
+      return found;
     };
   }
 
@@ -207,28 +202,28 @@ export class ServiceAllocator {
   #keptNodePorts(before: readonly number[], taking: Taking): GiveNodePort {
     const mine = new Set(before);
     const seen = new Set<string>();
-    return (port, field) => {
-      const wanted = numberField(port, "nodePort");
-      const nodePort = wanted !== 0 && mine.has(wanted) ? wanted : this.#nodePort(wanted, field, taking);
-      mine.add(nodePort);
-      const key = `{${textField(port, "protocol")} ${nodePort}}`;
+    return ({ protocol = "", nodePort = 0 }, i) => {
+      const found = nodePort !== 0 && mine.has(nodePort) ? nodePort : this.#nodePort(nodePort, i, taking);
+      mine.add(found);
+      const key = `{${protocol} ${found}}`;
       if (seen.has(key)) throw unclassified(`duplicate nodePort: ${key}`);
       seen.add(key);
-      return nodePort;
+      return found;
     };
   }
 
   /** The wanted one, or for 0 any. */
-  #nodePort(wanted: number, field: string, taking: Taking): number {
+  #nodePort(wanted: number, index: number, taking: Taking): number {
     if (wanted === 0) return this.#anyPort(taking, "failed to allocate a nodePort");
     const problem = this.#takePort(taking, wanted);
-    if (problem !== undefined) throw taking.refused([invalid(field, wanted, problem)]);
+    if (problem !== undefined)
+      throw taking.refused([invalid(portsPath.index(index).child("nodePort"), wanted, problem)]);
     return wanted;
   }
 
-  #withHealthCheckPort(spec: Json, old: Json | undefined, taking: Taking): Json {
+  #withHealthCheckPort(spec: ServiceSpec, old: ServiceSpec | undefined, taking: Taking): ServiceSpec {
     if (!needsHealthCheckPort(spec) || (old !== undefined && needsHealthCheckPort(old))) return spec;
-    const wanted = numberField(spec, "healthCheckNodePort");
+    const { healthCheckNodePort: wanted = 0 } = spec;
     if (wanted === 0) {
       return withField(spec, "healthCheckNodePort", this.#anyPort(taking, "failed to allocate a HealthCheck NodePort"));
     }
@@ -293,9 +288,6 @@ class Taking {
 function releaseAll(held: Held): void {
   for (const [pool, number] of held) pool.release(number);
 }
-
-const nodePortsOf = (spec: Json): readonly number[] =>
-  listField(spec, "ports").map((port) => numberField(port, "nodePort"));
 
 const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((text, i) => text === other[i]);

@@ -1,4 +1,5 @@
 /** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
+import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
 import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
@@ -23,7 +24,6 @@ import { systemPriorityClassesController } from "#controllers/system-priority-cl
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
@@ -134,7 +134,7 @@ export interface ControllersOptions {
   readonly localVersions: LocalVersions;
   readonly kubernetesService: KubernetesServiceOptions;
   /** Whether a stored service lacks an address. */
-  isIncomplete(service: Unstructured): boolean;
+  isIncomplete(service: Service): boolean;
 }
 
 /** Starts the selected controllers. The returned function ends them. */

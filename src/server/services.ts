@@ -1,8 +1,9 @@
 /** Services as they are served: given addresses and ports of their ranges, which are in step with the store. */
+import type { Service } from "#api/core/v1.ts";
 import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
 import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import { override } from "#registry/override.ts";
@@ -36,7 +37,8 @@ export class ServiceFollower {
   /** The definition of services as it has to be served: what a delete lets go is free when it is acknowledged. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     if (!isServices(definition)) return definition;
-    const allocate = this.allocator.allocate.bind(this.allocator);
+    // Its objects are services, by its schema.
+    const allocate = this.allocator.allocate.bind(this.allocator) as unknown as NonNullable<Strategy["allocate"]>;
     const allocating = override(definition, { strategy: { ...definition.strategy, allocate } });
     return waitForSync(allocating, () => this.#informer);
   };
@@ -50,7 +52,7 @@ export class ServiceFollower {
     const store = stores.of(definition);
     const handlers = objectHandlers(store, log, {
       cleared: () => allocator.clear(),
-      changed: (namespace, name, object) => allocator.set(namespace, name, object),
+      changed: (namespace, name, object) => allocator.set(namespace, name, object as Service | undefined), // by its schema
     });
     this.#informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
     await this.#informer.start();

@@ -2,51 +2,50 @@
  * The address families of a service: which it asks for, which it gets by default, and what of it cannot be on this
  * cluster. Source: `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
  */
+import type { ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
-import { type Json, objectField, withField } from "../json-edit.ts";
-import {
-  headless,
-  isHeadless,
-  policyOf,
-  preferDualStack,
-  requireDualStack,
-  singleStack,
-  textsOf,
-  typeOf,
-} from "./service-fields.ts";
+import { withField } from "../edit.ts";
+import { headless, isHeadless, policyOf, preferDualStack, requireDualStack, singleStack } from "./service-fields.ts";
 import { validateAddresses } from "./service-addresses.ts";
 
 const both: readonly IpFamily[] = ["IPv4", "IPv6"];
 
+const policyPath = FieldPath.of("spec", "ipFamilyPolicy");
+const familiesPath = FieldPath.of("spec", "ipFamilies");
+const addressesPath = FieldPath.of("spec", "clusterIPs");
+
 export interface SettledFamilies {
-  readonly spec: Json;
+  readonly spec: ServiceSpec;
   /** When there are some, the service is refused for these alone. */
   readonly errors: readonly FieldError[];
 }
 
 /** `configured` are the families of the cluster's ranges, the default one first. */
-export function settleFamilies(spec: Json, old: Json | undefined, configured: readonly IpFamily[]): SettledFamilies {
-  if (typeOf(spec) === "ExternalName" || keepsPreference(spec, old)) return { spec, errors: [] };
+export function settleFamilies(
+  spec: ServiceSpec,
+  old: ServiceSpec | undefined,
+  configured: readonly IpFamily[],
+): SettledFamilies {
+  if (spec.type === "ExternalName" || keepsPreference(spec, old)) return { spec, errors: [] };
   const errors: FieldError[] = [];
   let next = old === undefined ? spec : released(spec, old, errors);
   const found = validateAddresses(next);
   if (found.length > 0) return { spec: next, errors: found };
   next = withFamiliesOfAddresses(next, configured, errors);
   if (errors.length > 0) return { spec: next, errors };
-  if (isHeadless(next) && Object.keys(objectField(next, "selector") ?? {}).length === 0) {
+  if (isHeadless(next) && Object.keys(next.selector ?? {}).length === 0) {
     // Whose endpoints somebody else writes: they may be of any family, configured or not.
     return { spec: completed(next, requireDualStack, configured[0]!, both), errors };
   }
   if (policyOf(next) === requireDualStack && configured.length < 2) {
-    errors.push(
-      invalid("spec.ipFamilyPolicy", requireDualStack, "this cluster is not configured for dual-stack services"),
-    );
+    errors.push(invalid(policyPath, requireDualStack, "this cluster is not configured for dual-stack services"));
   }
-  for (const [i, family] of textsOf(next, "ipFamilies").entries()) {
+  for (const [i, family] of (next.ipFamilies ?? []).entries()) {
     if (!isOneOf(configured, family)) {
-      errors.push(invalid(`spec.ipFamilies[${i}]`, family, "not configured on this cluster"));
+      errors.push(invalid(familiesPath.index(i), family, "not configured on this cluster"));
     }
   }
   return { spec: errors.length > 0 ? next : completed(next, singleStack, configured[0]!, configured), errors };
@@ -55,54 +54,60 @@ export function settleFamilies(spec: Json, old: Json | undefined, configured: re
 const isOneOf = (families: readonly IpFamily[], text: string): boolean => families.some((family) => family === text);
 
 /** A change of the cluster's ranges alone changes no service that prefers two families. */
-const keepsPreference = (spec: Json, old: Json | undefined): boolean =>
+const keepsPreference = (spec: ServiceSpec, old: ServiceSpec | undefined): boolean =>
   old !== undefined &&
   policyOf(spec) === preferDualStack &&
   policyOf(old) === preferDualStack &&
-  textsOf(old, "ipFamilies").length > 0 &&
-  jsonEquals(spec["clusterIPs"], old["clusterIPs"]) &&
-  jsonEquals(spec["ipFamilies"], old["ipFamilies"]);
+  (old.ipFamilies ?? []).length > 0 &&
+  jsonEquals(spec.clusterIPs, old.clusterIPs) &&
+  jsonEquals(spec.ipFamilies, old.ipFamilies);
 
 /** Without its second family, if an update asks for one only. */
-function released(spec: Json, old: Json, errors: FieldError[]): Json {
+function released(spec: ServiceSpec, old: ServiceSpec, errors: FieldError[]): ServiceSpec {
   let next = spec;
   const policy = policyOf(spec);
   for (const [name, what] of [
     ["clusterIPs", "cluster IP"],
     ["ipFamilies", "IP family"],
   ] as const) {
-    const before = textsOf(old, name);
-    const after = textsOf(spec, name);
+    const before = old[name] ?? [];
+    const after = spec[name] ?? [];
     if (before.length < 2) continue;
     if (policy === singleStack && jsonEquals(after, before)) next = withField(next, name, after.slice(0, 1));
     else if (policy !== singleStack && after.length === 1) {
-      errors.push(invalid("spec.ipFamilyPolicy", policy, `must be 'SingleStack' to release the secondary ${what}`));
+      errors.push(invalid(policyPath, policy, `must be 'SingleStack' to release the secondary ${what}`));
     }
   }
   return next;
 }
 
-function withFamiliesOfAddresses(spec: Json, configured: readonly IpFamily[], errors: FieldError[]): Json {
-  const addresses = textsOf(spec, "clusterIPs");
-  const families = [...textsOf(spec, "ipFamilies")];
+function withFamiliesOfAddresses(
+  spec: ServiceSpec,
+  configured: readonly IpFamily[],
+  errors: FieldError[],
+): ServiceSpec {
+  const { clusterIPs: addresses = [], ipFamilies = [] } = spec;
+  const families = [...ipFamilies];
   if (addresses[0] === headless) return spec;
   for (let i = families.length; i < addresses.length; i++) {
     const family = ipFamily(addresses[i]!)!; // checked before
     if (configured.includes(family)) families.push(family);
     else {
       const text = `${family} is not configured on this cluster`;
-      errors.push(invalid(`spec.clusterIPs[${i}]`, goTexts(addresses), text));
+      errors.push(invalid(addressesPath.index(i), goTexts(addresses), text));
     }
   }
-  return families.length === textsOf(spec, "ipFamilies").length ? spec : withField(spec, "ipFamilies", families);
+  return families.length === ipFamilies.length ? spec : withField(spec, "ipFamilies", families);
 }
 
 /** With a policy, a family, and by the policy a second one of those `possible`. */
-function completed(spec: Json, policy: string, first: IpFamily, possible: readonly IpFamily[]): Json {
-  let next = (spec["ipFamilyPolicy"] ?? undefined) === undefined ? withField(spec, "ipFamilyPolicy", policy) : spec;
-  if (textsOf(next, "ipFamilies").length === 0) next = withField(next, "ipFamilies", [first]);
-  const families = textsOf(next, "ipFamilies");
+function completed(spec: ServiceSpec, policy: string, first: IpFamily, possible: readonly IpFamily[]): ServiceSpec {
+  const next = spec.ipFamilyPolicy === undefined ? withField(spec, "ipFamilyPolicy", policy) : spec;
+  const given = next.ipFamilies ?? [];
+  const families = given.length === 0 ? [first] : given;
   const other = possible.find((family) => family !== families[0]);
-  if (families.length > 1 || other === undefined || policyOf(next) === singleStack) return next;
+  if (families.length > 1 || other === undefined || policyOf(next) === singleStack) {
+    return withField(next, "ipFamilies", families);
+  }
   return withField(next, "ipFamilies", [...families, other]);
 }

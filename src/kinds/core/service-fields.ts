@@ -2,20 +2,9 @@
  * What the fields of a service mean together: which of them its type needs, what an update may leave out, and what goes
  * with a change of the type. Source: the strategy and storage of services in upstream's `pkg/registry/core/service`.
  */
+import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
-import {
-  editField,
-  editItems,
-  isZero,
-  type Json,
-  listField,
-  noFields,
-  numberField,
-  objectField,
-  textField,
-  withField,
-} from "../json-edit.ts";
+import { editField, editItems, withField } from "../edit.ts";
 
 /** The address of a service that has none. */
 export const headless = "None";
@@ -23,93 +12,84 @@ export const singleStack = "SingleStack";
 export const preferDualStack = "PreferDualStack";
 export const requireDualStack = "RequireDualStack";
 
-export const specOf = (object: Unstructured): Json => objectField(object, "spec") ?? noFields;
-
-export const typeOf = (spec: Json): string => textField(spec, "type");
-
-/** A field that holds a list of texts; empty when it is absent or null. */
-export function textsOf(spec: Json, name: string): readonly string[] {
-  return (spec[name] ?? []) as readonly string[]; // the schema says so
-}
-
-export const isHeadless = (spec: Json): boolean => textsOf(spec, "clusterIPs")[0] === headless;
+export const isHeadless = ({ clusterIPs = [] }: ServiceSpec): boolean => clusterIPs[0] === headless;
 
 /** The policy; a service without one has one family. */
-export const policyOf = (spec: Json): string => textField(spec, "ipFamilyPolicy") || singleStack;
+export const policyOf = ({ ipFamilyPolicy }: ServiceSpec): string => ipFamilyPolicy || singleStack;
 
-export const needsClusterIp = (spec: Json): boolean => ["ClusterIP", "NodePort", "LoadBalancer"].includes(typeOf(spec));
+export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
+  type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer";
 
-export const needsNodePorts = (spec: Json): boolean =>
-  typeOf(spec) === "NodePort" ||
-  (typeOf(spec) === "LoadBalancer" && (spec["allocateLoadBalancerNodePorts"] ?? true) === true);
+export const needsNodePorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
+  type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts);
 
-export const mayHaveNodePorts = (spec: Json): boolean => ["NodePort", "LoadBalancer"].includes(typeOf(spec));
+export const mayHaveNodePorts = ({ type }: ServiceSpec): boolean => type === "NodePort" || type === "LoadBalancer";
 
-export const needsHealthCheckPort = (spec: Json): boolean =>
-  typeOf(spec) === "LoadBalancer" && textField(spec, "externalTrafficPolicy") === "Local";
+export const needsHealthCheckPort = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
+  type === "LoadBalancer" && externalTrafficPolicy === "Local";
 
 /** Whether it is reached from outside the cluster. */
-export const isExternal = (spec: Json): boolean =>
-  mayHaveNodePorts(spec) || (typeOf(spec) === "ClusterIP" && textsOf(spec, "externalIPs").length > 0);
+export const isExternal = (spec: ServiceSpec): boolean =>
+  mayHaveNodePorts(spec) || (spec.type === "ClusterIP" && (spec.externalIPs ?? []).length > 0);
 
-const isBalancer = (spec: Json): boolean => typeOf(spec) === "LoadBalancer";
+const isBalancer = ({ type }: ServiceSpec): boolean => type === "LoadBalancer";
 
 /** What an update leaves out of what was given out stays, and `clusterIP` and `clusterIPs` agree. */
-export function keepAllocated(spec: Json, old: Json | undefined): Json {
-  if (old === undefined) {
-    const ip = textField(spec, "clusterIP");
-    return ip !== "" && textsOf(spec, "clusterIPs").length === 0 ? withField(spec, "clusterIPs", [ip]) : spec;
-  }
+export function keepAllocated(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
+  if (old === undefined) return withFirstAddress(spec);
   let next = spec;
   if (needsClusterIp(old) && needsClusterIp(spec)) next = keepAddresses(next, old);
   if (needsNodePorts(old) && needsNodePorts(spec)) next = keepNodePorts(next, old);
-  if (needsHealthCheckPort(old) && needsHealthCheckPort(spec) && numberField(spec, "healthCheckNodePort") === 0) {
-    next = withField(next, "healthCheckNodePort", old["healthCheckNodePort"]);
+  if (needsHealthCheckPort(old) && needsHealthCheckPort(spec) && !spec.healthCheckNodePort) {
+    next = withField(next, "healthCheckNodePort", old.healthCheckNodePort);
   }
   return withAgreeingAddresses(next, old);
 }
 
-function keepAddresses(spec: Json, old: Json): Json {
+function withFirstAddress(spec: ServiceSpec): ServiceSpec {
+  const { clusterIP, clusterIPs = [] } = spec;
+  return clusterIP && clusterIPs.length === 0 ? withField(spec, "clusterIPs", [clusterIP]) : spec;
+}
+
+function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   let next = spec;
-  if (textField(next, "clusterIP") === "") next = withField(next, "clusterIP", old["clusterIP"]);
-  if (textsOf(next, "clusterIPs").length === 0 && next["clusterIP"] === old["clusterIP"]) {
-    next = withField(next, "clusterIPs", old["clusterIPs"]);
+  if (!next.clusterIP) next = withField(next, "clusterIP", old.clusterIP);
+  if ((next.clusterIPs ?? []).length === 0 && next.clusterIP === old.clusterIP) {
+    next = withField(next, "clusterIPs", old.clusterIPs);
   }
-  if (textsOf(next, "ipFamilies").length === 0) next = withField(next, "ipFamilies", old["ipFamilies"]);
-  return isZero(next["ipFamilyPolicy"]) ? withField(next, "ipFamilyPolicy", old["ipFamilyPolicy"]) : next;
+  if ((next.ipFamilies ?? []).length === 0) next = withField(next, "ipFamilies", old.ipFamilies);
+  return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
 }
 
 /** By the names of ports, whatever else was changed of them. */
-function keepNodePorts(spec: Json, old: Json): Json {
-  const byName = new Map(listField(old, "ports").map((port) => [textField(port, "name"), port["nodePort"]]));
+function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
+  const byName = new Map((old.ports ?? []).map(({ name = "", nodePort }) => [name, nodePort]));
   return editItems(spec, "ports", (port) =>
-    numberField(port, "nodePort") === 0 ? withField(port, "nodePort", byName.get(textField(port, "name"))) : port,
+    port.nodePort ? port : withField(port, "nodePort", byName.get(port.name ?? "")),
   );
 }
 
-function withAgreeingAddresses(spec: Json, old: Json): Json {
-  const ip = textField(spec, "clusterIP");
-  const given = textsOf(spec, "clusterIPs");
-  if (ip !== "" && given.length === 0) return withField(spec, "clusterIPs", [ip]);
-  const changedAlone = ip !== textField(old, "clusterIP") && jsonEquals(given, textsOf(old, "clusterIPs"));
-  return changedAlone ? withField(spec, "clusterIPs", ip === "" ? undefined : [ip]) : spec;
+function withAgreeingAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
+  const { clusterIP = "", clusterIPs = [] } = spec;
+  if (clusterIP !== "" && clusterIPs.length === 0) return withFirstAddress(spec);
+  const changedAlone = clusterIP !== (old.clusterIP ?? "") && jsonEquals(clusterIPs, old.clusterIPs ?? []);
+  return changedAlone ? withField(spec, "clusterIPs", clusterIP === "" ? undefined : [clusterIP]) : spec;
 }
 
 /** The service without what only its old type had a use for, as far as the update did not change it. */
-export function withoutOldType(object: Unstructured, oldObject: Unstructured): Unstructured {
-  const old = specOf(oldObject);
-  const next = editField(object, "spec", (spec) => withoutOldFields(spec, old));
-  if (!isBalancer(old) || isBalancer(specOf(object))) return next;
-  return editField(next, "status", (status) => withField(status, "loadBalancer", noFields));
+export function withoutOldType(object: Service, old: Service): Service {
+  const next = editField(object, "spec", (spec) => withoutOldFields(spec, old.spec));
+  if (!isBalancer(old.spec) || isBalancer(object.spec)) return next;
+  return editField(next, "status", (status) => withField(status, "loadBalancer", {}));
 }
 
-function withoutOldFields(spec: Json, old: Json): Json {
+function withoutOldFields(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   let next = spec;
-  const drop = (needs: (spec: Json) => boolean, ...names: readonly string[]): void => {
+  const drop = (needs: (spec: ServiceSpec) => boolean, ...names: readonly (keyof ServiceSpec)[]): void => {
     if (!needs(old) || needs(spec)) return;
     for (const name of names) if (jsonEquals(spec[name], old[name])) next = withField(next, name, undefined);
   };
-  const hasSameAddresses = jsonEquals(textsOf(spec, "clusterIPs"), textsOf(old, "clusterIPs"));
+  const hasSameAddresses = jsonEquals(spec.clusterIPs ?? [], old.clusterIPs ?? []);
   if (hasSameAddresses) drop(needsClusterIp, "clusterIP", "clusterIPs");
   drop(needsClusterIp, "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy");
   if (mayHaveNodePorts(old) && !mayHaveNodePorts(spec) && jsonEquals(nodePortsOf(spec), nodePortsOf(old))) {
@@ -121,5 +101,6 @@ function withoutOldFields(spec: Json, old: Json): Json {
   return next;
 }
 
-const nodePortsOf = (spec: Json): readonly number[] =>
-  listField(spec, "ports").map((port) => numberField(port, "nodePort"));
+/** 0 for ports without one. */
+export const nodePortsOf = ({ ports = [] }: ServiceSpec): readonly number[] =>
+  ports.map(({ nodePort = 0 }) => nodePort);

@@ -2,6 +2,7 @@
  * Checks of services and their status, and warnings about what is accepted but unwise.
  * Source: `ValidateService` and what it calls in upstream's `pkg/apis/core/validation`.
  */
+import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import {
@@ -14,6 +15,7 @@ import {
   notSupported,
   required,
 } from "#meta/field-error.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
 import {
   cidr,
@@ -26,19 +28,9 @@ import {
   printIp,
   qualifiedName,
 } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
-import { type Json, listField, noFields, numberField, objectField, textField } from "../json-edit.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
-import {
-  isExternal,
-  isHeadless,
-  needsClusterIp,
-  needsHealthCheckPort,
-  specOf,
-  textsOf,
-  typeOf,
-} from "./service-fields.ts";
+import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
 
 const types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const protocols = ["SCTP", "TCP", "UDP"];
@@ -48,54 +40,57 @@ const kubeletPort = 10250;
 const stickySecondsMax = 86400;
 const onlyBalancers = "may only be used when `type` is 'LoadBalancer'";
 
-export function validateService(object: Unstructured, domain: ApiDomain): FieldError[] {
-  const spec = specOf(object);
-  const type = typeOf(spec);
+const specPath = FieldPath.of("spec");
+const portsPath = specPath.child("ports");
+const externalIpsPath = specPath.child("externalIPs");
+const ingressPath = FieldPath.of("status", "loadBalancer", "ingress");
+
+export function validateService(object: Service, domain: ApiDomain): FieldError[] {
+  const { spec } = object;
   return [
-    ...validateByType(spec, type),
+    ...validateByType(spec),
     ...validatePorts(spec),
-    ...validateLabels(objectField(spec, "selector") as Readonly<Record<string, string>> | undefined, "spec.selector"), // by its schema
+    ...validateLabels(spec.selector, "spec.selector"),
     ...validateAffinity(spec),
     ...validateAddresses(spec),
-    ...textsOf(spec, "externalIPs").flatMap((ip, i) => validateReachable(ip, `spec.externalIPs[${i}]`)),
-    ...oneOf("spec.type", type, types),
-    ...validateNodePorts(spec, type),
-    ...validateSourceRanges(object, spec, type, domain),
-    ...validateBalancer(spec, type),
+    ...(spec.externalIPs ?? []).flatMap((ip, i) => validateReachable(ip, externalIpsPath.index(i))),
+    ...oneOf("spec.type", spec.type, types),
+    ...validateNodePorts(spec),
+    ...validateSourceRanges(object, domain),
+    ...validateBalancer(spec),
     ...validateTraffic(spec),
   ];
 }
 
-export function validateServiceUpdate(object: Unstructured, oldObject: Unstructured, domain: ApiDomain): FieldError[] {
-  const spec = specOf(object);
-  const old = specOf(oldObject);
-  const loadBalancerClass = spec["loadBalancerClass"] ?? null;
-  const areBalancers = typeOf(spec) === "LoadBalancer" && typeOf(old) === "LoadBalancer";
+export function validateServiceUpdate(object: Service, oldObject: Service, domain: ApiDomain): FieldError[] {
+  const { spec } = object;
+  const old = oldObject.spec;
+  const areBalancers = spec.type === "LoadBalancer" && old.type === "LoadBalancer";
   const haveHealthChecks = needsHealthCheckPort(spec) && needsHealthCheckPort(old);
   return [
     ...validateAddressesUpdate(spec, old),
-    ...(areBalancers && loadBalancerClass !== (old["loadBalancerClass"] ?? null)
-      ? [invalid("spec.loadBalancerClass", loadBalancerClass, "may not change once set")]
+    ...(areBalancers && spec.loadBalancerClass !== old.loadBalancerClass
+      ? [invalid("spec.loadBalancerClass", spec.loadBalancerClass, "may not change once set")]
       : []),
-    ...(haveHealthChecks && numberField(spec, "healthCheckNodePort") !== numberField(old, "healthCheckNodePort")
+    ...(haveHealthChecks && (spec.healthCheckNodePort ?? 0) !== (old.healthCheckNodePort ?? 0)
       ? [forbidden("spec.healthCheckNodePort", "field is immutable")]
       : []),
     ...validateService(object, domain),
   ];
 }
 
-const oneOf = (field: string, value: string, values: readonly string[]): FieldError[] =>
+const oneOf = (field: FieldPath | string, value = "", values: readonly string[]): FieldError[] =>
   value === "" ? [required(field)] : values.includes(value) ? [] : [notSupported(field, value, values)];
 
-function validateByType(spec: Json, type: string): FieldError[] {
+function validateByType(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
-  const ports = listField(spec, "ports");
-  if (ports.length === 0 && !isHeadless(spec) && type !== "ExternalName") errors.push(required("spec.ports"));
+  const { type, ports = [] } = spec;
+  if (ports.length === 0 && !isHeadless(spec) && type !== "ExternalName") errors.push(required(portsPath));
   if (type === "LoadBalancer") {
-    for (const [i, port] of ports.entries()) {
-      if (numberField(port, "port") !== kubeletPort) continue;
+    for (const [i, { port }] of ports.entries()) {
+      if (port !== kubeletPort) continue;
       const text = `may not expose port ${kubeletPort} externally since it is used by kubelet`;
-      errors.push(invalid(`spec.ports[${i}]`, kubeletPort, text));
+      errors.push(invalid(portsPath.index(i), kubeletPort, text));
     }
   }
   if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(spec)) {
@@ -105,69 +100,65 @@ function validateByType(spec: Json, type: string): FieldError[] {
   return errors;
 }
 
-function validateExternalName(spec: Json): FieldError[] {
-  const unset = ["clusterIPs", "ipFamilies"].filter((name) => textsOf(spec, name).length > 0);
-  if ((spec["ipFamilyPolicy"] ?? null) !== null) unset.push("ipFamilyPolicy");
-  const field = "spec.externalName";
-  const name = textField(spec, "externalName").replace(/\.$/, "");
+function validateExternalName(spec: ServiceSpec): FieldError[] {
+  const unset: (keyof ServiceSpec)[] = [];
+  if ((spec.clusterIPs ?? []).length > 0) unset.push("clusterIPs");
+  if ((spec.ipFamilies ?? []).length > 0) unset.push("ipFamilies");
+  if (spec.ipFamilyPolicy !== undefined) unset.push("ipFamilyPolicy");
+  const path = specPath.child("externalName");
+  const name = (spec.externalName ?? "").replace(/\.$/, "");
   return [
-    ...unset.map((name) => forbidden(`spec.${name}`, "may not be set for ExternalName services")),
-    ...(name === "" ? [required(field)] : dns1123Subdomain(name).map((message) => invalid(field, name, message))),
+    ...unset.map((field) => forbidden(specPath.child(field), "may not be set for ExternalName services")),
+    ...(name === "" ? [required(path)] : dns1123Subdomain(name).map((message) => invalid(path, name, message))),
   ];
 }
 
-function validatePorts(spec: Json): FieldError[] {
-  const ports = listField(spec, "ports");
+function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
   const names = new Set<string>();
-  return ports.flatMap((port, i) => {
-    const path = `spec.ports[${i}]`;
+  return ports.flatMap(({ name = "", port, protocol, targetPort, appProtocol }, i) => {
+    const path = portsPath.index(i);
     const errors: FieldError[] = [];
-    const name = textField(port, "name");
     if (name === "") {
-      if (ports.length > 1) errors.push(required(`${path}.name`));
+      if (ports.length > 1) errors.push(required(path.child("name")));
     } else {
-      errors.push(...dns1123Label(name).map((message) => invalid(`${path}.name`, name, message)));
-      if (names.has(name)) errors.push(duplicate(`${path}.name`, name));
+      errors.push(...dns1123Label(name).map((message) => invalid(path.child("name"), name, message)));
+      if (names.has(name)) errors.push(duplicate(path.child("name"), name));
       names.add(name);
     }
-    const number = numberField(port, "port");
-    errors.push(...portNumber(number).map((message) => invalid(`${path}.port`, number, message)));
-    errors.push(...oneOf(`${path}.protocol`, textField(port, "protocol"), protocols));
-    const target = port["targetPort"] ?? 0;
-    const messages = typeof target === "string" ? portName(target) : portNumber(target as number); // by its schema
-    errors.push(...messages.map((message) => invalid(`${path}.targetPort`, target, message)));
-    const application = port["appProtocol"] ?? undefined;
-    if (typeof application === "string") {
-      errors.push(...qualifiedName(application).map((message) => invalid(`${path}.appProtocol`, application, message)));
+    errors.push(...portNumber(port).map((message) => invalid(path.child("port"), port, message)));
+    errors.push(...oneOf(path.child("protocol"), protocol, protocols));
+    const messages = typeof targetPort === "string" ? portName(targetPort) : portNumber(targetPort);
+    errors.push(...messages.map((message) => invalid(path.child("targetPort"), targetPort, message)));
+    if (appProtocol !== undefined) {
+      const wrong = qualifiedName(appProtocol);
+      errors.push(...wrong.map((message) => invalid(path.child("appProtocol"), appProtocol, message)));
     }
     return errors;
   });
 }
 
-function validateAffinity(spec: Json): FieldError[] {
-  const affinity = textField(spec, "sessionAffinity");
-  const field = "spec.sessionAffinityConfig";
-  const errors = oneOf("spec.sessionAffinity", affinity, affinities);
-  const config = objectField(spec, "sessionAffinityConfig");
-  if (affinity === "None" && config !== undefined) {
-    errors.push(forbidden(field, "must not be set when session affinity is None"));
+function validateAffinity({ sessionAffinity, sessionAffinityConfig: config }: ServiceSpec): FieldError[] {
+  const path = specPath.child("sessionAffinityConfig");
+  const errors = oneOf("spec.sessionAffinity", sessionAffinity, affinities);
+  if (sessionAffinity === "None" && config !== undefined) {
+    errors.push(forbidden(path, "must not be set when session affinity is None"));
   }
-  if (affinity !== "ClientIP") return errors;
+  if (sessionAffinity !== "ClientIP") return errors;
   const text = "when session affinity type is ClientIP";
-  if (config === undefined) return [...errors, required(field, text)];
-  const client = objectField(config, "clientIP");
-  if (client === undefined) return [...errors, required(`${field}.clientIP`, text)];
-  const seconds = client["timeoutSeconds"] ?? null;
-  if (seconds === null) return [...errors, required(`${field}.clientIP.timeoutSeconds`, text)];
-  if (!(Number(seconds) > 0 && Number(seconds) <= stickySecondsMax)) {
+  if (config === undefined) return [...errors, required(path, text)];
+  if (config.clientIP === undefined) return [...errors, required(path.child("clientIP"), text)];
+  const { timeoutSeconds } = config.clientIP;
+  const secondsPath = path.child("clientIP", "timeoutSeconds");
+  if (timeoutSeconds === undefined) return [...errors, required(secondsPath, text)];
+  if (!(timeoutSeconds > 0 && timeoutSeconds <= stickySecondsMax)) {
     const range = `must be greater than 0 and less than ${stickySecondsMax}`;
-    errors.push(invalid(`${field}.clientIP.timeoutSeconds`, seconds, range));
+    errors.push(invalid(secondsPath, timeoutSeconds, range));
   }
   return errors;
 }
 
 /** An address that others can reach: none of those that mean a machine itself or its neighbours. */
-export function validateReachable(ip: string, field: string): FieldError[] {
+function validateReachable(ip: string, field: FieldPath): FieldError[] {
   const messages = ipAddress(ip);
   if (messages.length > 0) return messages.map((message) => invalid(field, ip, message));
   const bytes = plainBytes(ip)!; // it is an address
@@ -188,130 +179,124 @@ export function validateReachable(ip: string, field: string): FieldError[] {
   ];
 }
 
-function validateNodePorts(spec: Json, type: string): FieldError[] {
+function validateNodePorts({ type, ports = [] }: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
-  const ports = listField(spec, "ports");
-  const isRepeated = (name: "port" | "nodePort"): ((port: Json) => boolean) => {
+  const isRepeated = (): ((protocol: string | undefined, port: number) => boolean) => {
     const seen = new Set<string>();
-    return (port) => {
-      const key = `${textField(port, "protocol")} ${numberField(port, name)}`;
+    return (protocol = "", port) => {
+      const key = `${protocol} ${port}`;
       const isKnown = seen.has(key);
       seen.add(key);
       return isKnown;
     };
   };
-  const nodePorts = [...ports.entries()].filter(([, port]) => numberField(port, "nodePort") !== 0);
+  const nodePorts = [...ports.entries()].filter(([, { nodePort = 0 }]) => nodePort !== 0);
   if (type === "ClusterIP") {
     const text = "may not be used when `type` is 'ClusterIP'";
-    errors.push(...nodePorts.map(([i]) => forbidden(`spec.ports[${i}].nodePort`, text)));
+    errors.push(...nodePorts.map(([i]) => forbidden(portsPath.index(i).child("nodePort"), text)));
   }
-  const repeatsNodePort = isRepeated("nodePort");
-  for (const [i, port] of nodePorts) {
-    if (repeatsNodePort(port)) errors.push(duplicate(`spec.ports[${i}].nodePort`, numberField(port, "nodePort")));
+  const repeatsNodePort = isRepeated();
+  for (const [i, { protocol, nodePort = 0 }] of nodePorts) {
+    if (repeatsNodePort(protocol, nodePort)) errors.push(duplicate(portsPath.index(i).child("nodePort"), nodePort));
   }
-  const repeatsPort = isRepeated("port");
+  const repeatsPort = isRepeated();
   for (const [i, port] of ports.entries()) {
-    if (repeatsPort(port)) errors.push(duplicate(`spec.ports[${i}]`, printPort(port)));
+    if (repeatsPort(port.protocol, port.port)) errors.push(duplicate(portsPath.index(i), printPort(port)));
   }
   return errors;
 }
 
 /** Protocol and port as Go prints the struct that holds them. */
-const printPort = (port: Json): GoSyntax =>
+const printPort = ({ protocol = "", port }: ServicePort): GoSyntax =>
   new GoSyntax(
-    `core.ServicePort{Name:"", Protocol:${goQuote(textField(port, "protocol"))}, AppProtocol:(*string)(nil), Port:${numberField(port, "port")}, TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}`,
+    `core.ServicePort{Name:"", Protocol:${goQuote(protocol)}, AppProtocol:(*string)(nil), Port:${port}, TargetPort:intstr.IntOrString{Type:0, IntVal:0, StrVal:""}, NodePort:0}`,
   );
 
-function validateSourceRanges(object: Unstructured, spec: Json, type: string, domain: ApiDomain): FieldError[] {
-  const isWrong = type !== "LoadBalancer";
-  const check = (field: string, value: string): FieldError[] =>
+function validateSourceRanges({ metadata, spec }: Service, domain: ApiDomain): FieldError[] {
+  const isWrong = spec.type !== "LoadBalancer";
+  const check = (field: FieldPath, value: string): FieldError[] =>
     cidr(value.trim()).map((message) => invalid(field, value.trim(), message));
-  const ranges = textsOf(spec, "loadBalancerSourceRanges");
+  const { loadBalancerSourceRanges: ranges = [] } = spec;
   if (ranges.length > 0) {
     // Upstream: with a capital letter.
-    const field = "spec.LoadBalancerSourceRanges";
+    const path = specPath.child("LoadBalancerSourceRanges");
     return [
-      ...(isWrong ? [forbidden(field, onlyBalancers)] : []),
-      ...ranges.flatMap((range, i) => check(`${field}[${i}]`, range)),
+      ...(isWrong ? [forbidden(path, onlyBalancers)] : []),
+      ...ranges.flatMap((range, i) => check(path.index(i), range)),
     ];
   }
   const annotation = domain.rename("service.beta.kubernetes.io/load-balancer-source-ranges");
-  const annotated = object.metadata.annotations?.[annotation];
+  const annotated = metadata.annotations?.[annotation];
   if (annotated === undefined) return [];
-  const field = `metadata.annotations[${annotation}]`;
+  const path = FieldPath.of("metadata", "annotations").key(annotation);
   return [
-    ...(isWrong ? [forbidden(field, onlyBalancers)] : []),
-    ...(annotated.trim() === "" ? [] : annotated.split(",").flatMap((range) => check(field, range))),
+    ...(isWrong ? [forbidden(path, onlyBalancers)] : []),
+    ...(annotated.trim() === "" ? [] : annotated.split(",").flatMap((range) => check(path, range))),
   ];
 }
 
-function validateBalancer(spec: Json, type: string): FieldError[] {
+function validateBalancer({ type, allocateLoadBalancerNodePorts, loadBalancerClass }: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   const isBalancer = type === "LoadBalancer";
-  const allocates = spec["allocateLoadBalancerNodePorts"] ?? null;
-  if (!isBalancer && allocates !== null) {
+  if (!isBalancer && allocateLoadBalancerNodePorts !== undefined) {
     errors.push(forbidden("spec.allocateLoadBalancerNodePorts", onlyBalancers));
   }
-  if (isBalancer && allocates === null) errors.push(required("spec.allocateLoadBalancerNodePorts"));
-  const name = spec["loadBalancerClass"] ?? null;
-  if (name === null) return errors;
+  if (isBalancer && allocateLoadBalancerNodePorts === undefined) {
+    errors.push(required("spec.allocateLoadBalancerNodePorts"));
+  }
+  if (loadBalancerClass === undefined) return errors;
   const field = "spec.loadBalancerClass";
   if (!isBalancer) return [...errors, forbidden(field, onlyBalancers)];
-  const text = textField(spec, "loadBalancerClass");
-  return [...errors, ...qualifiedName(text).map((message) => invalid(field, text, message))];
+  return [...errors, ...qualifiedName(loadBalancerClass).map((message) => invalid(field, loadBalancerClass, message))];
 }
 
-function validateTraffic(spec: Json): FieldError[] {
+function validateTraffic(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
-  const outside = textField(spec, "externalTrafficPolicy");
-  const field = "spec.externalTrafficPolicy";
-  if (isExternal(spec)) errors.push(...oneOf(field, outside, trafficPolicies));
-  else if (outside !== "") errors.push(invalid(field, outside, "may only be set for externally-accessible services"));
-  const port = numberField(spec, "healthCheckNodePort");
-  const portField = "spec.healthCheckNodePort";
-  if (!needsHealthCheckPort(spec)) {
-    const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-    if (port !== 0) errors.push(invalid(portField, port, text));
-  } else if (port === 0) errors.push(required(portField));
-  else errors.push(...portNumber(port).map((message) => invalid(portField, port, message)));
-  if (needsClusterIp(spec)) {
-    errors.push(...oneOf("spec.internalTrafficPolicy", textField(spec, "internalTrafficPolicy"), trafficPolicies));
+  const { externalTrafficPolicy = "", healthCheckNodePort = 0, trafficDistribution } = spec;
+  const policyField = "spec.externalTrafficPolicy";
+  if (isExternal(spec)) errors.push(...oneOf(policyField, externalTrafficPolicy, trafficPolicies));
+  else if (externalTrafficPolicy !== "") {
+    errors.push(invalid(policyField, externalTrafficPolicy, "may only be set for externally-accessible services"));
   }
-  const distribution = spec["trafficDistribution"] ?? null;
-  if (distribution !== null && distribution !== "PreferClose") {
-    errors.push(notSupported("spec.trafficDistribution", distribution, ["PreferClose"]));
+  const portField = "spec.healthCheckNodePort";
+  if (needsHealthCheckPort(spec)) {
+    if (healthCheckNodePort === 0) errors.push(required(portField));
+    else errors.push(...portNumber(healthCheckNodePort).map((text) => invalid(portField, healthCheckNodePort, text)));
+  } else if (healthCheckNodePort !== 0) {
+    const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(invalid(portField, healthCheckNodePort, text));
+  }
+  if (needsClusterIp(spec)) {
+    errors.push(...oneOf("spec.internalTrafficPolicy", spec.internalTrafficPolicy, trafficPolicies));
+  }
+  if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
+    errors.push(notSupported("spec.trafficDistribution", trafficDistribution, ["PreferClose"]));
   }
   return errors;
 }
 
 /** Findings about a new status; `object` has the service's own spec. */
-export function validateServiceStatus(object: Unstructured, old: Unstructured): FieldError[] {
-  const balancer = (of: Unstructured): readonly Json[] =>
-    listField(objectField(objectField(of, "status") ?? noFields, "loadBalancer") ?? noFields, "ingress");
-  const field = "status.loadBalancer.ingress";
-  const ingress = balancer(object);
-  if (typeOf(specOf(object)) !== "LoadBalancer") {
-    return ingress.length === 0 || jsonEquals(ingress, balancer(old))
+export function validateServiceStatus(object: Service, old: Service): FieldError[] {
+  const { ingress = [] } = object.status.loadBalancer;
+  if (object.spec.type !== "LoadBalancer") {
+    return ingress.length === 0 || jsonEquals(ingress, old.status.loadBalancer.ingress)
       ? []
-      : [forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")];
+      : [forbidden(ingressPath, "may only be used when `spec.type` is 'LoadBalancer'")];
   }
-  return ingress.flatMap((one, i) => {
-    const path = `${field}[${i}]`;
-    const ip = textField(one, "ip");
-    const mode = one["ipMode"] ?? null;
-    const host = textField(one, "hostname");
-    const errors = ip === "" ? [] : ipAddress(ip).map((message) => invalid(`${path}.ip`, ip, message));
-    if (ip === "" && mode !== null) {
-      errors.push(forbidden(`${path}.ipMode`, "may not be specified when `ip` is not set"));
-    } else if (ip !== "" && mode === null)
-      errors.push(required(`${path}.ipMode`, "must be specified when `ip` is set"));
-    else if (mode !== null && mode !== "VIP" && mode !== "Proxy") {
-      errors.push(notSupported(`${path}.ipMode`, mode, ["Proxy", "VIP"]));
+  return ingress.flatMap(({ ip = "", ipMode, hostname = "" }, i) => {
+    const path = ingressPath.index(i);
+    const errors = ip === "" ? [] : ipAddress(ip).map((message) => invalid(path.child("ip"), ip, message));
+    if (ip === "" && ipMode !== undefined) {
+      errors.push(forbidden(path.child("ipMode"), "may not be specified when `ip` is not set"));
+    } else if (ip !== "" && ipMode === undefined) {
+      errors.push(required(path.child("ipMode"), "must be specified when `ip` is set"));
+    } else if (ipMode !== undefined && ipMode !== "VIP" && ipMode !== "Proxy") {
+      errors.push(notSupported(path.child("ipMode"), ipMode, ["Proxy", "VIP"]));
     }
-    if (host !== "") {
-      errors.push(...dns1123Subdomain(host).map((message) => invalid(`${path}.hostname`, host, message)));
-      if (parseIp(host) !== undefined) {
-        errors.push(invalid(`${path}.hostname`, host, "must be a DNS name, not an IP address"));
+    if (hostname !== "") {
+      errors.push(...dns1123Subdomain(hostname).map((message) => invalid(path.child("hostname"), hostname, message)));
+      if (parseIp(hostname) !== undefined) {
+        errors.push(invalid(path.child("hostname"), hostname, "must be a DNS name, not an IP address"));
       }
     }
     return errors;
@@ -319,24 +304,23 @@ export function validateServiceStatus(object: Unstructured, old: Unstructured): 
 }
 
 /** Of creates and updates. */
-export function serviceWarnings(object: Unstructured, domain: ApiDomain): string[] {
-  const spec = specOf(object);
+export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain): string[] {
+  const { clusterIPs = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
   const annotation = domain.rename("service.kubernetes.io/topology-aware-hints");
   const warnings: string[] = [];
-  if (object.metadata.annotations?.[annotation] !== undefined) {
+  if (metadata.annotations?.[annotation] !== undefined) {
     const instead = domain.rename("service.kubernetes.io/topology-mode");
     warnings.push(`annotation ${annotation} is deprecated, please use ${instead} instead`);
   }
   if (!isHeadless(spec)) {
-    for (const [i, ip] of textsOf(spec, "clusterIPs").entries()) warnings.push(...aboutIp(`spec.clusterIPs[${i}]`, ip));
+    for (const [i, ip] of clusterIPs.entries()) warnings.push(...aboutIp(`spec.clusterIPs[${i}]`, ip));
   }
-  for (const [i, ip] of textsOf(spec, "externalIPs").entries()) warnings.push(...aboutIp(`spec.externalIPs[${i}]`, ip));
-  const balancer = textField(spec, "loadBalancerIP");
-  if (balancer !== "") warnings.push(...aboutIp("spec.loadBalancerIP", balancer));
-  for (const [i, range] of textsOf(spec, "loadBalancerSourceRanges").entries()) {
+  for (const [i, ip] of externalIPs.entries()) warnings.push(...aboutIp(`spec.externalIPs[${i}]`, ip));
+  if (spec.loadBalancerIP) warnings.push(...aboutIp("spec.loadBalancerIP", spec.loadBalancerIP));
+  for (const [i, range] of loadBalancerSourceRanges.entries()) {
     warnings.push(...aboutRange(`spec.loadBalancerSourceRanges[${i}]`, range));
   }
-  if (typeOf(spec) !== "ExternalName" && textField(spec, "externalName") !== "") {
+  if (spec.type !== "ExternalName" && spec.externalName) {
     warnings.push('spec.externalName is ignored when spec.type is not "ExternalName"');
   }
   return warnings;

@@ -1,6 +1,6 @@
 /** Ingress: HTTP routes from outside to services. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
+import { ageColumn, inside, nameColumn, orNone, text } from "../cells.ts";
 import { type Json, listField, noFields, objectField, textField } from "../json-edit.ts";
 import type { KindBehaviour } from "../generic.ts";
 import { balancerText } from "../core/service.ts";
@@ -16,7 +16,7 @@ export function ingresses(): KindBehaviour {
       text("Class", "Who implements the routes.", (object) => orNone(specOf(object)["ingressClassName"])),
       text("Hosts", "Host names of the routes.", (object) => hostsText(listField(specOf(object), "rules"))),
       text("Address", "Where the routes are reached.", (object) =>
-        balancerText(objectField(object, "status") ?? noFields),
+        balancerText(inside(object, "status", "loadBalancer") ?? noFields),
       ),
       text("Ports", "Ports of the routes.", (object) =>
         listField(specOf(object), "tls").length > 0 ? "80, 443" : "80",
