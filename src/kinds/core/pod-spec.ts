@@ -4,7 +4,7 @@
  */
 import type {
   Container,
-  DownwardAPIProjection,
+  DownwardAPIVolumeFile,
   HTTPGetAction,
   LifecycleHandler,
   ObjectFieldSelector,
@@ -14,9 +14,8 @@ import type {
   Volume,
 } from "#api/core/v1.ts";
 import { editField, editItems, fillAbsent, fillZero, isZero, withField } from "../edit.ts";
-import type { Json } from "../json-edit.ts";
 
-const fileMode = 0o644;
+const fileModes = { defaultMode: 0o644 };
 
 /** Defaults of a pod spec, its containers and volumes. */
 export function defaultPodSpec(spec: PodSpec): PodSpec {
@@ -28,11 +27,8 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
   return editContainers(next, spec.hostNetwork === true ? defaultHostContainer : defaultContainer);
 }
 
-export function defaultPodTemplate(template: PodTemplateSpec): PodTemplateSpec;
-export function defaultPodTemplate(template: Json): Json;
-export function defaultPodTemplate(template: PodTemplateSpec | Json): PodTemplateSpec | Json {
-  return editField(template as PodTemplateSpec, "spec", defaultPodSpec);
-}
+export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
+  editField(template, "spec", defaultPodSpec);
 
 /** The containers that the kubelet starts by itself. */
 function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
@@ -88,10 +84,8 @@ const defaultHandler = (handler: LifecycleHandler): LifecycleHandler => editFiel
 const defaultHttpGet = (get: HTTPGetAction): HTTPGetAction => fillZero(get, { path: "/", scheme: "HTTP" });
 const defaultFieldRef = (ref: ObjectFieldSelector): ObjectFieldSelector => fillZero(ref, { apiVersion: "v1" });
 
-const withFieldRefs = <T extends DownwardAPIProjection>(source: T): T =>
-  editItems(source as DownwardAPIProjection, "items", (item) => editField(item, "fieldRef", defaultFieldRef)) as T; // other fields stay
-const withMode = <T extends { readonly defaultMode?: number }>(source: T): T =>
-  fillAbsent(source as { readonly defaultMode?: number }, { defaultMode: fileMode }) as T; // other fields stay
+const withFieldRef = (file: DownwardAPIVolumeFile): DownwardAPIVolumeFile =>
+  editField(file, "fieldRef", defaultFieldRef);
 
 type SourceName =
   | "secret"
@@ -110,15 +104,15 @@ type SourceName =
 type VolumeSources = { readonly [K in SourceName]: NonNullable<Volume[K]> };
 
 const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) => VolumeSources[K] } = {
-  secret: withMode,
-  configMap: withMode,
-  downwardAPI: (source) => withFieldRefs(withMode(source)),
+  secret: (source) => fillAbsent(source, fileModes),
+  configMap: (source) => fillAbsent(source, fileModes),
+  downwardAPI: (source) => editItems(fillAbsent(source, fileModes), "items", withFieldRef),
   projected: (source) =>
-    editItems(withMode(source), "sources", (part) =>
+    editItems(fillAbsent(source, fileModes), "sources", (part) =>
       editField(
         editField(part, "serviceAccountToken", (token) => fillAbsent(token, { expirationSeconds: 3600 })),
         "downwardAPI",
-        withFieldRefs,
+        (downward) => editItems(downward, "items", withFieldRef),
       ),
     ),
   hostPath: (source) => fillAbsent(source, { type: "" }),
