@@ -71,7 +71,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   "field validation warns by default, fails when strict and stays silent when ignored": `an unknown field in an apply ${told}`,
   "sets and maps refuse duplicates": `a duplicate in an apply ${told}`,
   "query parameters: unknown ones are ignored, of repeated ones the first counts, wrong values are refused":
-    "it counts a namespace's config maps without the root certificates, which are there at once (test/api/query.test.ts holds the rest)",
+    "it counts a namespace's config maps without the root certificates, which are there at once (test/objects/query.test.ts holds the rest)",
 };
 
 const usage = `Replays the recorded scenarios (../shared/conformance) against a server for each API domain.
