@@ -1,10 +1,8 @@
 /** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
 import type { PodTemplateSpec } from "#api/core/v1.ts";
-import { formatLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { type Json, objectField } from "./json-edit.ts";
 
 const column =
   (type: Column["type"], priority: number) =>
@@ -57,8 +55,8 @@ export const orNone = (value: unknown): unknown =>
   value === undefined || value === null || value === "" ? "<none>" : value;
 
 /** `k=v` pairs in order of the keys. */
-export function labelsText(labels: Readonly<Record<string, unknown>> | undefined): string {
-  const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${String(value)}`);
+export function labelsText(labels: Readonly<Record<string, string>> = {}): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
 }
 
@@ -68,9 +66,6 @@ export function firstOf(texts: readonly string[], max: number, none: string): st
   const more = texts.length - max;
   return texts.slice(0, max).join(",") + (more > 0 ? ` + ${more} more...` : "");
 }
-
-export const selectorText = (selector: unknown): string =>
-  formatLabelSelector(selector as LabelSelectorObject | null | undefined); // the schema says that it is one
 
 /** Columns of names and images of the containers that pods made from a template have. */
 export function containerColumns<T extends ApiObject>(
@@ -85,13 +80,11 @@ export function containerColumns<T extends ApiObject>(
 }
 
 /** Access modes in short, in upstream's order. */
-export function accessModesText(modes: unknown): string {
-  const shown = Array.isArray(modes) ? modes : [];
-  return shortModes
-    .filter(([mode]) => shown.includes(mode))
+export const accessModesText = (modes: readonly string[] = []): string =>
+  shortModes
+    .filter(([mode]) => modes.includes(mode))
     .map(([, short]) => short)
     .join(",");
-}
 
 const shortModes = [
   ["ReadWriteOnce", "RWO"],
@@ -99,10 +92,3 @@ const shortModes = [
   ["ReadWriteMany", "RWX"],
   ["ReadWriteOncePod", "RWOP"],
 ] as const;
-
-/** Walks down fields that hold objects. */
-export function inside(object: Json | undefined, ...path: readonly string[]): Json | undefined {
-  let at = object;
-  for (const name of path) at = at === undefined ? undefined : objectField(at, name);
-  return at;
-}
