@@ -4,7 +4,7 @@
  */
 import { setMember } from "#apply/json-value.ts";
 
-export const isAbsent = (value: unknown): boolean => value === undefined || value === null;
+const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 
 /** Absent, or the zero value of its type. */
 export const isZero = (value: unknown): boolean => isAbsent(value) || value === "" || value === 0 || value === false;
@@ -65,13 +65,4 @@ export function editItems<T extends Fields, K extends keyof T>(
     if (changed !== item) (next ??= [...items])[index] = changed;
   }
   return next === undefined ? object : withField(object, name, next as unknown as T[K]); // the same list, edited
-}
-
-/** Runs changes one after the other. */
-export function inOrder<T>(...changes: readonly ((object: T) => T)[]): (object: T) => T {
-  return (object) => {
-    let next = object;
-    for (const change of changes) next = change(next);
-    return next;
-  };
 }
