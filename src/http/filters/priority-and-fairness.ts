@@ -46,6 +46,8 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
     if (stream !== undefined && request.info.verb === "watch") return watching(request, ticket, marked, stream);
+    // What is made while it is written waits for turns of the loop.
+    if (reply.chunks !== undefined) ticket.slow();
     // A large answer has its seats until it is written, so that only so many are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
       return whenDone(marked, holding(ticket, request.deadlineMs));
@@ -55,8 +57,10 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
 
   /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
   const watching = (request: ApiRequest, ticket: Ticket, reply: Reply, stream: ReplyStream): Reply => {
-    if (stream.hasBeginning === true) stream.onBegun = holding(ticket, clock.now() + beginningMaxMs);
-    else ticket.end();
+    if (stream.hasBeginning === true) {
+      ticket.slow();
+      stream.onBegun = holding(ticket, clock.now() + beginningMaxMs);
+    } else ticket.end();
     return whenDone(reply, watches.began(request.info, request.url));
   };
 
