@@ -352,6 +352,29 @@ export const hostileCases: Readonly<Record<string, HostileCase>> = {
     },
     requests: (at) => [read(`${collection(at, "opens")}/keys`, "application/yaml")],
   },
+  "large-patches": {
+    about: "10 small patches of an object of 30,000 keys",
+    async prepare(at) {
+      await hostileCases["large-yaml"]!.prepare!(at);
+    },
+    requests: (at, index) =>
+      Array.from({ length: 10 }, (_, i) => ({
+        method: "PATCH",
+        path: `${collection(at, "opens")}/keys?dryRun=All`,
+        type: "application/merge-patch+json",
+        body: json({ metadata: { annotations: { a: `${index}-${i}` } } }),
+      })),
+  },
+  "selecting-watches": {
+    about: "60 watches of a second that begin with what selectors of 1,000 terms leave of all objects",
+    requests: (at) =>
+      Array.from({ length: 60 }, (_, k) => {
+        const terms = Array.from({ length: 990 }, (_term, i) => `!a${i}`);
+        return read(
+          `${configMaps(at)}?watch=true&timeoutSeconds=1&resourceVersion=0&labelSelector=${terms.join()},x${k}`,
+        );
+      }),
+  },
   "initial-events": {
     about: "100 watches that begin with all objects",
     requests: (at) =>

@@ -27,8 +27,9 @@ export function claimResize(options: ClaimResizeOptions): AdmissionPlugin {
     name: "PersistentVolumeClaimResize",
     operations: ["UPDATE"],
     validate(attributes) {
-      const { resource, subresource, object, oldObject } = attributes;
+      const { resource, subresource } = attributes;
       if (resource.group !== "" || resource.resource !== "persistentvolumeclaims" || subresource !== "") return;
+      const { object, oldObject } = attributes;
       if (object === undefined || oldObject === undefined || !grows(object, oldObject)) return;
       const old = oldObject as Claim; // the resource says so
       if (old.status?.phase !== "Bound") {

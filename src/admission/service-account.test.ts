@@ -50,6 +50,27 @@ async function messageOf(run: () => unknown): Promise<string> {
   return "";
 }
 
+test("objects that are no new pods are not read, which large ones would have to be", async () => {
+  const { plugin } = world([]);
+  for (const [resource, operation, subresource] of [
+    ["configmaps", "CREATE", ""],
+    ["configmaps", "UPDATE", ""],
+    ["pods", "UPDATE", ""],
+    ["pods", "UPDATE", "status"],
+  ] as const) {
+    const attributes = Object.defineProperty(
+      {
+        ...attributesOf(undefined, { ...podAttributes, operation, subresource }),
+        resource: { ...podAttributes.resource, resource },
+      },
+      "object",
+      { get: () => assert.fail(`${operation} of ${resource}/${subresource} reads the object`) },
+    );
+    assert.equal(await plugin.admit!(attributes), undefined);
+    assert.equal(await plugin.validate!(attributes), undefined);
+  }
+});
+
 test("a pod without an account gets the default one, and its files [ASA-11]", async () => {
   for (const [domain, path] of [
     [kubernetesDomain, "/var/run/secrets/kubernetes.io/serviceaccount"],

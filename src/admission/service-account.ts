@@ -70,8 +70,9 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   const mirror = domain.rename("kubernetes.io/config.mirror");
   const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
   const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
-  const isPod = ({ resource, object }: AdmissionAttributes): boolean =>
-    resource.group === "" && resource.resource === "pods" && object !== undefined;
+  // Looks at no object of another kind: a large one would have to be read for it.
+  const isPod = (attributes: AdmissionAttributes): boolean =>
+    attributes.resource.group === "" && attributes.resource.resource === "pods" && attributes.object !== undefined;
   const isMirror = ({ metadata }: Unstructured): boolean => metadata.annotations?.[mirror] !== undefined;
   const isEnforced = (account: Account): boolean =>
     /^(?:1|t|T|TRUE|true|True)$/.test(account.metadata.annotations?.[enforce] ?? "");
@@ -87,7 +88,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
       const { operation, subresource } = attributes;
-      if (!isPod(attributes) || operation !== "CREATE" || subresource !== "") return undefined;
+      if (operation !== "CREATE" || subresource !== "" || !isPod(attributes)) return undefined;
       const given = attributes.object as Pod; // the resource says so
       if (isMirror(given)) {
         refuseMirror(attributes, given);
@@ -99,11 +100,11 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       return account instanceof Promise ? account.then((found) => complete(pod, found)) : complete(pod, account);
     },
     validate(attributes) {
-      if (!isPod(attributes)) return undefined;
-      const { object, operation, subresource } = attributes;
-      const pod = object as Pod; // the resource says so
+      const { operation, subresource } = attributes;
       const isEphemeral = operation === "UPDATE" && subresource === "ephemeralcontainers";
       if (!isEphemeral && (operation !== "CREATE" || subresource !== "")) return undefined;
+      if (!isPod(attributes)) return undefined;
+      const pod = attributes.object as Pod; // the resource says so
       if (!isEphemeral && isMirror(pod)) return refuseMirror(attributes, pod);
       const name = pod.spec?.serviceAccountName ?? "";
       if (name === "") {

@@ -53,6 +53,21 @@ test("a claim without a volume attributes class gets the default one [PVC-38]", 
   assert.equal(none.admit!(created(claim())), undefined);
 });
 
+test("objects that are no claims are not read, which large ones would have to be", () => {
+  const plugins = [
+    storageProtection({ domain: kubernetesDomain }),
+    defaultStorageClass({ domain: kubernetesDomain, listClasses: () => [] }),
+    defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => [] }),
+    claimResize({ getStorageClass: () => undefined, classAnnotation: "" }),
+  ];
+  const unread = { get: () => assert.fail("reads the object") };
+  const attributes = Object.defineProperties(attributesOf(undefined), { object: unread, oldObject: unread });
+  for (const { admit, validate } of plugins) {
+    assert.equal(admit?.(attributes), undefined);
+    assert.equal(validate?.(attributes), undefined);
+  }
+});
+
 test("a claim grows only when it is bound and its class allows it [PVC-16]", () => {
   const sized = (storage: string, phase: string, storageClassName = "grows"): Unstructured => ({
     metadata: { name: "c" },

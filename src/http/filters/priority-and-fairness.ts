@@ -46,6 +46,8 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
     if (stream !== undefined && request.info.verb === "watch") return watching(request, queued, marked, stream);
+    // What is made while it is written waits for turns of the loop.
+    if (reply.chunks !== undefined) queued.slow();
     // A large answer has its seats until it is written, so that only so many are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
       return whenDone(marked, holding(queued, request.deadlineMs));
@@ -55,8 +57,10 @@ export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter
 
   /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
   const watching = (request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply => {
-    if (stream.hasBeginning === true) stream.onBegun = holding(queued, clock.now() + beginningMaxMs);
-    else queued.end();
+    if (stream.hasBeginning === true) {
+      queued.slow();
+      stream.onBegun = holding(queued, clock.now() + beginningMaxMs);
+    } else queued.end();
     return whenDone(reply, watches.began(request.info, request.url));
   };
 

@@ -25,7 +25,7 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
   const object = (await parts.admission.admit(admissionAttributes(scope, { ...about, object: owned }))) ?? owned;
-  const answer = await action({
+  const acting = action({
     context,
     namespace,
     name,
@@ -33,6 +33,9 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     dryRun: options.dryRun,
     admitted: (checked) => parts.admission.validate(admissionAttributes(scope, { ...about, object: checked })),
   });
+  // It waits for turns of the loop, or for others.
+  if (acting instanceof Promise) request.seats?.slow();
+  const answer = await acting;
   return isStatus(answer)
     ? valueReply(negotiated, 201, answer)
     : objectReply(scope, negotiated, 201, answer, undefined);

@@ -35,6 +35,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const list = listOptions(request.query, parts.domain);
   const options = await readOptions(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
+  request.seats?.slow();
   const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
     remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options),
   );

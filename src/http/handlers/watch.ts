@@ -34,6 +34,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     const range = isSingle ? backend.range(prefix, { limit: 1 }) : await store.all(namespace);
     const { filter } = selection;
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
+    if (filter !== undefined) request.seats?.slow();
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
