@@ -157,8 +157,8 @@ function validateAttributesClass(
   { volumeAttributesClassName: before }: PersistentVolumeClaimSpec,
   gates: ClaimGates,
 ): FieldError[] {
-  const path = specPath.child("volumeAttributesClassName");
   if (wanted === before) return [];
+  const path = specPath.child("volumeAttributesClassName");
   if (!gates.attributesClass) {
     return [forbidden(path, "update is forbidden when the VolumeAttributesClass feature gate is disabled")];
   }

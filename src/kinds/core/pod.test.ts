@@ -185,3 +185,17 @@ test("a resize sets CPU and memory of containers that there are, and nothing els
     onlyThese,
   ]);
 });
+
+test("podIP and podIPs say the same, as soon as one of them is given", () => {
+  const written = (status: object): unknown[] => {
+    const next = pods.update({ metadata: { name: "p" }, spec: {}, status }, { metadata: { name: "p" } }, "status");
+    const { podIP, podIPs } = next["status"] as { podIP?: string; podIPs?: unknown };
+    return [podIP, podIPs];
+  };
+  const both = [{ ip: "10.1.0.1" }, { ip: "fd00::1" }];
+  assert.deepEqual(written({ podIP: "10.1.0.1" }), ["10.1.0.1", [{ ip: "10.1.0.1" }]]);
+  assert.deepEqual(written({ podIPs: both }), ["10.1.0.1", both]);
+  assert.deepEqual(written({ podIP: "10.1.0.1", podIPs: both }), ["10.1.0.1", both]);
+  assert.deepEqual(written({ podIP: "10.1.0.2", podIPs: both }), ["10.1.0.2", [{ ip: "10.1.0.2" }]]);
+  assert.deepEqual(written({}), [undefined, undefined]);
+});

@@ -20,10 +20,9 @@ import {
 const families: readonly string[] = ["IPv4", "IPv6"] satisfies readonly IpFamily[];
 const policies = [preferDualStack, requireDualStack, singleStack];
 
-const specPath = FieldPath.of("spec");
-const ips = specPath.child("clusterIPs");
-const familiesPath = specPath.child("ipFamilies");
-const policyPath = specPath.child("ipFamilyPolicy");
+const ips = FieldPath.of("spec", "clusterIPs");
+const familiesPath = FieldPath.of("spec", "ipFamilies");
+const policyPath = FieldPath.of("spec", "ipFamilyPolicy");
 
 /** Findings about the addresses and families that a service names. */
 export function validateAddresses(spec: ServiceSpec): FieldError[] {
@@ -96,41 +95,31 @@ function validateSingle({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): Fiel
 /** The first address and family stay; a second one may come and, with the policy, go. */
 export function validateAddressesUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === "ExternalName" || old.type === "ExternalName") return [];
-  const staysHeadless = isHeadless(spec) && isHeadless(old);
-  return [
-    ...validateImmutable(spec, old, {
-      name: "clusterIPs",
-      unset: "primary clusterIP can not be unset",
-      secondary: "clusterIP",
-    }),
-    ...(staysHeadless
-      ? []
-      : validateImmutable(spec, old, {
-          name: "ipFamilies",
-          unset: "primary ipFamily can not be unset",
-          secondary: "ipFamily",
-        })),
-  ];
+  const errors = validateReleases(spec, spec.clusterIPs, old.clusterIPs, ips, "clusterIP");
+  if (isHeadless(spec) && isHeadless(old)) return errors;
+  return [...errors, ...validateReleases(spec, spec.ipFamilies, old.ipFamilies, familiesPath, "ipFamily")];
 }
 
-function validateImmutable(
+/** Findings about one of the lists; `what` is how a member of it is called. */
+function validateReleases(
   spec: ServiceSpec,
-  old: ServiceSpec,
-  { name, unset, secondary }: { name: "clusterIPs" | "ipFamilies"; unset: string; secondary: string },
+  after: readonly string[] = [],
+  before: readonly string[] = [],
+  path: FieldPath,
+  what: string,
 ): FieldError[] {
-  const path = specPath.child(name);
-  const before = old[name] ?? [];
-  const after = spec[name] ?? [];
   if (before.length === 0) return [];
-  // A type that does not exist is told alone: the addresses went with the one that did.
-  if (after.length === 0) return needsClusterIp(spec) ? [invalid(path.index(0), goTexts(after), unset)] : [];
+  if (after.length === 0) {
+    // A type that does not exist is told alone: the addresses went with the one that did.
+    return needsClusterIp(spec) ? [invalid(path.index(0), goTexts(after), `primary ${what} can not be unset`)] : [];
+  }
   const errors = after.flatMap((value, i) =>
     i >= before.length || value === before[i]
       ? []
       : [invalid(path.index(i), goTexts(after), "may not change once set")],
   );
   if (after.length < before.length && policyOf(spec) !== singleStack) {
-    const text = `must be set to 'SingleStack' when releasing the secondary ${secondary}`;
+    const text = `must be set to 'SingleStack' when releasing the secondary ${what}`;
     errors.push(invalid(policyPath, policyOf(spec), text));
   }
   return errors;

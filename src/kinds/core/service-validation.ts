@@ -42,6 +42,8 @@ const onlyBalancers = "may only be used when `type` is 'LoadBalancer'";
 
 const specPath = FieldPath.of("spec");
 const portsPath = specPath.child("ports");
+const affinityPath = specPath.child("sessionAffinityConfig");
+const secondsPath = affinityPath.child("clientIP", "timeoutSeconds");
 const externalIpsPath = specPath.child("externalIPs");
 const ingressPath = FieldPath.of("status", "loadBalancer", "ingress");
 
@@ -138,17 +140,15 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
 }
 
 function validateAffinity({ sessionAffinity, sessionAffinityConfig: config }: ServiceSpec): FieldError[] {
-  const path = specPath.child("sessionAffinityConfig");
   const errors = oneOf("spec.sessionAffinity", sessionAffinity, affinities);
   if (sessionAffinity === "None" && config !== undefined) {
-    errors.push(forbidden(path, "must not be set when session affinity is None"));
+    errors.push(forbidden(affinityPath, "must not be set when session affinity is None"));
   }
   if (sessionAffinity !== "ClientIP") return errors;
   const text = "when session affinity type is ClientIP";
-  if (config === undefined) return [...errors, required(path, text)];
-  if (config.clientIP === undefined) return [...errors, required(path.child("clientIP"), text)];
+  if (config === undefined) return [...errors, required(affinityPath, text)];
+  if (config.clientIP === undefined) return [...errors, required(affinityPath.child("clientIP"), text)];
   const { timeoutSeconds } = config.clientIP;
-  const secondsPath = path.child("clientIP", "timeoutSeconds");
   if (timeoutSeconds === undefined) return [...errors, required(secondsPath, text)];
   if (!(timeoutSeconds > 0 && timeoutSeconds <= stickySecondsMax)) {
     const range = `must be greater than 0 and less than ${stickySecondsMax}`;
