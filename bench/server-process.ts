@@ -43,7 +43,7 @@ export async function startServer(given?: string, users: readonly string[] = [])
   const child = spawn(
     process.execPath,
     [
-      "--max-semi-space-size=8",
+      "--max-semi-space-size=16",
       ...(process.env["BENCH_NODE"]?.split(" ") ?? []),
       program,
       "serve",
