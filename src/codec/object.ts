@@ -212,9 +212,7 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
   if (isOptions(expected) && actual.kind === gvk.kind) return;
   if (actual.version === "") throw new DecodeError(`Object 'apiVersion' is missing in '${text()}'`);
   if (expected.isRegistered?.(actual) !== true) {
-    throw new DecodeError(
-      `no kind "${actual.kind}" is registered for version "${apiVersionOf(actual)}" in scheme "${scheme}"`,
-    );
+    throw new DecodeError(`no kind "${actual.kind}" is registered for version "${apiVersionOf(actual)}"`);
   }
   if (actual.kind === gvk.kind) {
     throw badRequest(
@@ -225,9 +223,6 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
     `converting (${actual.version}.${actual.kind}) to (${internalPackage(gvk.group)}.${gvk.kind}): unknown conversion`,
   );
 }
-
-/** Where upstream made the table of its kinds; part of its message. */
-const scheme = "pkg/api/legacyscheme/scheme.go:30";
 
 /** Name of the package with upstream's internal types of a group. */
 const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);

@@ -95,16 +95,15 @@ test("what is no object is refused with the beginning of the body [ERR-02]", () 
 });
 
 test("another kind or version is refused", () => {
-  const scheme = 'in scheme "pkg/api/legacyscheme/scheme.go:30"';
   refused(
     claim,
     '{"apiVersion":"v2","kind":"PersistentVolumeClaim"}',
-    `${cannot("PersistentVolumeClaim", "v2")}no kind "PersistentVolumeClaim" is registered for version "v2" ${scheme}`,
+    `${cannot("PersistentVolumeClaim", "v2")}no kind "PersistentVolumeClaim" is registered for version "v2"`,
   );
   refused(
     claim,
     '{"apiVersion":"foo/v1","kind":"Nope"}',
-    `${cannot("PersistentVolumeClaim", "v1", "Nope")}no kind "Nope" is registered for version "foo/v1" ${scheme}`,
+    `${cannot("PersistentVolumeClaim", "v1", "Nope")}no kind "Nope" is registered for version "foo/v1"`,
   );
   refused(
     claim,
@@ -269,11 +268,7 @@ test("options that cannot be read are told without what they were", () => {
     '{"gracePeriodSeconds":"x"}',
     "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
   );
-  refused(
-    options,
-    '{"kind":"Foo","apiVersion":"v1"}',
-    'no kind "Foo" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
-  );
+  refused(options, '{"kind":"Foo","apiVersion":"v1"}', 'no kind "Foo" is registered for version "v1"');
   const { object } = decode(
     options,
     '{"kind":"DeleteOptions","apiVersion":"apps/v1","gracePeriodSeconds":0,"zz":1}',

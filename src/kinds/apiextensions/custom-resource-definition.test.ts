@@ -105,7 +105,7 @@ test("versions have names, schemas and one that is stored [VER-70]", () => {
     "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
   ]);
   assert.deepEqual(check({ versions: [] }), [
-    "spec.versions: Invalid value: []apiextensions.CustomResourceDefinitionVersion{}: must have exactly one version marked as storage version",
+    "spec.versions: Invalid value: []: must have exactly one version marked as storage version",
     "status.storedVersions: Invalid value: []string(nil): must have at least one stored version",
   ]);
   assert.match(
