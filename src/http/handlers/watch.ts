@@ -23,6 +23,8 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const prefix = isSingle ? store.key(namespace, selection.name ?? "") : store.collection(namespace);
 
   const { resourceVersion, sendInitialEvents } = options;
+  // Before anything is waited for: of many that come together none would be known for slow.
+  if (sendInitialEvents === true && !isSingle) request.seats?.slow();
   const isFresh = resourceVersion === "";
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
   if (isFresh) await backend.fresh();
@@ -34,7 +36,6 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     const range = isSingle ? backend.range(prefix, { limit: 1 }) : await store.all(namespace);
     const { filter } = selection;
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
-    if (filter !== undefined) request.seats?.slow();
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
