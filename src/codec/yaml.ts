@@ -1,16 +1,16 @@
 /**
- * YAML to JSON values and back, as upstream's YAML library does it: the first document of a text, all keys as text,
- * merge keys, and double keys reported by line. The grammar is js-yaml's; tags, keys and limits are ours. Expanding
+ * YAML to JSON values and back. Reading is as upstream's YAML library does it: the first document of a text, all keys as
+ * text, merge keys, and double keys reported by line. The grammar is js-yaml's; tags, keys and limits are ours. Expanding
  * aliases is bounded by upstream's rule, nesting by `depthMax`.
  */
 import type { Event, ScalarEvent, YAMLException } from "js-yaml";
 import { isUtf8 } from "node:buffer";
-import { createRequire } from "node:module";
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { emitYaml } from "./yaml/emitter.ts";
+import { yamlLibrary } from "./yaml/library.ts";
 import { resolve, type ScalarTag } from "./yaml/scalars.ts";
+import { writeYaml } from "./yaml/writer.ts";
 
 export interface DecodedYaml {
   /** Null for an empty text. Parts that aliases repeat are shared. */
@@ -22,12 +22,6 @@ export interface DecodedYaml {
 /** Nesting that is read; upstream's own limit is 10,000. */
 const depthMax = 1000;
 
-type Grammar = typeof import("js-yaml");
-let loaded: Grammar | undefined;
-
-/** Loaded, at once, for the first text: many servers never see one, and it is the largest file of the program. */
-const grammar = (): Grammar => (loaded ??= createRequire(import.meta.url)("js-yaml") as Grammar);
-
 /** Decodes the first document. Throws `DecodeError`. */
 export function decodeYaml(bytes: Uint8Array): DecodedYaml {
   if (!isUtf8(bytes)) throw new DecodeError("yaml: invalid leading UTF-8 octet");
@@ -36,7 +30,7 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
     .replace(/^\ufeff/, "");
   if (forbidden.test(text)) throw new DecodeError("yaml: control characters are not allowed");
   const source = firstDocument(text);
-  const { parseEvents, YAMLException } = grammar();
+  const { parseEvents, YAMLException } = yamlLibrary().yaml;
   try {
     const events = parseEvents(source, { maxDepth: depthMax });
     return new Builder(source, events).document();
@@ -47,9 +41,9 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
   }
 }
 
-/** YAML text of a JSON value, byte for byte as upstream's encoder writes it: keys sorted, two spaces, 80 columns. */
+/** YAML text of a JSON value, which upstream's reader takes for the same value: keys sorted, two spaces. */
 export function encodeYaml(value: unknown): Buffer {
-  return Buffer.from(emitYaml(value));
+  return Buffer.from(writeYaml(value));
 }
 
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/;
@@ -82,7 +76,7 @@ type Json = Record<string, unknown>;
 const standardTag = "tag:yaml.org,2002:";
 
 class Builder {
-  readonly #grammar = grammar();
+  readonly #grammar = yamlLibrary().yaml;
   readonly #source: string;
   readonly #events: readonly Event[];
   readonly #duplicates: string[] = [];

@@ -1,4 +1,4 @@
-/** Every recorded object comes back as it went in, byte for byte, through the typed decoder. */
+/** Every recorded object comes back as it went in through the typed decoder: JSON byte for byte, YAML as the same value. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -35,13 +35,16 @@ test("recorded JSON objects decode and encode to the same bytes [MEDIA-04, VER-1
   }
 });
 
-test("recorded YAML objects decode and encode to the same bytes [MEDIA-02, MEDIA-03, VER-13]", { skip }, () => {
+test("recorded YAML objects are the recorded JSON objects, and so is what we write [MEDIA-02, MEDIA-03, VER-13]", {
+  skip,
+}, () => {
   for (const file of names) {
     const bytes = readFileSync(join(folder, file.replace(/json$/, "yaml")));
     const object = decode(bytes, "application/yaml", file.slice(0, -5));
     const plain = readFileSync(join(folder, file)).toString().trimEnd();
     assert.equal(encodePrettyJson(object).toString(), plain, file);
-    assert.equal(encodeYaml(object).toString(), bytes.toString(), file);
+    const again = decode(encodeYaml(object), "application/yaml", file.slice(0, -5));
+    assert.equal(encodePrettyJson(again).toString(), plain, file);
   }
 });
 

@@ -73,7 +73,4 @@ function isTimestamp(text: string): boolean {
 const sexagesimal = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 
 /** Whether a text may be written without quotes: it comes back as this text, in YAML 1.1, too. */
-export function isPlainText(text: string): boolean {
-  const { tag } = resolve(text);
-  return (tag === "str" || tag === "merge") && !sexagesimal.test(text);
-}
+export const isPlainText = (text: string): boolean => resolve(text).tag === "str" && !sexagesimal.test(text);

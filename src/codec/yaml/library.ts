@@ -1,0 +1,28 @@
+/** js-yaml, and what it has to know of our scalars. The only file that loads it. */
+import type { Schema } from "js-yaml";
+import { createRequire } from "node:module";
+import { isPlainText } from "./scalars.ts";
+
+export interface YamlLibrary {
+  readonly yaml: typeof import("js-yaml");
+  /** Finds texts that a reader of YAML 1.1, of YAML 1.2 or of upstream takes for another value. */
+  readonly writing: Schema;
+}
+
+let loaded: YamlLibrary | undefined;
+
+/** Loaded, at once, for the first text: many servers never see one, and it is the largest file of the program. */
+export const yamlLibrary = (): YamlLibrary => (loaded ??= load());
+
+/** Of scalars that stand in the document as they are. */
+export const verbatimTag = "tag:yaml.org,2002:json";
+
+function load(): YamlLibrary {
+  const yaml = createRequire(import.meta.url)("js-yaml") as YamlLibrary["yaml"];
+  const verbatim = yaml.defineScalarTag<string>(verbatimTag, {
+    implicit: true,
+    resolve: (text) => (isPlainText(text) ? yaml.NOT_RESOLVED : text),
+    identify: () => false,
+  });
+  return { yaml, writing: yaml.DUMP_SCHEMA.withTags(verbatim) };
+}
