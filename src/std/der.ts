@@ -1,7 +1,6 @@
 /**
  * The few DER encodings that X.509 certificates and requests for them are made of, and a reader for what `node:crypto`
- * does not show. Source: ITU-T X.690. Own code because the certificate library costs 60 ms and 20 MB at start
- * (docs/dependencies.md).
+ * does not show. Source: ITU-T X.690. Why this is no library's: docs/dependencies.md.
  */
 
 /** An element: tag, length, content. */
