@@ -5,89 +5,33 @@
 import { spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 import { styleText } from "node:util";
 import { build } from "./build.ts";
 import { readCommandLine } from "./command-line.ts";
 import { type Program, startProgram } from "./program.ts";
-import { addTallies, emptyTally, type Tally } from "./run-tests.ts";
+import { readSkips, reasonFor } from "../test/scenarios/skips.ts";
+import { addTallies, emptyTally, printSkips, type SkippedTest, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
 
 const shared = join(root, "../shared/conformance");
-
-/** Case files whose scenarios pass by now; the rest belongs to later steps. */
-export const promised: readonly string[] = [
-  "core-create",
-  "core-delete",
-  "core-list",
-  "core-metadata",
-  "core-representation",
-  "core-update",
-  "core-watch",
-  "write-json-patch",
-  "write-merge-patch",
-  "write-strategic-patch",
-  "write-field-validation",
-  "write-dry-run",
-  "write-apply",
-  "write-apply-lists",
-  "write-managed-fields",
-  "ext-crd-life",
-  "ext-crd-refused",
-  "ext-schema-refused",
-  "ext-defaults",
-  "ext-pruning",
-  "ext-validation",
-  "ext-subresources",
-  "ext-columns",
-  "ext-versions",
-  "ext-publishing",
-  "ext-ratcheting",
-  "ext-operators",
-  "proto-discovery",
-  "proto-openapi",
-  "proto-negotiation",
-  "proto-http",
-  "proto-namespaces",
-  "proto-tables",
-  "proto-storage",
-  "proto-authn",
-  "proto-accounts",
-  "proto-bootstrap",
-  "proto-certificates",
-  "proto-rbac",
-  "proto-reviews",
-];
-
-/** Scenarios with these words in them need what later steps bring. */
-export const later: readonly string[] = ["protobuf", "cbor", "x-kubernetes-validations"];
-
-const told = "answers 400, where the recorded server says 500 (docs/compatibility.md)";
-
-/** Scenarios of promised files that cannot pass: name and reason. */
-export const exceptions: Readonly<Record<string, string>> = {
-  "fields the schema does not name are pruned at every level": `an unknown field in an apply ${told}`,
-  "field validation warns by default, fails when strict and stays silent when ignored": `an unknown field in an apply ${told}`,
-  "sets and maps refuse duplicates": `a duplicate in an apply ${told}`,
-  "query parameters: unknown ones are ignored, of repeated ones the first counts, wrong values are refused":
-    "it counts a namespace's config maps without the root certificates, which are there at once (test/objects/query.test.ts holds the rest)",
-};
 
 const usage = `Replays the recorded scenarios (../shared/conformance) against a server for each API domain.
 
 Usage: npm run conformance -- [options]
 
   --only REGEXP   scenarios whose file and name match this
-  --all           every scenario, not only those that are promised by now
+  --all           every scenario, those of the list of skipped ones (test/scenarios/skipped.yaml) too
   --domain NAME   this domain alone; may be given several times (k8s.io, platform.io)
-  -v, --verbose   name the scenarios that pass as well
+  -v, --verbose   name the scenarios that pass and those that are skipped as well
   -h, --help      print this`;
 
 export interface ConformanceOptions {
   /** Only scenarios whose file and name match this expression. */
   readonly only?: string;
-  /** Every case file and scenario. */
+  /** Those that are to be skipped as well. */
   readonly all?: boolean;
   readonly domains?: readonly string[];
   /** Name the scenarios that pass as well. */
@@ -98,19 +42,65 @@ export interface ConformanceOptions {
 export const missingReason = (): string | undefined =>
   existsSync(join(shared, "replay.mjs")) ? undefined : "the recorded scenarios (../shared/conformance) are not here";
 
+/** A recorded scenario, as far as it matters here. */
+interface Recorded {
+  readonly file: string;
+  readonly name: string;
+}
+
+async function readRecorded(): Promise<Recorded[]> {
+  const found: Recorded[] = [];
+  for (const path of globSync(join(shared, "cases/*.mjs")).sort()) {
+    const { default: scenarios } = (await import(pathToFileURL(path).href)) as { default: readonly Recorded[] };
+    for (const { name } of scenarios) found.push({ file: basename(path, ".mjs"), name });
+  }
+  return found;
+}
+
+interface Selection {
+  /** What `replay.mjs` matches with file and name. */
+  readonly only: string;
+  readonly skips: readonly SkippedTest[];
+}
+
+/** What to replay, by name. Throws when the list of skipped scenarios names one there is not. */
+async function select({ only = "", all = false }: ConformanceOptions): Promise<Selection> {
+  const recorded = await readRecorded();
+  const list = readSkips();
+  for (const { recorded: files = {} } of list) {
+    for (const [file, names] of Object.entries(files)) {
+      for (const wanted of names === "all" ? [undefined] : names) {
+        const isThere = recorded.some(({ file: other, name }) => other === file && (wanted ?? name) === name);
+        if (!isThere) throw new Error(`test/scenarios/skipped.yaml: no recorded scenario ${file}: ${wanted ?? "all"}`);
+      }
+    }
+  }
+  const skips: SkippedTest[] = [];
+  const left: string[] = [];
+  for (const { file, name } of recorded) {
+    const title = `${file}.mjs: ${name}`;
+    const reason = all ? undefined : reasonFor(list, "recorded", file, name);
+    if (reason === undefined || !new RegExp(only).test(title)) continue;
+    skips.push({ name: `recorded ${file}: ${name}`, reason });
+    left.push(RegExp.escape(title));
+  }
+  return { only: left.length === 0 ? only : `^(?!(?:${left.join("|")})$).*(?:${only})`, skips };
+}
+
 /** Replays against servers started from `dist/`. */
 export async function conformance(options: ConformanceOptions = {}): Promise<Tally> {
   const domains = options.domains ?? ["k8s.io", "platform.io"];
-  const results = await Promise.all(domains.map((domain) => replayDomain(domain, options)));
+  const selection = await select(options);
+  const results = await Promise.all(domains.map((domain) => replayDomain(domain, selection, options.verbose === true)));
   return results.reduce(addTallies, emptyTally);
 }
 
-async function replayDomain(domain: string, options: ConformanceOptions): Promise<Tally> {
+async function replayDomain(domain: string, selection: Selection, verbose: boolean): Promise<Tally> {
   const start = performance.now();
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
   const server = await startFor(domain, folder);
   try {
-    const tally = await replay(domain, server.url, options);
+    const tally = await replay(domain, server.url, selection, verbose);
     const detail = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
     const seconds = (performance.now() - start) / 1000;
     report(domain, tally.failed === 0, seconds, [detail, ...tally.failures].join("\n"));
@@ -136,21 +126,18 @@ function startFor(domain: string, folder: string): Promise<Program> {
   ]);
 }
 
-async function replay(domain: string, url: string, options: ConformanceOptions): Promise<Tally> {
-  const wanted = options.all === true ? ["*"] : promised;
-  const files = globSync(wanted.map((name) => join(shared, "cases", `${name}.mjs`))).sort();
-  const skip = [...later, ...Object.keys(exceptions).map((name) => `"name":${JSON.stringify(name)}`)];
+async function replay(domain: string, url: string, { only, skips }: Selection, verbose: boolean): Promise<Tally> {
   const args = [
     join(shared, "replay.mjs"),
     "--server",
     url,
     ...(domain === "k8s.io" ? [] : ["--domain", domain]),
-    ...(options.only === undefined ? [] : ["--only", options.only]),
-    ...(options.all === true ? [] : ["--skip", skip.join("|")]),
+    "--only",
+    only,
     "--max-diff",
-    options.verbose === true ? "40" : "6",
-    ...(options.verbose === true ? ["-v"] : []),
-    ...files,
+    verbose ? "40" : "6",
+    ...(verbose ? ["-v"] : []),
+    ...globSync(join(shared, "cases/*.mjs")).sort(),
   ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const blocks: string[] = [];
@@ -161,11 +148,12 @@ async function replay(domain: string, url: string, options: ConformanceOptions):
     else if (line.startsWith("ok ")) process.stdout.write(`${domain.padEnd(12)} ${line}\n`);
     else blocks.push(line);
   }
-  const [passed, failed, skipped] = [...counts.matchAll(/\d+/g)].map(Number);
+  const [passed, failed] = [...counts.matchAll(/\d+/g)].map(Number);
   if (passed === undefined || failed === undefined) {
     return { ...emptyTally, failed: 1, failures: [...blocks, "replay.mjs did not finish"] };
   }
-  return { passed, failed, skipped: skipped ?? 0, failures: blocks, skips: [] };
+  const named = skips.map(({ name, reason }) => ({ name: `${domain}: ${name}`, reason }));
+  return { passed, failed, skipped: named.length, failures: blocks, skips: named };
 }
 
 if (import.meta.main) {
@@ -189,7 +177,7 @@ if (import.meta.main) {
       verbose: values.verbose === true,
     });
     const line = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
-    for (const [name, reason] of Object.entries(exceptions)) process.stdout.write(`left out: ${name} (${reason})\n`);
+    printSkips(tally, values.verbose === true);
     process.stdout.write(`${styleText(tally.failed === 0 ? "green" : "red", line)}\n`);
     process.exitCode = tally.failed === 0 ? 0 : 1;
   }

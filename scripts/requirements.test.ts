@@ -1,7 +1,7 @@
 /** Requirement IDs are found in test names, and rows without proof are told. */
 import assert from "node:assert";
 import { test } from "node:test";
-import { proofsIn, readRows, requirementIndex } from "./requirements.ts";
+import { citedInVain, proofsIn, readRows, requirementIndex } from "./requirements.ts";
 
 void test("IDs in brackets are found in names of tests, with ranges", () => {
   const found = proofsIn(
@@ -36,4 +36,15 @@ void test("a row needs a test or a step it waits for", () => {
   assert.deepStrictEqual(index.unknown, ["GEN-99"]);
   assert.match(index.page, /^\| GEN-01 \| One\. \| f: n \|$/m);
   assert.match(index.page, /^\| GEN-02 \| Two\. \| step 2: needs it \|$/m);
+});
+
+void test("what a page cites must be in the repository", () => {
+  const proofs = [
+    { ids: ["GEN-01"], file: "a.test.ts", name: "it's one | two" },
+    { ids: ["GEN-01"], file: "b.yaml", name: "there" },
+  ];
+  const rows = readRows("| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n");
+  const { page } = requirementIndex(rows, proofs, { "GEN-02": { step: "2", reason: "waits: long" } }, new Set());
+  assert.deepStrictEqual(citedInVain(page, proofs), []);
+  assert.deepStrictEqual(citedInVain(page, proofs.slice(0, 1)), ["b.yaml: there"]);
 });

@@ -11,8 +11,12 @@ export interface Tally {
   readonly skipped: number;
   /** One readable block per failed test. */
   readonly failures: readonly string[];
-  /** Texts of skipped tests, with their reason. */
-  readonly skips: readonly string[];
+  readonly skips: readonly SkippedTest[];
+}
+
+export interface SkippedTest {
+  readonly name: string;
+  readonly reason: string;
 }
 
 export const emptyTally: Tally = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [] };
@@ -50,7 +54,7 @@ export async function runTests(files: readonly string[], options: RunOptions = {
   let failed = 0;
   let skipped = 0;
   const failures: string[] = [];
-  const skips: string[] = [];
+  const skips: SkippedTest[] = [];
   const output = new Map<string, string>();
   const progress = progressLine(files.length);
   const stream = run({
@@ -65,7 +69,7 @@ export async function runTests(files: readonly string[], options: RunOptions = {
     if (event.details.type === "suite") return;
     if (event.skip !== undefined && event.skip !== false) {
       skipped += 1;
-      skips.push(`${event.name}${typeof event.skip === "string" ? ` (${event.skip})` : ""}`);
+      skips.push({ name: event.name, reason: typeof event.skip === "string" ? event.skip : "no reason is given" });
     } else if (!isFile(event.name)) passed += 1;
   });
   stream.on("test:fail", (event) => {
@@ -121,5 +125,14 @@ function progressLine(total: number): { advance(failed: number): void; end(): vo
 export function printFailures(tally: Tally): void {
   for (const failure of tally.failures) {
     process.stdout.write(`${styleText("red", "not ok")} ${failure.replaceAll("\n", "\n  ")}\n`);
+  }
+}
+
+/** Prints why tests were skipped, and how many for each reason; with `verbose` their names. */
+export function printSkips({ skips }: Pick<Tally, "skips">, verbose: boolean): void {
+  const byReason = Map.groupBy(skips, ({ reason }) => reason);
+  for (const [reason, tests] of [...byReason].sort((a, b) => b[1].length - a[1].length)) {
+    process.stdout.write(`skipped ${String(tests.length).padStart(3)}: ${reason}\n`);
+    if (verbose) for (const { name } of tests) process.stdout.write(`             ${name}\n`);
   }
 }

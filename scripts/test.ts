@@ -5,11 +5,21 @@
  */
 import { styleText } from "node:util";
 import { build } from "./build.ts";
+import { readCommandLine } from "./command-line.ts";
 import { checkSources, slowTests, timedTests, unitTests } from "./check.ts";
 import { conformance, missingReason } from "./conformance.ts";
-import { addTallies, emptyTally, findTests, type Tally } from "./run-tests.ts";
+import { addTallies, emptyTally, findTests, printSkips, type Tally } from "./run-tests.ts";
 import { requirementProblems } from "./requirements.ts";
 import { report, step } from "./steps.ts";
+
+const usage = `Runs all tests: build, check, fuzz runs, crash tests, whole servers, recorded scenarios.
+
+Usage: npm test -- [options]
+
+  -v, --verbose   name the tests that are skipped, below each reason
+  -h, --help      print this`;
+
+const { verbose = false } = readCommandLine(usage, { verbose: { type: "boolean", short: "v" } }).values;
 
 const built = await step("build", async () => {
   const output = await build();
@@ -34,12 +44,12 @@ const missing = missingReason();
 if (missing !== undefined) report("conformance", true, 0, `skipped: ${missing}`);
 else if (built) add(await conformance());
 
-const indexed = await step("requirements", async () => {
-  const problems = await requirementProblems();
-  return { ok: problems.length === 0, output: problems.join("\n") };
+const indexed = await step("requirements", () => {
+  const problems = requirementProblems();
+  return Promise.resolve({ ok: problems.length === 0, output: problems.join("\n") });
 });
 
-for (const skip of new Set(tally.skips)) process.stdout.write(`skipped: ${skip}\n`);
+printSkips(tally, verbose);
 const failed = tally.failed + (built ? 0 : 1) + (clean ? 0 : 1) + (indexed ? 0 : 1);
 const line = `${tally.passed} passed, ${failed} failed, ${tally.skipped} skipped`;
 process.stdout.write(`${styleText(failed === 0 ? "green" : "red", line)}\n`);

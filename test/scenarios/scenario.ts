@@ -1,0 +1,147 @@
+/** Scenarios as data: reads the YAML files of this folder (form: README.md) and says what is wrong with one. */
+import { CORE_SCHEMA, defineScalarTag, load, mergeTag } from "js-yaml";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { absent, type Fields, present } from "../view.ts";
+
+export interface RequestStep {
+  /** `POST /api/v1/namespaces`. */
+  readonly do: string;
+  /** A user of the token file, `nobody`, or any other name, which the administrator then acts for. */
+  readonly as?: string;
+  /** A bearer token in place of a user. */
+  readonly token?: string;
+  readonly body?: unknown;
+  /** `json`, `merge`, `strategic`, `apply`, or a media type. */
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** What the body must have. */
+  readonly has?: Fields;
+  /** Texts of all warnings; not looked at when absent. */
+  readonly warnings?: readonly string[];
+  /** Variables, and the paths of the body they are taken from. */
+  readonly save?: Readonly<Record<string, string>>;
+  /** Asked again until all of it holds. */
+  readonly eventually?: boolean;
+}
+
+export interface WatchStep {
+  /** The path that is watched. */
+  readonly watch: string;
+  readonly as?: string;
+}
+
+export interface EventsStep {
+  /** What the next events of the scenario's watch must have, one entry each. */
+  readonly events: readonly Fields[];
+}
+
+export type Step = RequestStep | WatchStep | EventsStep;
+
+export interface Scenario {
+  /** A sentence about behaviour. */
+  readonly name: string;
+  /** Rows of the requirements that it proves. */
+  readonly rows: readonly string[];
+  readonly steps: readonly Step[];
+}
+
+export interface ScenarioFile {
+  /** `access/bootstrap-tokens`. */
+  readonly path: string;
+  readonly scenarios: readonly Scenario[];
+}
+
+const folder = import.meta.dirname;
+
+/** A tag that stands for what YAML has no words for. */
+const tag = (name: string, resolve: (source: string) => unknown) =>
+  defineScalarTag(name, { resolve, identify: () => false });
+
+const schema = CORE_SCHEMA.withTags(
+  mergeTag,
+  tag("!absent", () => absent),
+  tag("!present", () => present),
+  tag("!match", (source) => new RegExp(source)),
+);
+
+/** All files of this folder, sorted. Throws with the place of the first mistake. */
+export function readScenarios(): ScenarioFile[] {
+  return globSync("*/*.yaml", { cwd: folder })
+    .map((path) => path.replaceAll("\\", "/"))
+    .sort()
+    .map((path) => ({
+      path: path.replace(/\.yaml$/, ""),
+      scenarios: parseScenarios(path, readFileSync(join(folder, path), "utf8")),
+    }));
+}
+
+/** The scenarios of a text. Throws an error that names `path` and the mistake. */
+export function parseScenarios(path: string, text: string): Scenario[] {
+  const document: unknown = load(text, { schema, filename: path });
+  const check = new Checker(path);
+  const { scenarios } = check.members(document, "", ["shared", "scenarios"]);
+  return check.list(scenarios, "scenarios").map((one, index) => {
+    const { name, rows, steps } = check.members(one, `scenarios[${index}]`, ["name", "rows", "steps"]);
+    const place = check.text(name, `scenarios[${index}].name`);
+    return {
+      name: place,
+      rows: check.list(rows, place).map((row) => check.text(row, place)),
+      steps: check.list(steps, place).map((step, at) => check.step(step, `${place}, step ${at + 1}`)),
+    };
+  });
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const requestKeys = ["do", "as", "token", "body", "type", "headers", "status", "has", "warnings", "save", "eventually"];
+
+class Checker {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  step(value: unknown, place: string): Step {
+    const { do: request, watch, events } = this.members(value, place, [...requestKeys, "watch", "events"]);
+    if (events !== undefined) {
+      this.members(value, place, ["events"]);
+      for (const event of this.list(events, place)) this.members(event, place);
+    } else if (watch !== undefined) {
+      this.members(value, place, ["watch", "as"]);
+      this.text(watch, place);
+    } else this.#request(value, this.text(request, `${place}: do`), place);
+    return value as Step; // each of its kinds was looked at
+  }
+
+  #request(value: unknown, request: string, place: string): void {
+    const members = this.members(value, place, requestKeys);
+    if (!/^[A-Z]+ \//.test(request)) this.#fail(place, `${request} is no method and path`);
+    if (typeof members["status"] !== "number") this.#fail(place, "no status");
+    for (const key of ["as", "token", "type"])
+      if (members[key] !== undefined) this.text(members[key], `${place}: ${key}`);
+    for (const key of ["has", "headers", "save"]) if (members[key] !== undefined) this.members(members[key], place);
+    if (members["warnings"] !== undefined) this.list(members["warnings"], place);
+  }
+
+  /** A mapping; with `known`, of no other keys. */
+  members(value: unknown, place: string, known?: readonly string[]): Members {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return this.#fail(place, "is no mapping");
+    for (const key of Object.keys(value)) if (known?.includes(key) === false) this.#fail(place, `unknown key ${key}`);
+    return value as Members; // a mapping of YAML
+  }
+
+  list(value: unknown, place: string): readonly unknown[] {
+    return Array.isArray(value) ? (value as readonly unknown[]) : this.#fail(place, "is no list");
+  }
+
+  text(value: unknown, place: string): string {
+    return typeof value === "string" && value !== "" ? value : this.#fail(place, "is no text");
+  }
+
+  #fail(place: string, problem: string): never {
+    throw new Error(`test/scenarios/${this.#path}: ${place}: ${problem}`);
+  }
+}
