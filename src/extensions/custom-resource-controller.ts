@@ -131,6 +131,11 @@ export class CustomResourceController {
     return this.#informer.caughtUpTo(revision);
   }
 
+  /** Whether what is served is in step with the store. */
+  get isSynced(): boolean {
+    return this.#informer.synced;
+  }
+
   close(): void {
     this.#closed = true;
     this.#informer.close();

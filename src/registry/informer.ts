@@ -59,7 +59,7 @@ export class StoreInformer {
     this.#options = options;
   }
 
-  /** Whether the handlers have been told all there was at least once. */
+  /** Whether the handlers have been told all there was, and what was missed since could be read again. */
   get synced(): boolean {
     return this.#synced;
   }
@@ -167,6 +167,7 @@ export class StoreInformer {
       if (this.#closed) return;
       // A watch is closed with its store, or because reading old events failed.
       if (reason === "closed" && error instanceof StorageFailure) return this.close();
+      this.#synced = false;
       log.error(
         { prefix, error: String(error), pauseMs },
         "a resource that decides about requests is not followed, and will be tried again",

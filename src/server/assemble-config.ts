@@ -56,6 +56,8 @@ export interface Assembled {
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether a resource or subresource exists; keeps metric labels bounded. */
   serves(info: RequestInfo): boolean;
+  /** Whether what decides about requests is in step with the store. */
+  isSynced(): boolean;
   /** Ends controllers. Called when no request is left, before the backend is closed. */
   close(): Promise<void>;
 }

@@ -146,6 +146,11 @@ export class Fairness {
     };
   };
 
+  /** Whether all that decides about requests is in step with the store. */
+  get isSynced(): boolean {
+    return this.#informers.values().every(({ synced }) => synced);
+  }
+
   close(): void {
     this.#stop.abort();
     this.#cancel();

@@ -44,6 +44,8 @@ export interface Pipeline {
   readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
   /** Serves the custom resources that are defined. */
   start(): Promise<void>;
+  /** Whether they are in step with the store. */
+  isSynced(): boolean;
   /** Ends what runs by itself, threads last. */
   closeCustomResources(): void;
   close(): Promise<void>;
@@ -66,6 +68,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
       onChange: served.onChange,
     },
     start: served.start,
+    isSynced: served.isSynced,
     closeCustomResources: served.close,
     close: () => large.close(),
   };
@@ -98,6 +101,7 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
       changed = listener;
     },
     start: async (): Promise<void> => custom?.start(),
+    isSynced: (): boolean => custom?.isSynced ?? true,
     close: (): void => custom?.close(),
   };
 }

@@ -58,6 +58,11 @@ export class ServiceFollower {
     await this.#informer.start();
   }
 
+  /** Whether what is taken is in step with the store. */
+  get isSynced(): boolean {
+    return this.#informer?.synced ?? true;
+  }
+
   close(): void {
     this.#informer?.close();
   }

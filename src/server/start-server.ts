@@ -31,6 +31,7 @@ import { checkDomainRecord } from "./domain-record.ts";
 import { serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import type { ExternalPlan } from "./authentication/external-plan.ts";
+import { addHealthChecks } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
@@ -231,7 +232,13 @@ async function start({
   undo.push(() => backend.close());
   if (folder !== undefined) await checkDomainRecord(backend, options.apiDomain);
   addStorageMetrics(metrics, backend);
-  addHealthChecks(health, backend, () => stopping !== "no");
+  addHealthChecks(health, {
+    backend,
+    ...(disk === undefined ? {} : { askThread: () => disk.logged([]) }),
+    isSynced: () => assembled?.isSynced() === true,
+    isStopping: () => stopping !== "no",
+    clock,
+  });
 
   const audit = await openAudit?.({ clock, random, log, metrics });
   undo.push(() => audit?.close());
@@ -343,25 +350,6 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
     const { code } = error as NodeJS.ErrnoException;
     throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
   }
-}
-
-function addHealthChecks(health: Health, backend: EmbeddedBackend, isStopping: () => boolean): void {
-  const everywhere = ["healthz", "livez", "readyz"] as const;
-  health.add({ name: "log", endpoints: everywhere, problem: () => undefined });
-  // Reads and deletions go on while the disk is full, and a new start would not help.
-  health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => backend.failure?.message });
-  health.add({
-    name: "storage",
-    endpoints: ["readyz"],
-    problem: () => backend.failure?.message ?? backend.full?.message,
-  });
-  // Reads come from memory that the store fills before it opens: always in step.
-  health.add({ name: "informer-sync", endpoints: ["readyz"], problem: () => undefined });
-  health.add({
-    name: "shutdown",
-    endpoints: ["readyz"],
-    problem: () => (isStopping() ? "process is shutting down" : undefined),
-  });
 }
 
 /** For clients on this machine, whatever address the server listens on. */

@@ -26,6 +26,8 @@ export interface ServerState {
   readonly fairness: Fairness | undefined;
   /** Reads what there is and follows it. `table` is what is served. */
   start(table: () => ResourceTable): Promise<void>;
+  /** Whether all of it is in step with the store. */
+  isSynced(): boolean;
   close(): void;
 }
 
@@ -68,6 +70,7 @@ export function openState(config: AssembleConfig): ServerState {
         fairness?.start(builtIn, table),
       ]);
     },
+    isSynced: () => rbac.isSynced && nodes.isSynced && services.isSynced && (fairness?.isSynced ?? true),
     close() {
       rbac.close();
       services.close();

@@ -139,6 +139,7 @@ test("a watch that cannot be begun again is tried again with growing pauses, and
     assert.equal(watches.length, tries);
     assert.equal(errors.length, tries - 1);
     assert.equal(isWritten, false);
+    assert.equal(informer.synced, false);
     let pause = 0;
     for (; watches.length === tries; pause += 100) {
       clock.advance(100);
@@ -149,6 +150,7 @@ test("a watch that cannot be begun again is tried again with growing pauses, and
   assert.deepEqual(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
   await written;
   assert(isWritten);
+  assert.equal(informer.synced, true);
   assert.deepEqual(names(), ["n/a"]);
   // The next time begins with a short pause.
   fail(new Error("disk I/O error"));

@@ -62,6 +62,11 @@ export class NodeFollower {
     await Promise.all(starts);
   }
 
+  /** Whether all that decides about requests is in step with the store. */
+  get isSynced(): boolean {
+    return this.#informers.values().every(({ synced }) => synced);
+  }
+
   close(): void {
     for (const informer of this.#informers.values()) informer.close();
   }

@@ -61,6 +61,11 @@ export class RbacFollower {
     );
   }
 
+  /** Whether all that decides about requests is in step with the store. */
+  get isSynced(): boolean {
+    return this.#informers.values().every(({ synced }) => synced);
+  }
+
   close(): void {
     for (const informer of this.#informers.values()) informer.close();
   }

@@ -1,0 +1,59 @@
+/** What `/healthz`, `/livez` and `/readyz` check of a running server; steps of the start come from those who take them. */
+import type { Health } from "#http/health.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Backend } from "#storage/backend.ts";
+
+export interface Checked {
+  readonly backend: Pick<Backend, "failure" | "full">;
+  /** Resolves when the thread that owns the log has answered; absent where there is none. */
+  askThread?(): Promise<unknown>;
+  /** Whether what decides about requests is in step with the store. */
+  isSynced(): boolean;
+  isStopping(): boolean;
+  readonly clock: Clock;
+}
+
+const everywhere = ["healthz", "livez", "readyz"] as const;
+
+/** How long the storage thread may take for an answer: longer than anything it does in one go. */
+const threadPatienceMs = 10_000;
+
+export function addHealthChecks(health: Health, { backend, askThread, isSynced, isStopping, clock }: Checked): void {
+  if (askThread !== undefined) {
+    health.add({ name: "log", endpoints: everywhere, problem: threadProblem(askThread, clock) });
+  }
+  // Reads and deletions go on while the disk is full, and a new start would not help.
+  health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => backend.failure?.message });
+  health.add({
+    name: "storage",
+    endpoints: ["readyz"],
+    problem: () => backend.failure?.message ?? backend.full?.message,
+  });
+  health.add({
+    name: "informer-sync",
+    endpoints: ["readyz"],
+    problem: () => (isSynced() ? undefined : "what decides about requests is not in step with the store"),
+  });
+  health.add({
+    name: "shutdown",
+    endpoints: ["readyz"],
+    problem: () => (isStopping() ? "process is shutting down" : undefined),
+  });
+}
+
+/** Each check asks the thread, unless an earlier question still waits; nobody is asked between checks. */
+function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string | undefined {
+  let askedMs: number | undefined;
+  const answered = (): void => {
+    askedMs = undefined;
+  };
+  return () => {
+    if (askedMs === undefined) {
+      askedMs = clock.monotonic();
+      // A refusal is an answer: that the store has failed is another check's to tell.
+      ask().then(answered, answered);
+    }
+    const waitedMs = clock.monotonic() - askedMs;
+    return waitedMs < threadPatienceMs ? undefined : `the storage thread has not answered for ${waitedMs} ms`;
+  };
+}
