@@ -2,6 +2,7 @@
 import { type Clock, systemClock } from "#std/clock.ts";
 
 interface Timer {
+  readonly delayMs: number;
   readonly dueMs: number;
   fire(): void;
 }
@@ -21,6 +22,7 @@ export class MovingClock implements Clock {
   after(delayMs: number, callback: () => void): () => void {
     const cancel = systemClock.after(delayMs, () => timer.fire());
     const timer: Timer = {
+      delayMs,
       dueMs: this.monotonic() + delayMs,
       fire: () => {
         cancel();
@@ -32,6 +34,11 @@ export class MovingClock implements Clock {
       cancel();
       this.#timers.delete(timer);
     };
+  }
+
+  /** How many wait that were set for this long. */
+  waiting(delayMs: number): number {
+    return [...this.#timers].filter((timer) => timer.delayMs === delayMs).length;
   }
 
   /** Timers that are set meanwhile wait for the next push. */

@@ -73,11 +73,18 @@ test("content that cannot be used is reported and tried again, a file that is go
 });
 
 test("nothing is handed on after the end, not even by a look that is under way", async () => {
-  const { file, clock, taken, stop } = watched("c", "one");
+  const { clock, file, taken, stop } = watched("c", "one");
+  const other = watched("d", "one");
   writeFileSync(file, "two");
   clock.advance(60_000);
   stop();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  // A look that began later has ended, twice.
+  for (const text of ["two", "three"]) {
+    writeFileSync(other.file, text);
+    await other.look();
+  }
+  assert.deepEqual(other.taken, ["two", "three"]);
+  other.stop();
   clock.advance(600_000);
   assert.deepEqual(taken, []);
 });

@@ -8,9 +8,10 @@ import type { JsonName } from "@peculiar/x509";
 import type { ServerSettings } from "#server/options.ts";
 import { keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
+import { openLog } from "#std/log.ts";
 import { systemRandom } from "#std/random.ts";
 import { certificateAgent, newRequest, requests, signingRequest } from "../certificate-requests.ts";
-import type { Answer } from "../client.ts";
+import type { Answer, SendOptions } from "../client.ts";
 import { Api, eventually, gated, openServer, suite, temporaryFolder } from "../harness.ts";
 import { absent, present } from "../view.ts";
 
@@ -26,6 +27,16 @@ const certificateOf = (answer: Answer): string => Buffer.from(answer.string("sta
 
 const issued = (api: Api, name: string): Promise<string> =>
   eventually(async () => certificateOf((await api.get(`${requests}/${name}`)).expect(200)));
+
+/** Resolves when the signers have looked at everything that was asked for before: a later request has been signed. */
+async function signersPassed(api: Api): Promise<void> {
+  const { request } = await newRequest([{ CN: ["later"] }]);
+  const name = api.unique("later");
+  const spec = { request, signerName: clientSigner, usages: clientUsages };
+  (await api.post(requests, signingRequest(name, spec))).expect(201);
+  (await api.patch(`${requests}/${name}/approval`, approved)).expect(200);
+  await issued(api, name);
+}
 
 async function bindGroup(api: Api, group: string, role: string): Promise<void> {
   const body = {
@@ -45,7 +56,7 @@ inBothDomains(
     const name = api.unique("csr");
     const spec = { request, signerName: clientSigner, usages: clientUsages, expirationSeconds: 3600 };
     (await api.post(requests, signingRequest(name, spec))).expect(201, { "spec.username": "admin", status: {} });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await signersPassed(api);
     (await api.get(`${requests}/${name}`)).expect(200, { status: {} });
     (await api.patch(`${requests}/${name}/approval`, approved)).expect(200, {
       "status.conditions[type=Approved].lastUpdateTime": present,
@@ -88,7 +99,7 @@ inBothDomains("a denied request stays without a certificate", async (api) => {
   await api.post(requests, signingRequest(name, { request, signerName: clientSigner, usages: clientUsages }));
   const denied = { status: { conditions: [{ type: "Denied", status: "True", reason: "No" }] } };
   (await api.patch(`${requests}/${name}/approval`, denied)).expect(200);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await signersPassed(api);
   (await api.get(`${requests}/${name}`)).expect(200, { "status.certificate": absent });
 });
 
@@ -145,7 +156,7 @@ inBothDomains("a node serves with a certificate of its names", async (api) => {
   const name = api.unique("csr");
   const usages = ["digital signature", "server auth"];
   await api.post(requests, signingRequest(name, { request, signerName: "kubernetes.io/kubelet-serving", usages }));
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await signersPassed(api);
   (await api.get(`${requests}/${name}`)).expect(200, { status: {} });
   await api.patch(`${requests}/${name}/approval`, approved);
   const certificate = new X509Certificate(await issued(api, name));
@@ -166,7 +177,7 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   (await api.post("/api/v1/namespaces/kube-system/secrets", token)).expect(201);
   await bindGroup(api, "system:bootstrappers", "system:node-bootstrapper");
   const node = `system:node:${api.unique("node")}`;
-  const ask = async (options: Parameters<Api["post"]>[2]) => {
+  const ask = async (options: SendOptions) => {
     const asked = await newRequest([{ O: ["system:nodes"] }, { CN: [node] }]);
     const name = api.unique("csr");
     const spec = {
@@ -180,8 +191,13 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   const joining = { as: `${id}.0123456789abcdef` };
   const first = await ask(joining);
   first.made.expect(201, { "spec.username": `system:bootstrap:${id}` });
-  // Not before somebody said that such machines may have certificates.
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  // Not before somebody said that such machines may have certificates: others, who may, ask later and have theirs.
+  const others = api.unique("others");
+  for (const role of ["node-bootstrapper", "certificates.k8s.io:certificatesigningrequests:nodeclient"]) {
+    await bindGroup(api, others, `system:${role}`);
+  }
+  const later = await ask({ headers: { "impersonate-user": "other", "impersonate-group": others } });
+  await issued(api, later.name);
   (await api.get(`${requests}/${first.name}`)).expect(200, { status: {} });
   await bindGroup(api, "system:bootstrappers", "system:certificates.k8s.io:certificatesigningrequests:nodeclient");
   const second = await ask(joining);
@@ -288,6 +304,8 @@ function authorityFiles(commonName: string) {
 test("signers sign with the files of their flags, read again when they change, and only those that have some", async () => {
   const authority = authorityFiles("the first");
   const clock = new SkippingClock();
+  let said = "";
+  const log = openLog({ format: "json", verbosity: 0, write: (line) => (said += line) });
   const server = await openServer(
     "k8s.io",
     {
@@ -296,7 +314,7 @@ test("signers sign with the files of their flags, read again when they change, a
       clusterSigningClientKeyFile: authority.key,
       clusterSigningDurationMs: 7_200_000,
     },
-    { clock },
+    { clock, log },
   );
   const api = new Api(server);
   const ask = async (signerName: string, usages: readonly string[]): Promise<string> => {
@@ -317,7 +335,7 @@ test("signers sign with the files of their flags, read again when they change, a
   const next = authorityFiles("the second");
   writeFileSync(authority.certificate, next.pem);
   clock.skip(120_000);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await eventually(() => Promise.resolve(assert.match(said, /the signer of certificates stays as it was/)));
   // The key does not fit yet: the old pair signs on.
   assert.equal(new X509Certificate(await issued(api, await ask(clientSigner, clientUsages))).issuer, "CN=the first");
   writeFileSync(authority.key, readFileSync(next.key));

@@ -74,7 +74,7 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
     metadata: { name: "one" },
     spec: { selector: { matchLabels: { a: "b" } }, template },
   };
-  for (const [at, body] of [
+  const cases = [
     [path, map({ a: "1" }, { labels: { x: "y" } })],
     // Numbers and units that are stored in another form.
     [deployments, deployment],
@@ -88,9 +88,13 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
         subsets: [],
       },
     ],
-  ] as const) {
-    const first = (await apply(api, at, "m1", body)).expect(201);
-    await new Promise((resolve) => setTimeout(resolve, 1100));
+  ] as const;
+  const made: Answer[] = [];
+  for (const [at, body] of cases) made.push((await apply(api, at, "m1", body)).expect(201));
+  // Times of managers are in seconds.
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  for (const [index, [at, body]] of cases.entries()) {
+    const first = made[index]!;
     const again = (await apply(api, at, "m1", body)).expect(200);
     assert.deepEqual(again.at("metadata"), first.at("metadata"));
     // What the server owns counts as little as it is kept.

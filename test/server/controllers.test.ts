@@ -224,13 +224,17 @@ withServer("every controller acts as an account of its own, and its role lets it
   map.expect(200, { "metadata.managedFields.0.manager": "root-ca-cert-publisher" });
 });
 
-withServer("a controller that lost its role does nothing until it has it back", {}, async ({ api, clock }) => {
+withServer("a controller that lost its role does nothing until it has it back", {}, async ({ api, clock, events }) => {
   const path = `${rbac}/clusterrolebindings/system:controller:service-account-controller`;
   const { text } = (await api.get(path)).expect(200);
   const binding = JSON.parse(text) as { metadata: { resourceVersion?: string; uid?: string } };
   (await api.delete(path)).expect(200);
   const { serviceAccounts } = await api.place();
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await eventually(() => {
+    const isRefused = (event: Event): boolean =>
+      event.user.username === `${accountPrefix}service-account-controller` && event.responseStatus?.code === 403;
+    return Promise.resolve(assert.ok(events().some(isRefused), "it has tried"));
+  });
   (await api.get(serviceAccounts)).expect(200, { items: [] });
   const { resourceVersion: _version, uid: _uid, ...metadata } = binding.metadata;
   (await api.post(`${rbac}/clusterrolebindings`, { ...binding, metadata })).expect(201);
@@ -323,9 +327,12 @@ withServer(
       const answer = (await api.post(whoAmI, subject, { as: token })).expect(code);
       assert.deepEqual(answer.warnings, code === 201 ? [automaticWarning] : []);
     };
+    // The cleaner has been at work when it waits for the next day again, as others do.
+    const sleepers = clock.waiting(dayMs);
+    assert.ok(sleepers > 0);
     const day = async (): Promise<void> => {
       clock.advance(dayMs);
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await eventually(() => Promise.resolve(assert.equal(clock.waiting(dayMs), sleepers)));
     };
     for (let passed = 0; passed < 12; passed++) {
       await use(used, 201);
@@ -361,15 +368,22 @@ withServer(
 
 withServer(
   "the cleaner of unused tokens can be deselected",
-  { legacyTokenPeriodMs: dayMs, controllers: ["*", "-legacy-service-account-token-cleaner"] },
+  { legacyTokenPeriodMs: dayMs, controllers: ["*", "tokencleaner", "-legacy-service-account-token-cleaner"] },
   async ({ api, clock }) => {
     const { secrets, serviceAccounts } = await api.place();
     await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }] }));
     await api.post(secrets, tokenSecret("unused", "robot"));
-    for (let passed = 0; passed < 5; passed++) {
+    // Another cleaner by the same clock has come to the last day.
+    const lastDay = new Date(Date.now() + 5 * dayMs).toISOString().replace(/\.\d+/, "");
+    const bootstrap = { "token-id": "abcdef", "token-secret": "0123456789abcdef", expiration: lastDay };
+    const token = { kind: "Secret", apiVersion: "v1", type: "bootstrap.kubernetes.io/token", stringData: bootstrap };
+    const systemSecrets = "/api/v1/namespaces/kube-system/secrets";
+    const metadata = { name: "bootstrap-token-abcdef" };
+    (await api.post(systemSecrets, { ...token, metadata })).expect(201);
+    await eventually(async () => {
       clock.advance(dayMs);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      (await api.get(`${systemSecrets}/${metadata.name}`)).expect(404);
+    });
     (await api.get(`${secrets}/unused`)).expect(200, { [invalidSince]: absent });
   },
 );

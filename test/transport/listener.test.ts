@@ -77,7 +77,8 @@ function http1(
 async function session(port: number): Promise<ClientHttp2Session> {
   const client = connectHttp2(`https://127.0.0.1:${port}`, { ca, maxSendHeaderBlockLength: 200_000 });
   client.on("error", () => {});
-  await once(client, "connect");
+  // From then on the client keeps the limits of the server.
+  await Promise.all([once(client, "connect"), once(client, "remoteSettings")]);
   return client;
 }
 
@@ -547,7 +548,6 @@ test("request line and headers have a bound together: 414 names a long target, 4
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, "v"]));
   const bytes = "limit is 65536 bytes for the request line and headers together";
   const client = await session(port);
-  await sleep(50); // the client knows the server's settings
   for (const [path, headers, expected] of [
     [`/?a=${"b".repeat(long)}`, {}, "200 x"],
     ["/", { "x-long": "b".repeat(long) }, "200 x"],
@@ -568,7 +568,6 @@ test("a flood of headers is refused with 431 on HTTP/1.1, and resets the stream 
   const flood = "x".repeat(40_000);
   assert.match(await raw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${flood}\r\n\r\n`), /^HTTP\/1\.1 431 /);
   const client = await session(port);
-  await sleep(50); // the limit holds from the moment the client has seen it
   await assert.rejects(on(client, "/", { "x-flood": "y".repeat(40_000) }));
   client.destroy();
   assert.equal((await http2(port, "/")).status, 200);
@@ -1021,11 +1020,11 @@ test("more streams than allowed on one connection wait, they are not lost", asyn
   const { sinks, handle } = streaming();
   const { port } = await serve(handle, { limits: { concurrentStreams: 10 } });
   const client = await session(port);
-  await sleep(20);
   const answers = Array.from({ length: 25 }, () => on(client, "/"));
   for (let ended = 0; ended < 25; ) {
     await until(() => sinks.length > ended);
-    await sleep(5);
+    // What the client has sent before, the server has seen.
+    await new Promise<void>((resolve) => void client.ping(() => resolve()));
     assert.ok(sinks.length - ended <= 10);
     while (ended < sinks.length) sinks[ended++]!.end();
   }
