@@ -133,6 +133,8 @@ export class Cleanup {
       const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
       await this.#say(name, "True", "InstanceDeletionCheck", message);
     }
+    // Watchers are told of the last deletions before the definition goes, and their watches with it.
+    await this.#pace.pause();
   }
 
   async #say(name: string, status: "True" | "False", reason: string, message: string): Promise<void> {
