@@ -4,6 +4,8 @@
  * `node --conditions=source bench/access.bench.ts`.
  */
 import { generateKeyPairSync } from "node:crypto";
+import type { PolicyRule } from "#api/rbac/v1.ts";
+import type { FindObject } from "#api/object-types.ts";
 import { type Authenticator, type Credentials, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken, forAudiences } from "#authn/bearer-token.ts";
 import { signJwt } from "#authn/jwt.ts";
@@ -15,7 +17,7 @@ import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
 import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes, textOf } from "./connection.ts";
@@ -50,7 +52,7 @@ const namespaces = 20;
 const connections = 16;
 
 const namespaceOf = (at: number): string => `bench-access-${at % namespaces}`;
-const ruleOf = (at: number): object => ({
+const ruleOf = (at: number): PolicyRule => ({
   verbs: ["get", "list", "watch"],
   apiGroups: [""],
   resources: [`kind-${at % 50}`, "configmaps"],
@@ -71,7 +73,7 @@ async function measureAlone(run: Run): Promise<void> {
     .privateKey.export({ type: "pkcs8", format: "pem" })
     .toString();
   const key = readSigningKey(pem);
-  const present = new Map<string, Unstructured>();
+  const present = new Map<string, ApiObject>();
   for (let at = 0; at < accounts; at++) {
     present.set(`${namespaceOf(at)}/a${at}`, {
       kind: "ServiceAccount",
@@ -93,7 +95,7 @@ async function measureAlone(run: Run): Promise<void> {
             keys: new VerificationKeys(readVerificationKeys(pem)),
             audiences: [issuer],
             lookup: true,
-            find: (_resource, namespace, name) => present.get(`${namespace}/${name}`),
+            find: ((_resource, namespace, name) => present.get(`${namespace}/${name}`)) as FindObject, // accounts only
             usedSecret() {},
           }),
         ),

@@ -1,10 +1,10 @@
 /** Attributes of writes that tests hand to plugins. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
 /** A create of `object` in namespace `n` by an administrator; `more` says what is different. */
 export function attributesOf(
-  object: Unstructured | undefined,
+  object: ApiObject | undefined,
   more: Partial<AdmissionAttributes> = {},
 ): AdmissionAttributes {
   return {

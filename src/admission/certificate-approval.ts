@@ -1,7 +1,8 @@
 /** CertificateApproval: approving or denying needs `approve` on the signer. Source: upstream's plugin of this name. */
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";
-import { type CertificateSigningRequest, isRequestWrite, mayActFor, type SignerOptions } from "./signers.ts";
+import { isRequestWrite, mayActFor, type SignerOptions } from "./signers.ts";
 
 export function certificateApproval(options: SignerOptions): AdmissionPlugin {
   const group = options.domain.rename("certificates.k8s.io");
@@ -10,8 +11,7 @@ export function certificateApproval(options: SignerOptions): AdmissionPlugin {
     operations: ["UPDATE"],
     validate(attributes) {
       if (!isRequestWrite(attributes, group, "approval")) return undefined;
-      const old = attributes.oldObject as CertificateSigningRequest; // the resource says so
-      const signerName = old.spec?.signerName ?? "";
+      const { signerName } = (attributes.oldObject as CertificateSigningRequest).spec; // the resource says so
       const decide = (isAllowed: boolean): void => {
         if (isAllowed) return;
         const reason = `user not permitted to approve requests with signerName ${goQuote(signerName)}`;

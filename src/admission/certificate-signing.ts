@@ -2,10 +2,11 @@
  * CertificateSigning: putting a certificate into a request, or saying that it failed, needs `sign` on the signer.
  * Source: upstream's plugin of this name.
  */
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";
-import { type CertificateSigningRequest, isRequestWrite, mayActFor, type SignerOptions } from "./signers.ts";
+import { isRequestWrite, mayActFor, type SignerOptions } from "./signers.ts";
 
 export function certificateSigning(options: SignerOptions): AdmissionPlugin {
   const group = options.domain.rename("certificates.k8s.io");
@@ -17,7 +18,7 @@ export function certificateSigning(options: SignerOptions): AdmissionPlugin {
       const old = attributes.oldObject as CertificateSigningRequest; // the resource says so
       const next = attributes.object as CertificateSigningRequest; // likewise
       if (isSameResult(old, next)) return undefined;
-      const signerName = old.spec?.signerName ?? "";
+      const { signerName } = old.spec;
       const decide = (isAllowed: boolean): void => {
         if (isAllowed) return;
         throw refusal(attributes, `user not permitted to sign requests with signerName ${goQuote(signerName)}`);
@@ -32,4 +33,4 @@ const isSameResult = (
   { status: old }: CertificateSigningRequest,
   { status: next }: CertificateSigningRequest,
 ): boolean =>
-  (old?.certificate ?? "") === (next?.certificate ?? "") && jsonEquals(old?.conditions ?? [], next?.conditions ?? []);
+  (old.certificate ?? "") === (next.certificate ?? "") && jsonEquals(old.conditions ?? [], next.conditions ?? []);

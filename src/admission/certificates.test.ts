@@ -1,9 +1,10 @@
 /** Who may approve, sign and attest, and who may not be asked for a certificate. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { objectMaker } from "#api/objects-for-tests.ts";
 import type { Attributes } from "#authz/authorizer.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import { certificateApproval } from "./certificate-approval.ts";
@@ -14,11 +15,13 @@ import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 import type { SignerOptions } from "./signers.ts";
 
 const group = "certificates.k8s.io";
-const csr = (signerName: string, status: object = {}, more: object = {}): Unstructured => ({
-  metadata: { name: "r" },
-  spec: { signerName, ...more },
-  status,
-});
+const make = objectMaker();
+const csr = (signerName: string, status: object = {}, more: object = {}): ApiObject =>
+  make("certificates.k8s.io/v1", "CertificateSigningRequest", {
+    metadata: { name: "r" },
+    spec: { signerName, ...more },
+    status,
+  });
 const requestAttributes = {
   resource: { group, version: "v1", resource: "certificatesigningrequests" },
   kind: { group, version: "v1", kind: "CertificateSigningRequest" },
@@ -89,10 +92,10 @@ test("signing takes the right to sign, and only when the result changes", async 
   for (const late of [false, true]) {
     const plugin = certificateSigning(allowing("approve", "example.com/s", late).options);
     assert.equal(await messageOf(plugin, write({ conditions: [{ type: "Approved" }] })), "");
-    assert.equal(await messageOf(plugin, write({ conditions: [{ type: "Approved" }], certificate: "x" })), refused);
+    assert.equal(await messageOf(plugin, write({ conditions: [{ type: "Approved" }], certificate: "AAAA" })), refused);
     assert.equal(await messageOf(plugin, write({ conditions: [{ type: "Failed" }] })), refused);
     const allowed = certificateSigning(allowing("sign", "example.com/*", late).options);
-    assert.equal(await messageOf(allowed, write({ certificate: "x" })), "");
+    assert.equal(await messageOf(allowed, write({ certificate: "AAAA" })), "");
   }
 });
 
@@ -126,7 +129,10 @@ test("the client signer is not asked for administrators", async () => {
 test("attesting a trust bundle takes the right to attest for its signer", async () => {
   const bundle = (signerName?: string) =>
     attributesOf(
-      { metadata: { name: "b" }, spec: signerName === undefined ? {} : { signerName } },
+      make("certificates.k8s.io/v1alpha1", "ClusterTrustBundle", {
+        metadata: { name: "b" },
+        spec: signerName === undefined ? {} : { signerName },
+      }),
       {
         ...requestAttributes,
         operation: "CREATE",

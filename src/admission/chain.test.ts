@@ -1,16 +1,16 @@
 /** The order of admission plugins, at once and later. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import { admissionChain } from "./chain.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 import { refusal } from "./plugin.ts";
 
-const object: Unstructured = { metadata: { name: "a" } };
+const object: ApiObject = { metadata: { name: "a" } };
 
 function marker(name: string, later: boolean): AdmissionPlugin {
-  const mark = (of: Unstructured | undefined): Unstructured => ({ ...of, metadata: of!.metadata, [name]: true });
+  const mark = (of: ApiObject | undefined): ApiObject => ({ ...of, metadata: of!.metadata, [name]: true });
   return {
     name,
     operations: ["CREATE"],
@@ -54,7 +54,7 @@ test("the first plugin that refuses ends the chain", async () => {
 });
 
 test("a refusal names the object as far as it has a name", () => {
-  const message = (object: Unstructured) => refusal(attributesOf(object), "no").message;
+  const message = (object: ApiObject) => refusal(attributesOf(object), "no").message;
   assert.equal(message({ metadata: { generateName: "p-" } }), 'configmaps "p-" is forbidden: no');
   assert.equal(message({ metadata: {} }), 'configmaps "Unknown" is forbidden: no');
 });

@@ -2,7 +2,8 @@
  * Admission plugins in order: all that may change the object, then all that may refuse it. On the path of every write:
  * a chain whose plugins answer at once makes no promise of its own beyond the caller's.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { AdmissionAttributes, AdmissionPlugin, Operation } from "./plugin.ts";
 
 export interface AdmissionChain {
@@ -11,7 +12,7 @@ export interface AdmissionChain {
   /** Whether any plugin has a word on this operation. */
   handles(operation: Operation): boolean;
   /** The object as the plugins changed it; `undefined` where they left it as it was, or there is none (deletes). */
-  admit(attributes: AdmissionAttributes): Unstructured | undefined | Promise<Unstructured | undefined>;
+  admit(attributes: AdmissionAttributes): MaybePromise<Unstructured | undefined>;
   validate(attributes: AdmissionAttributes): void | Promise<void>;
 }
 
@@ -35,8 +36,8 @@ function admitFrom(
   plugins: readonly AdmissionPlugin[],
   start: number,
   attributes: AdmissionAttributes,
-  changed?: Unstructured,
-): Unstructured | undefined | Promise<Unstructured | undefined> {
+  changed?: ApiObject,
+): MaybePromise<Unstructured | undefined> {
   let current = attributes;
   let last = changed;
   for (let i = start; i < plugins.length; i++) {
@@ -53,7 +54,7 @@ function admitFrom(
     current = withObject(current, answer);
     last = answer;
   }
-  return last;
+  return last as Unstructured | undefined; // of whatever kind
 }
 
 function validateFrom(
@@ -68,7 +69,7 @@ function validateFrom(
 }
 
 /** Not a spread: attributes may read their objects when they are asked for. */
-const withObject = (given: AdmissionAttributes, object: Unstructured | undefined): AdmissionAttributes => ({
+const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
   context: given.context,
   operation: given.operation,
   resource: given.resource,

@@ -2,14 +2,10 @@
  * ClusterTrustBundleAttest: saying whom a signer's clients trust needs `attest` on the signer. Source: upstream's plugin
  * of this name.
  */
+import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";
 import { mayActFor, type SignerOptions } from "./signers.ts";
-
-interface ClusterTrustBundle extends Unstructured {
-  readonly spec?: { readonly signerName?: string };
-}
 
 export function clusterTrustBundleAttest(options: SignerOptions): AdmissionPlugin {
   const group = options.domain.rename("certificates.k8s.io");
@@ -19,8 +15,7 @@ export function clusterTrustBundleAttest(options: SignerOptions): AdmissionPlugi
     validate(attributes) {
       const { resource } = attributes;
       if (resource.resource !== "clustertrustbundles" || resource.group !== group) return undefined;
-      const { spec } = attributes.object as ClusterTrustBundle; // the resource says so
-      const signerName = spec?.signerName ?? "";
+      const { signerName = "" } = (attributes.object as ClusterTrustBundle).spec; // the resource says so
       if (signerName === "") return undefined;
       const decide = (isAllowed: boolean): void => {
         if (isAllowed) return;

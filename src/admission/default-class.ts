@@ -3,31 +3,23 @@
  * attributes classes, which the specification asks for ("if unset and unbound, the default class is applied when one
  * exists"); how those are marked is said in `meta/default-class.ts`.
  */
+import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { defaultClass, defaultClassCheck } from "#meta/default-class.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
 
 export interface DefaultClassOptions {
   readonly domain: ApiDomain;
   /** All classes, from memory. */
-  listClasses(): Iterable<Unstructured>;
+  listClasses(): Iterable<ApiObject>;
 }
 
-/** The part of a claim that the plugins look at. */
-interface Claim extends Unstructured {
-  readonly spec?: {
-    readonly storageClassName?: string | null;
-    readonly volumeAttributesClassName?: string | null;
-  };
-  readonly status?: { readonly phase?: string };
-}
-
-const claimOf = (attributes: AdmissionAttributes): Claim | undefined =>
+const claimOf = (attributes: AdmissionAttributes): PersistentVolumeClaim | undefined =>
   attributes.resource.group === "" &&
   attributes.resource.resource === "persistentvolumeclaims" &&
   attributes.subresource === ""
-    ? (attributes.object as Claim | undefined) // the resource says so
+    ? (attributes.object as PersistentVolumeClaim | undefined) // the resource says so
     : undefined;
 
 export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlugin {
@@ -38,10 +30,11 @@ export function defaultStorageClass(options: DefaultClassOptions): AdmissionPlug
     operations: ["CREATE"],
     admit(attributes) {
       const claim = claimOf(attributes);
-      if (claim === undefined || hasName(claim.spec?.storageClassName)) return undefined;
+      // The empty name asks for no class; only an absent one asks for the default.
+      if (claim === undefined || claim.spec.storageClassName !== undefined) return undefined;
       if (claim.metadata.annotations?.[annotation] !== undefined) return undefined;
       const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
-      return name === undefined ? undefined : { ...claim, spec: { ...claim.spec, storageClassName: name } };
+      return name === undefined ? undefined : withSpec(claim, { storageClassName: name });
     },
   };
 }
@@ -53,12 +46,14 @@ export function defaultVolumeAttributesClass(options: DefaultClassOptions): Admi
     operations: ["CREATE"],
     admit(attributes) {
       const claim = claimOf(attributes);
-      if (claim === undefined || hasName(claim.spec?.volumeAttributesClassName)) return undefined;
+      if (claim === undefined || claim.spec.volumeAttributesClassName !== undefined) return undefined;
       const name = defaultClass(options.listClasses(), isDefault)?.metadata.name;
-      return name === undefined ? undefined : { ...claim, spec: { ...claim.spec, volumeAttributesClassName: name } };
+      return name === undefined ? undefined : withSpec(claim, { volumeAttributesClassName: name });
     },
   };
 }
 
-/** The empty name asks for no class; only an absent one asks for the default. */
-const hasName = (name: string | null | undefined): boolean => name !== undefined && name !== null;
+const withSpec = (
+  claim: PersistentVolumeClaim,
+  more: Partial<PersistentVolumeClaim["spec"]>,
+): PersistentVolumeClaim => ({ ...claim, spec: { ...claim.spec, ...more } });

@@ -2,18 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { Namespace } from "#api/core/v1.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
-const namespaces = new Map<string, Unstructured>([
-  ["n", { metadata: { name: "n" }, status: { phase: "Active" } }],
-  ["ending", { metadata: { name: "ending" }, status: { phase: "Terminating" } }],
+const namespaces = new Map<string, Namespace>([
+  ["n", { metadata: { name: "n" }, spec: {}, status: { phase: "Active" } }],
+  ["ending", { metadata: { name: "ending" }, spec: {}, status: { phase: "Terminating" } }],
 ]);
 const plugin = namespaceLifecycle({ domain: kubernetesDomain, getNamespace: (name) => namespaces.get(name) });
-const object: Unstructured = { metadata: { name: "c" } };
+const object: ApiObject = { metadata: { name: "c" } };
 
 function refused(more: Partial<AdmissionAttributes>, by = plugin): StatusError["status"] | undefined {
   try {

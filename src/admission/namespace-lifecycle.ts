@@ -2,15 +2,15 @@
  * NamespaceLifecycle: nothing is written into a namespace that does not exist, nothing is created in one that is being
  * deleted, and the system's namespaces are not deleted. Source: upstream's plugin of this name.
  */
+import type { Namespace } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { forbidden, notFound } from "#meta/status-error.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 export interface NamespaceLifecycleOptions {
   readonly domain: ApiDomain;
   /** Answers from memory; `undefined` when there is none. */
-  getNamespace(name: string): Unstructured | undefined;
+  getNamespace(name: string): Namespace | undefined;
 }
 
 const namespaces = { group: "", resource: "namespaces" };
@@ -32,7 +32,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return undefined;
     const found = options.getNamespace(namespace);
     if (found === undefined) throw notFound(namespaces, namespace);
-    if (operation === "CREATE" && isEnding(found)) {
+    if (operation === "CREATE" && found.status.phase === "Terminating") {
       throw refusal(
         attributes,
         `unable to create new content in namespace ${namespace} because it is being terminated`,
@@ -48,9 +48,4 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     return undefined;
   };
   return { name: "NamespaceLifecycle", operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
-}
-
-function isEnding(namespace: Unstructured): boolean {
-  const { status } = namespace as { readonly status?: { readonly phase?: string } }; // a Namespace, by the lookup
-  return status?.phase === "Terminating";
 }

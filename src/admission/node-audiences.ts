@@ -2,23 +2,15 @@
  * For whom a node may get the tokens of a pod: the audiences that the pod names, itself or by the drivers of its volumes.
  * Part of NodeRestriction, under `ServiceAccountNodeAudienceRestriction`.
  */
+import type { Pod, Volume } from "#api/core/v1.ts";
+import type { FindObject } from "#api/object-types.ts";
 import { aggregate } from "#authz/authorizer.ts";
-import type { Pod, PodVolume } from "#authz/pod-references.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 
 export interface NodeAudienceOptions {
   readonly domain: ApiDomain;
-  /** From memory; `resource` in Kubernetes' name. */
-  find(resource: string, namespace: string, name: string): Unstructured | undefined;
-}
-
-/** What leads from a claim to the tokens of a driver; each kind has its part. */
-interface Spec {
-  readonly volumeName?: string;
-  readonly csi?: { readonly driver?: string };
-  readonly tokenRequests?: readonly { readonly audience?: string }[] | null;
+  readonly find: FindObject;
 }
 
 /** Why a token for `audiences` is refused; the empty audience is the server's own. */
@@ -31,22 +23,23 @@ export function audienceProblem(
   const [audience = ""] = audiences;
   const namespace = pod.metadata.namespace ?? "";
   const missing = new Set<string>();
-  const specOf = (resource: string, kind: string, from: string, name: string): Spec | undefined => {
-    const object = find(resource, from, name);
+  /** The object; noted as missing when there is none. */
+  const known = <T>(object: T | undefined, kind: string, name: string): T | undefined => {
     if (object === undefined) missing.add(`${domain.rename(kind)} ${goQuote(name)} not found`);
-    return object?.["spec"] as Spec | undefined; // by its schema
+    return object;
   };
-  const driverOfClaim = (claim: string): string | undefined => {
-    const spec = specOf("persistentvolumeclaims", "persistentvolumeclaim", namespace, claim);
-    if (spec === undefined) return undefined;
-    return specOf("persistentvolumes", "persistentvolume", "", spec.volumeName ?? "")?.csi?.driver;
+  const driverOfClaim = (name: string): string | undefined => {
+    const claim = known(find("persistentvolumeclaims", namespace, name), "persistentvolumeclaim", name);
+    if (claim === undefined) return undefined;
+    const { volumeName = "" } = claim.spec;
+    return known(find("persistentvolumes", "", volumeName), "persistentvolume", volumeName)?.spec.csi?.driver;
   };
   const hasDriver = (driver = ""): boolean => {
     if (driver === "") return false;
-    const spec = specOf("csidrivers.storage.k8s.io", "csidriver.storage.k8s.io", "", driver);
-    return (spec?.tokenRequests ?? []).some((request) => (request.audience ?? "") === audience);
+    const found = known(find("csidrivers.storage.k8s.io", "", driver), "csidriver.storage.k8s.io", driver);
+    return (found?.spec.tokenRequests ?? []).some((request) => request.audience === audience);
   };
-  const names = ({ projected, csi, persistentVolumeClaim, ephemeral, name = "" }: PodVolume): boolean => {
+  const names = ({ projected, csi, persistentVolumeClaim, ephemeral, name }: Volume): boolean => {
     const claim = ephemeral === undefined ? persistentVolumeClaim?.claimName : `${pod.metadata.name ?? ""}-${name}`;
     return (
       (projected?.sources ?? []).some(
@@ -54,7 +47,7 @@ export function audienceProblem(
       ) || hasDriver(claim === undefined ? csi?.driver : driverOfClaim(claim))
     );
   };
-  if ((pod.spec?.volumes ?? []).some(names)) return undefined;
+  if ((pod.spec.volumes ?? []).some(names)) return undefined;
   return missing.size === 0
     ? `audience ${goQuote(audience)} not found in pod spec volume`
     : `error validating audience ${goQuote(audience)}: ${aggregate([...missing])}`;

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { test } from "node:test";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
+import { objectMaker } from "#api/objects-for-tests.ts";
+import type { FindObject } from "#api/object-types.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
@@ -15,21 +17,30 @@ import type { AdmissionAttributes } from "./plugin.ts";
 const mirror = "kubernetes.io/config.mirror";
 const one: UserInfo = { name: "system:node:one", groups: ["system:nodes", "system:authenticated"] };
 
-const object = (kind: string, name: string, more: object = {}, metadata: object = {}): Unstructured => ({
-  apiVersion: "v1",
-  kind,
-  metadata: { name, namespace: "n", ...metadata },
-  ...more,
-});
+const make = objectMaker();
+/** Those that are not in the core group. */
+const versions = new Map([
+  ["CSIDriver", "storage.k8s.io/v1"],
+  ["CSINode", "storage.k8s.io/v1"],
+  ["CertificateSigningRequest", "certificates.k8s.io/v1"],
+  ["Eviction", "policy/v1"],
+  ["Lease", "coordination.k8s.io/v1"],
+  ["ResourceSlice", "resource.k8s.io/v1beta1"],
+  ["TokenRequest", "authentication.k8s.io/v1"],
+]);
+const object = (kind: string, name: string, more: object = {}, metadata: object = {}): ApiObject =>
+  make(versions.get(kind) ?? "v1", kind, { metadata: { name, namespace: "n", ...metadata }, ...more });
+const driver = (name: string, audience: string): ApiObject =>
+  object("CSIDriver", name, { spec: { tokenRequests: [{ audience }] } });
 
-const stored: readonly (readonly [string, Unstructured])[] = [
+const stored: readonly (readonly [string, ApiObject])[] = [
   ["nodes", object("Node", "one", {}, { uid: "node-uid" })],
   ["pods", object("Pod", "mine", { spec: { nodeName: "one", volumes: volumes() } }, { uid: "pod-uid" })],
   ["pods", object("Pod", "others", { spec: { nodeName: "two" } }, { uid: "other-uid" })],
   ["persistentvolumeclaims", object("PersistentVolumeClaim", "claim", { spec: { volumeName: "v" } })],
   ["persistentvolumes", object("PersistentVolume", "v", { spec: { csi: { driver: "of-claim" } } })],
-  ["csidrivers.storage.k8s.io", object("CSIDriver", "inline", { spec: { tokenRequests: [{ audience: "disks" }] } })],
-  ["csidrivers.storage.k8s.io", object("CSIDriver", "of-claim", { spec: { tokenRequests: [{ audience: "claims" }] } })],
+  ["csidrivers.storage.k8s.io", driver("inline", "disks")],
+  ["csidrivers.storage.k8s.io", driver("of-claim", "claims")],
 ];
 
 function volumes(): readonly object[] {
@@ -44,8 +55,8 @@ function volumes(): readonly object[] {
 function check(more: Partial<AdmissionAttributes>, options: Partial<NodeRestrictionOptions> = {}, user = one): string {
   const plugin = nodeRestriction({
     domain: kubernetesDomain,
-    find: (resource, _namespace, name) =>
-      stored.find(([of, { metadata }]) => of === resource && metadata.name === name)?.[1],
+    find: ((resource, _namespace, name) =>
+      stored.find(([of, { metadata }]) => of === resource && metadata.name === name)?.[1]) as FindObject, // as stored
     limitsAudiences: false,
     anyCertificates: false,
     ...options,
@@ -164,13 +175,13 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
 
   const before = object("Pod", "mine", { spec: { nodeName: "one" }, status: {} }, { labels: { a: "b" } });
   const report = { ...pods, operation: "UPDATE", subresource: "status", name: "mine", oldObject: before } as const;
-  assert.equal(check({ ...report, object: { ...before, status: { phase: "Running" } } as Unstructured }), "");
+  assert.equal(check({ ...report, object: { ...before, status: { phase: "Running" } } as ApiObject }), "");
   assert.equal(
     check({ ...report, object: object("Pod", "mine", { spec: { nodeName: "one" } }, { labels: { a: "c" } }) }),
     'node "one" cannot update labels through pod status',
   );
   assert.equal(
-    check({ ...report, object: { ...before, status: { resourceClaimStatuses: [{ name: "x" }] } } as Unstructured }),
+    check({ ...report, object: { ...before, status: { resourceClaimStatuses: [{ name: "x" }] } } as ApiObject }),
     'node "one" cannot update resource claim statues',
   );
   const moved = object("Pod", "mine", { spec: { nodeName: "two" } });
@@ -189,7 +200,7 @@ test("a node deletes, evicts and reports pods that are on it [AUTHZ-32]", () => 
   );
 });
 
-const node = (labels: object = {}, more: object = {}, metadata: object = {}): Unstructured =>
+const node = (labels: object = {}, more: object = {}, metadata: object = {}): ApiObject =>
   object("Node", "one", more, { labels, ...metadata });
 
 test("a node writes itself, without labels that steer workloads to it [AUTHZ-32]", () => {
@@ -235,7 +246,7 @@ test("a node changes neither its taints, restricted labels nor owners [AUTHZ-32]
     { "node-role.kubernetes.io/worker": "", "example.com/a": "b" },
     { spec: { taints: [{ key: "t" }] } },
   );
-  const update = (after: Unstructured, subresource = ""): string =>
+  const update = (after: ApiObject, subresource = ""): string =>
     check({ ...resource("nodes"), operation: "UPDATE", name: "one", subresource, object: after, oldObject: before });
   const same = { spec: { taints: [{ key: "t" }] } };
   const labels = before.metadata.labels ?? {};
@@ -250,17 +261,17 @@ test("a node changes neither its taints, restricted labels nor owners [AUTHZ-32]
     'node "one" is not allowed to modify ownerReferences',
   );
   assert.equal(
-    update(node(labels, { spec: { ...same.spec, configSource: { a: 1 } } })),
+    update(node(labels, { spec: { ...same.spec, configSource: { configMap: { name: "a" } } } })),
     'node "one" is not allowed to update configSource to a new non-nil configSource',
   );
 });
 
 test("of a claim a node reports size and conditions [AUTHZ-32]", () => {
-  const claim = (status: object, metadata: object = {}): Unstructured =>
+  const claim = (status: object, metadata: object = {}): ApiObject =>
     object("PersistentVolumeClaim", "c", { spec: { volumeName: "v" }, status }, metadata);
   const before = claim({ phase: "Bound" }, { resourceVersion: "1", managedFields: [] });
   const claims = resource("persistentvolumeclaims");
-  const update = (after: Unstructured, more: Partial<AdmissionAttributes> = {}): string =>
+  const update = (after: ApiObject, more: Partial<AdmissionAttributes> = {}): string =>
     check({
       ...claims,
       operation: "UPDATE",

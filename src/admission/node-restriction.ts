@@ -2,43 +2,30 @@
  * NodeRestriction: what a kubelet writes concerns its own node and the pods on it, and gives neither more rights. It is
  * the other half of the authorizer `authz/node.ts`. Source: upstream's plugin of this name, whose sentences these are.
  */
+import type { TokenRequest } from "#api/authentication/v1.ts";
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
+import type { Node, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
+import type { FindObject } from "#api/object-types.ts";
+import type { ResourceSlice } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { nodeNameOf } from "#authz/node-identity.ts";
-import { type Pod, podReferences } from "#authz/pod-references.ts";
+import { podReferences } from "#authz/pod-references.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Labels } from "#meta/selector.ts";
-import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
+import type { OwnerReference } from "#meta/object-meta.ts";
 import { notFound, type StatusError } from "#meta/status-error.ts";
 import { parseCertificateRequest } from "#std/certificate-request.ts";
 import { audienceProblem } from "./node-audiences.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
-import type { CertificateSigningRequest } from "./signers.ts";
 
 export interface NodeRestrictionOptions {
   readonly domain: ApiDomain;
-  /** From memory; `resource` in Kubernetes' name. */
-  find(resource: string, namespace: string, name: string): Unstructured | undefined;
+  readonly find: FindObject;
   /** Tokens only for audiences that the pod names: `ServiceAccountNodeAudienceRestriction`. */
   readonly limitsAudiences: boolean;
   /** `AllowInsecureKubeletCertificateSigningRequests`. */
   readonly anyCertificates: boolean;
-}
-
-interface Node extends Unstructured {
-  readonly spec?: { readonly taints?: readonly unknown[] | null; readonly configSource?: unknown };
-}
-
-interface TokenRequest extends Unstructured {
-  readonly spec?: {
-    readonly audiences?: readonly string[] | null;
-    readonly boundObjectRef?: {
-      readonly apiVersion?: string;
-      readonly kind?: string;
-      readonly name?: string;
-      readonly uid?: string;
-    } | null;
-  };
 }
 
 type Check = (node: string, attributes: AdmissionAttributes) => void;
@@ -83,9 +70,9 @@ const unexpected = (attributes: AdmissionAttributes): never =>
 function checkPod(options: NodeRestrictionOptions): Check {
   const create = checkMirrorPod(options);
   const placed = (attributes: AdmissionAttributes, name: string): string | undefined => {
-    const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
+    const pod = options.find("pods", attributes.namespace, name);
     if (pod === undefined) throw missing("pod", name);
-    return pod.spec?.nodeName;
+    return pod.spec.nodeName;
   };
   return (node, attributes) => {
     const { operation, subresource } = attributes;
@@ -136,7 +123,7 @@ function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
     if (annotations?.[mirror] === undefined) {
       refuse(attributes, `pod does not have ${goQuote(mirror)} annotation, node ${quoted} can only create mirror pods`);
     }
-    if (pod.spec?.nodeName !== node) {
+    if (pod.spec.nodeName !== node) {
       refuse(attributes, `node ${quoted} can only create pods with spec.nodeName set to itself`);
     }
     checkOwner(node, ownerReferences, attributes);
@@ -171,9 +158,9 @@ function checkOwner(node: string, owners: readonly OwnerReference[], attributes:
 /** A pod on a node gives the node rights to what the pod names. */
 function checkNothingNamed(quoted: string, pod: Pod, attributes: AdmissionAttributes): void {
   const { secrets, configMaps } = podReferences(pod);
-  const volumes = pod.spec?.volumes ?? [];
+  const volumes = pod.spec.volumes ?? [];
   const named: readonly (readonly [what: string, isNamed: boolean])[] = [
-    ["a service account", (pod.spec?.serviceAccountName ?? "") !== ""],
+    ["a service account", (pod.spec.serviceAccountName ?? "") !== ""],
     ["secrets", secrets.size > 0],
     ["configmaps", configMaps.size > 0],
     [
@@ -186,7 +173,7 @@ function checkNothingNamed(quoted: string, pod: Pod, attributes: AdmissionAttrib
       "persistentvolumeclaims",
       volumes.some((volume) => (volume.persistentVolumeClaim ?? volume.ephemeral) !== undefined),
     ],
-    ["resourceclaims", (pod.spec?.resourceClaims ?? []).length > 0],
+    ["resourceclaims", (pod.spec.resourceClaims ?? []).length > 0],
   ];
   for (const [what, isNamed] of named) {
     if (isNamed) refuse(attributes, `node ${quoted} can not create pods that reference ${what}`);
@@ -197,13 +184,13 @@ const checkPodStatus: Check = (node, attributes) => {
   const pod = attributes.object as Pod; // the resource says so
   const before = attributes.oldObject as Pod; // likewise
   const quoted = goQuote(node);
-  if (before.spec?.nodeName !== node) {
+  if (before.spec.nodeName !== node) {
     refuse(attributes, `node ${quoted} can only update pod status for pods with spec.nodeName set to itself`);
   }
   if (!jsonEquals(pod.metadata.labels ?? {}, before.metadata.labels ?? {})) {
     refuse(attributes, `node ${quoted} cannot update labels through pod status`);
   }
-  const claims = ({ status }: Pod): unknown => status?.resourceClaimStatuses ?? [];
+  const claims = ({ status }: Pod): unknown => status.resourceClaimStatuses ?? [];
   if (!jsonEquals(claims(pod), claims(before))) {
     refuse(attributes, `node ${quoted} cannot update resource claim statues`);
   }
@@ -213,15 +200,15 @@ function checkNode({ domain }: NodeRestrictionOptions): Check {
   const isForbidden = forbiddenLabels(domain);
   return (node, attributes) => {
     const { operation } = attributes;
-    const object: Node | undefined = attributes.object;
-    const before: Node | undefined = attributes.oldObject;
+    const object = attributes.object as Node | undefined; // the resource says so
+    const before = attributes.oldObject as Node | undefined; // likewise
     const quoted = goQuote(node);
     const name = attributes.name === "" ? (object?.metadata.name ?? "") : attributes.name;
     if (name !== node) refuse(attributes, `node ${quoted} is not allowed to modify node ${goQuote(name)}`);
     if (object === undefined) return;
     const changed = changedLabels(object.metadata.labels, before?.metadata.labels).filter(isForbidden).toSorted();
     if (operation === "CREATE") {
-      if ((object.spec?.configSource ?? undefined) !== undefined) {
+      if (object.spec.configSource !== undefined) {
         refuse(attributes, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
       }
       if (changed.length > 0) {
@@ -229,11 +216,11 @@ function checkNode({ domain }: NodeRestrictionOptions): Check {
       }
       return;
     }
-    const source = object.spec?.configSource ?? undefined;
-    if (source !== undefined && !jsonEquals(source, before?.spec?.configSource)) {
+    const source = object.spec.configSource;
+    if (source !== undefined && !jsonEquals(source, before?.spec.configSource)) {
       refuse(attributes, `node ${quoted} is not allowed to update configSource to a new non-nil configSource`);
     }
-    if (!jsonEquals(object.spec?.taints ?? [], before?.spec?.taints ?? [])) {
+    if (!jsonEquals(object.spec.taints ?? [], before?.spec.taints ?? [])) {
       refuse(attributes, `node ${quoted} is not allowed to modify taints`);
     }
     if (changed.length > 0) {
@@ -283,31 +270,29 @@ function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
   };
 }
 
-interface Claim extends Unstructured {
-  readonly status?: Readonly<Record<string, unknown>>;
-}
-
 /** What the kubelet reports of a claim: its size, and how changes of it go. */
-const reported: readonly string[] = [
+const reported: ReadonlySet<string> = new Set<keyof PersistentVolumeClaim["status"]>([
   "capacity",
   "conditions",
   "allocatedResources",
   "allocatedResourceStatuses",
   "modifyVolumeStatus",
   "currentVolumeAttributesClassName",
-];
+]);
 
 const checkClaim: Check = (node, attributes) => {
   if (attributes.subresource !== "status") refuse(attributes, "may only update PVC status");
   if (attributes.operation !== "UPDATE") unexpected(attributes);
-  if (jsonEquals(unreported(attributes.object!), unreported(attributes.oldObject!))) return;
+  const claim = attributes.object as PersistentVolumeClaim; // the resource says so
+  const before = attributes.oldObject as PersistentVolumeClaim; // likewise
+  if (jsonEquals(unreported(claim), unreported(before))) return;
   const quoted = goQuote(node);
   refuse(attributes, `node ${quoted} is not allowed to update fields other than status.quantity and status.conditions`);
 };
 
-function unreported({ metadata, status = {}, ...rest }: Claim): unknown {
+function unreported({ metadata, status, ...rest }: PersistentVolumeClaim): unknown {
   const { resourceVersion: _version, managedFields: _managers, ...others } = metadata;
-  const left = Object.entries(status).filter(([name]) => !reported.includes(name));
+  const left = Object.entries(status).filter(([name]) => !reported.has(name));
   return { ...rest, metadata: others, status: Object.fromEntries(left) };
 }
 
@@ -315,13 +300,13 @@ function checkToken(options: NodeRestrictionOptions): Check {
   return (node, attributes) => {
     if (attributes.operation !== "CREATE" || attributes.subresource !== "token") return;
     const { spec } = attributes.object as TokenRequest; // the subresource says so
-    const ref = spec?.boundObjectRef ?? {};
+    const ref = spec.boundObjectRef ?? {};
     const { name = "", uid = "" } = ref;
     if (ref.apiVersion !== "v1" || ref.kind !== "Pod" || name === "") {
       refuse(attributes, "node requested token not bound to a pod");
     }
     if (uid === "") refuse(attributes, "node requested token with a pod binding without a uid");
-    const pod: Pod | undefined = options.find("pods", attributes.namespace, name);
+    const pod = options.find("pods", attributes.namespace, name);
     if (pod === undefined) throw missing("pod", name);
     if (uid !== pod.metadata.uid) {
       refuse(
@@ -329,7 +314,7 @@ function checkToken(options: NodeRestrictionOptions): Check {
         `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
       );
     }
-    if (pod.spec?.nodeName !== node) {
+    if (pod.spec.nodeName !== node) {
       refuse(attributes, "node requested token bound to a pod scheduled on a different node");
     }
     if (options.limitsAudiences) {
@@ -364,9 +349,8 @@ const checkCsiNode: Check = (node, attributes) => {
 const checkSlice: Check = (node, attributes) => {
   const { operation, object, oldObject } = attributes;
   if (operation !== "CREATE" && operation !== "DELETE") return;
-  const slice = operation === "CREATE" ? object : oldObject;
-  const { spec } = (slice ?? {}) as { readonly spec?: { readonly nodeName?: string } }; // by its schema
-  if (spec?.nodeName === node) return;
+  const slice = (operation === "CREATE" ? object : oldObject) as ResourceSlice | undefined; // the resource says so
+  if (slice?.spec.nodeName === node) return;
   const verb = operation === "CREATE" ? "create" : "delete";
   refuse(attributes, `can only ${verb} ResourceSlice with the same NodeName as the requesting node`);
 };
@@ -378,8 +362,8 @@ function checkRequest({ rename }: ApiDomain): Check {
     const { operation, subresource, context } = attributes;
     if (operation !== "CREATE" || subresource !== "") return;
     const { spec } = attributes.object as CertificateSigningRequest; // the resource says so
-    if (!signers.includes(spec?.signerName ?? "")) return;
-    const parsed = parseCertificateRequest(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));
+    if (!signers.includes(spec.signerName)) return;
+    const parsed = parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
     if (!parsed.ok) refuse(attributes, `unable to parse csr: ${parsed.problem}`);
     else if (parsed.request.commonName !== context.user.name) {
       refuse(attributes, `can only create a node CSR with CN=${context.user.name}`);

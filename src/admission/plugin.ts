@@ -3,7 +3,7 @@
  * learn about other objects through functions they are made with, never through stores.
  */
 import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { forbidden, type StatusCause, StatusError } from "#meta/status-error.ts";
 
@@ -24,9 +24,9 @@ export interface AdmissionAttributes {
   /** Empty for the main resource. */
   readonly subresource: string;
   /** What is to be written; `undefined` for deletes. */
-  readonly object: Unstructured | undefined;
+  readonly object: ApiObject | undefined;
   /** What is there; `undefined` for creates. */
-  readonly oldObject: Unstructured | undefined;
+  readonly oldObject: ApiObject | undefined;
   readonly dryRun: boolean;
   /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as webhooks are sent them. */
   readonly options: Readonly<Record<string, unknown>> | undefined;
@@ -41,7 +41,7 @@ export interface AdmissionPlugin {
    * May change the object: returns a changed copy, or `undefined` where it leaves it as it is. A plugin looks at the
    * resource before it looks at the object, which may have to be read for it. Called for deletes, too.
    */
-  admit?(attributes: AdmissionAttributes): Unstructured | undefined | Promise<Unstructured | undefined>;
+  admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** May only refuse. */
   validate?(attributes: AdmissionAttributes): void | Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** Nobody gives away what he does not hold: roles, bindings, aggregation, and the verbs that lift the check. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { Unstructured } from "#meta/object-meta.ts";

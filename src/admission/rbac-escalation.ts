@@ -5,13 +5,13 @@
  * are.
  */
 import { jsonEquals } from "#apply/json-value.ts";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
-import { aggregate, type Attributes, type Authorizer } from "#authz/authorizer.ts";
+import type { ClusterRole, PolicyRule, RoleBinding, RoleRef } from "#api/rbac/v1.ts";
+import { aggregate, type Authorizer } from "#authz/authorizer.ts";
 import { rulesFor } from "#authz/rbac.ts";
-import type { RbacIndex, RoleReference } from "#authz/rbac-index.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
 import { covers, quotedList } from "#authz/rules-cover.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { forbidden, notFound, unclassified } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -22,13 +22,6 @@ export interface RbacEscalationOptions {
   readonly index: RbacIndex;
 }
 
-/** The four kinds in one. */
-interface RbacObject extends Unstructured {
-  readonly rules?: readonly PolicyRule[] | null;
-  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly unknown[] | null } | null;
-  readonly roleRef?: RoleReference;
-}
-
 const roles = new Set(["roles", "clusterroles"]);
 const bindings = new Set(["rolebindings", "clusterrolebindings"]);
 
@@ -37,11 +30,69 @@ const everything: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): AdmissionPlugin {
+export function rbacEscalation(options: RbacEscalationOptions): AdmissionPlugin {
+  const guard = new Guard(options);
+  return {
+    name: "RBACEscalation",
+    operations: ["CREATE", "UPDATE"],
+    admit(attributes) {
+      const { resource, subresource, context } = attributes;
+      if (resource.group !== options.index.group || subresource !== "") return undefined;
+      if (context.user.groups.includes(groupMasters)) return undefined;
+      if (roles.has(resource.resource)) return andThen(guard.checkRole(attributes), () => undefined);
+      if (bindings.has(resource.resource)) return andThen(guard.checkBinding(attributes), () => undefined);
+      return undefined;
+    },
+  };
+}
+
+class Guard {
+  readonly #authorizer: Authorizer;
+  readonly #index: RbacIndex;
+
+  constructor({ authorizer, index }: RbacEscalationOptions) {
+    this.#authorizer = authorizer;
+    this.#index = index;
+  }
+
+  checkRole(attributes: AdmissionAttributes): MaybePromise<void> {
+    const role = attributes.object as ClusterRole; // the resource says so; a Role has no aggregation rule
+    const old = attributes.oldObject as ClusterRole | undefined; // likewise
+    const { resource } = attributes.resource;
+    // Upstream asks before it looks at what is written.
+    const escalates = this.#isAllowed(attributes, "escalate", resource, attributes.pathName);
+    return andThen(escalates, (may) => {
+      if (may || onlyCollects(role, old)) return;
+      this.#confirmHeld(attributes, role.rules ?? []);
+      if (resource === "clusterroles" && (aggregates(role) || aggregates(old))) {
+        this.#confirmHeld(attributes, everything, "must have cluster-admin privileges to use the aggregationRule");
+      }
+    });
+  }
+
+  checkBinding(attributes: AdmissionAttributes): MaybePromise<void> {
+    const binding = attributes.object as RoleBinding; // the resource says so; both kinds have the same fields
+    if (onlyCollects(binding, attributes.oldObject)) return undefined;
+    const { roleRef } = binding;
+    const resource = roleResources.get(roleRef.kind);
+    const binds = resource !== undefined && this.#isAllowed(attributes, "bind", resource, roleRef.name);
+    return andThen(binds, (may) => {
+      if (!may) this.#confirmReferenced(attributes, roleRef);
+    });
+  }
+
+  #confirmReferenced(attributes: AdmissionAttributes, ref: RoleRef): void {
+    const rules = this.#index.referenced(ref, attributes.namespace);
+    if (rules !== undefined) return this.#confirmHeld(attributes, rules);
+    if (!roleResources.has(ref.kind)) throw unclassified(this.#index.missing(ref));
+    // Upstream: the message names the resource that is written.
+    throw notFound(attributes.resource, ref.name);
+  }
+
   /** Throws unless the caller holds the rules. */
-  const confirmHeld = (attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void => {
+  #confirmHeld(attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void {
     const { user } = attributes.context;
-    const held = rulesFor(index, user, attributes.namespace, { resource: attributes.resource.resource });
+    const held = rulesFor(this.#index, user, attributes.namespace, { resource: attributes.resource.resource });
     const coverage = covers([...held.resourceRules, ...held.nonResourceRules], rules);
     if (coverage.covered) return;
     const errors = held.errors.length === 0 ? "" : `; resolution errors: [${aggregate(held.errors)}]`;
@@ -49,91 +100,34 @@ export function rbacEscalation({ authorizer, index }: RbacEscalationOptions): Ad
       `user ${goQuote(user.name)} (groups=${quotedList(user.groups)}) is attempting to grant RBAC permissions ` +
       `not currently held:\n${coverage.missing}${errors}`;
     throw forbidden(attributes.resource, attributes.object?.metadata.name ?? "", otherwise ?? reason);
-  };
+  }
 
-  const checkRole = (attributes: AdmissionAttributes, role: RbacObject, old: RbacObject | undefined): void => {
-    confirmHeld(attributes, role.rules ?? []);
-    if (attributes.resource.resource === "clusterroles" && (aggregates(role) || aggregates(old))) {
-      confirmHeld(attributes, everything, "must have cluster-admin privileges to use the aggregationRule");
-    }
-  };
-
-  const checkBinding = (attributes: AdmissionAttributes, ref: RoleReference): void => {
-    const rules = index.referenced(ref, attributes.namespace);
-    if (rules !== undefined) return confirmHeld(attributes, rules);
-    if (ref.kind !== "Role" && ref.kind !== "ClusterRole") throw unclassified(index.missing(ref));
-    // Upstream: the message names the resource that is written.
-    throw notFound(attributes.resource, ref.name);
-  };
-
-  const isAllowed = (attributes: Attributes): MaybePromise<boolean> =>
-    andThen(authorizer.authorize(attributes), ({ decision }) => decision === "allow");
-
-  return {
-    name: "RBACEscalation",
-    operations: ["CREATE", "UPDATE"],
-    admit(attributes) {
-      const { resource, subresource, context } = attributes;
-      if (resource.group !== index.group || subresource !== "") return undefined;
-      if (context.user.groups.includes(groupMasters)) return undefined;
-      const { object, oldObject } = attributes;
-      const wanted = object as RbacObject; // the resource says so
-      const old = oldObject as RbacObject | undefined;
-      const isCollecting = old !== undefined && onlyCollects(wanted, old);
-      if (roles.has(resource.resource)) {
-        // Upstream asks before it looks at what is written.
-        const escalates = isAllowed({
-          ...actionOf(attributes, "escalate"),
-          resource: resource.resource,
-          name: attributes.pathName,
-        });
-        return andThen(escalates, (may) => {
-          if (!may && !isCollecting) checkRole(attributes, wanted, old);
-          return undefined;
-        });
-      }
-      if (!bindings.has(resource.resource) || isCollecting) return undefined;
-      const ref = wanted.roleRef ?? { kind: "", name: "" };
-      const isKnown = ref.kind === "ClusterRole" || ref.kind === "Role";
-      const binds = isKnown
-        ? isAllowed({
-            ...actionOf(attributes, "bind"),
-            resource: ref.kind === "Role" ? "roles" : "clusterroles",
-            name: ref.name,
-          })
-        : false;
-      return andThen(binds, (may) => {
-        if (!may) checkBinding(attributes, ref);
-        return undefined;
-      });
-    },
-  };
+  #isAllowed(
+    { context, namespace, resource: { group } }: AdmissionAttributes,
+    verb: "bind" | "escalate",
+    resource: string,
+    name: string,
+  ): MaybePromise<boolean> {
+    const { user } = context;
+    const about = { user, verb, isResourceRequest: true, path: "", group, version: "*", resource, subresource: "" };
+    return andThen(this.#authorizer.authorize({ ...about, namespace, name }), ({ decision }) => decision === "allow");
+  }
 }
 
-function actionOf({ context, namespace, resource }: AdmissionAttributes, verb: string): Attributes {
-  return {
-    user: context.user,
-    verb,
-    isResourceRequest: true,
-    path: "",
-    group: resource.group,
-    version: "*",
-    resource: "",
-    subresource: "",
-    namespace,
-    name: "",
-  };
-}
+/** Resources by the kinds that bindings may refer to. */
+const roleResources: ReadonlyMap<string, string> = new Map([
+  ["ClusterRole", "clusterroles"],
+  ["Role", "roles"],
+]);
 
-const aggregates = (role: RbacObject | undefined): boolean =>
+const aggregates = (role: ClusterRole | undefined): boolean =>
   (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0;
 
 /** Whether a write changes only what collecting garbage needs: finalizers and owners. */
-function onlyCollects(object: Unstructured, old: Unstructured): boolean {
-  return jsonEquals(withoutOwners(object), withoutOwners(old));
-}
+const onlyCollects = (object: ApiObject, old: ApiObject | undefined): boolean =>
+  old !== undefined && jsonEquals(withoutOwners(object), withoutOwners(old));
 
-function withoutOwners({ metadata, ...content }: Unstructured): unknown {
+function withoutOwners({ metadata, ...content }: ApiObject): unknown {
   const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managers, ...kept } = metadata;
   return { ...content, metadata: kept };
 }

@@ -2,8 +2,17 @@
  * ServiceAccount: every pod runs as an account that exists, `default` unless it names another, and gets that account's
  * token, the server's certificates and its namespace as files. Source: upstream's plugin of this name.
  */
+import type {
+  Container,
+  EphemeralContainer,
+  LocalObjectReference,
+  ObjectReference,
+  Pod,
+  PodSpec,
+  ProjectedVolumeSource,
+  ServiceAccount,
+} from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -14,7 +23,7 @@ export interface ServiceAccountOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** From memory; up to date with every acknowledged write. */
-  getAccount(namespace: string, name: string): Unstructured | undefined;
+  getAccount(namespace: string, name: string): ServiceAccount | undefined;
 }
 
 const defaultAccount = "default";
@@ -25,46 +34,6 @@ const rootCertificates = "kube-root-ca.crt";
 const waitStepMs = 20;
 const waitMaxMs = 1500;
 
-interface Account extends Unstructured {
-  readonly automountServiceAccountToken?: boolean;
-  readonly secrets?: readonly NamedReference[];
-  readonly imagePullSecrets?: readonly NamedReference[];
-}
-
-interface NamedReference {
-  readonly name?: string;
-}
-
-interface Pod extends Unstructured {
-  readonly spec?: PodSpec;
-}
-
-interface PodSpec {
-  readonly serviceAccountName?: string;
-  readonly automountServiceAccountToken?: boolean;
-  readonly imagePullSecrets?: readonly NamedReference[];
-  readonly volumes?: readonly Volume[];
-  readonly initContainers?: readonly Container[];
-  /** Null when it is empty. */
-  readonly containers?: readonly Container[] | null;
-  readonly ephemeralContainers?: readonly Container[];
-}
-
-interface Volume {
-  readonly name?: string;
-  readonly secret?: { readonly secretName?: string };
-  readonly projected?: {
-    readonly sources?: readonly { readonly secret?: NamedReference; readonly serviceAccountToken?: object }[];
-  };
-}
-
-interface Container {
-  readonly name?: string;
-  readonly volumeMounts?: readonly { readonly mountPath?: string }[];
-  readonly env?: readonly { readonly name?: string; readonly valueFrom?: { readonly secretKeyRef?: NamedReference } }[];
-  readonly envFrom?: readonly { readonly secretRef?: NamedReference }[];
-}
-
 export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
   const { domain, random } = options;
   const mirror = domain.rename("kubernetes.io/config.mirror");
@@ -73,13 +42,13 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   // Looks at no object of another kind: a large one would have to be read for it.
   const isPod = (attributes: AdmissionAttributes): boolean =>
     attributes.resource.group === "" && attributes.resource.resource === "pods" && attributes.object !== undefined;
-  const isMirror = ({ metadata }: Unstructured): boolean => metadata.annotations?.[mirror] !== undefined;
-  const isEnforced = (account: Account): boolean =>
+  const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.[mirror] !== undefined;
+  const isEnforced = (account: ServiceAccount): boolean =>
     /^(?:1|t|T|TRUE|true|True)$/.test(account.metadata.annotations?.[enforce] ?? "");
 
-  const complete = (pod: Pod, account: Account): Pod => {
+  const complete = (pod: Pod, account: ServiceAccount): Pod => {
     const withSecrets = withPullSecrets(pod, account);
-    const isWanted = pod.spec?.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+    const isWanted = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
     if (!isWanted) return withSecrets;
     return withToken(withSecrets, mountPath, () => volumePrefix + nameSuffix(random, 5));
   };
@@ -94,7 +63,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
         refuseMirror(attributes, given);
         return undefined;
       }
-      const name = given.spec?.serviceAccountName ?? "";
+      const name = given.spec.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(given, defaultAccount) : given;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
       return account instanceof Promise ? account.then((found) => complete(pod, found)) : complete(pod, account);
@@ -106,12 +75,12 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       if (!isPod(attributes)) return undefined;
       const pod = attributes.object as Pod; // the resource says so
       if (!isEphemeral && isMirror(pod)) return refuseMirror(attributes, pod);
-      const name = pod.spec?.serviceAccountName ?? "";
+      const name = pod.spec.serviceAccountName ?? "";
       if (name === "") {
         const { namespace } = attributes;
         throw refusal(attributes, `no service account specified for pod ${namespace}/${pod.metadata.name ?? ""}`);
       }
-      const check = (account: Account): void => {
+      const check = (account: ServiceAccount): void => {
         if (!isEnforced(account)) return;
         const problem = isEphemeral ? ephemeralProblem(pod, account) : secretProblem(pod, account);
         if (problem !== undefined) throw refusal(attributes, problem);
@@ -127,9 +96,9 @@ function findAccount(
   options: ServiceAccountOptions,
   attributes: AdmissionAttributes,
   name: string,
-): MaybePromise<Account> {
+): MaybePromise<ServiceAccount> {
   const { namespace } = attributes;
-  const found = options.getAccount(namespace, name) as Account | undefined; // the resource says so
+  const found = options.getAccount(namespace, name);
   if (found !== undefined) return found;
   if (name !== defaultAccount) throw missing(attributes, name);
   return waitForAccount(options, attributes, name);
@@ -139,12 +108,12 @@ async function waitForAccount(
   { clock, getAccount }: ServiceAccountOptions,
   attributes: AdmissionAttributes,
   name: string,
-): Promise<Account> {
+): Promise<ServiceAccount> {
   const { signal, deadlineMs } = attributes.context;
   const end = Math.min(clock.now() + waitMaxMs, deadlineMs);
   while (clock.now() < end && signal?.aborted !== true) {
     await new Promise<void>((resolve) => void clock.after(waitStepMs, resolve));
-    const found = getAccount(attributes.namespace, name) as Account | undefined; // the resource says so
+    const found = getAccount(attributes.namespace, name);
     if (found !== undefined) return found;
   }
   throw missing(attributes, name);
@@ -158,33 +127,33 @@ const missing = (attributes: AdmissionAttributes, name: string): Error =>
 
 const withAccount = (pod: Pod, name: string): Pod => ({
   ...pod,
-  spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name } as PodSpec,
+  spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name },
 });
 
-function withPullSecrets(pod: Pod, account: Account): Pod {
+function withPullSecrets(pod: Pod, account: ServiceAccount): Pod {
   const secrets = account.imagePullSecrets ?? [];
-  if (secrets.length === 0 || (pod.spec?.imagePullSecrets ?? []).length > 0) return pod;
+  if (secrets.length === 0 || (pod.spec.imagePullSecrets ?? []).length > 0) return pod;
   const imagePullSecrets = secrets.map(({ name }) => (name === undefined ? {} : { name }));
   return { ...pod, spec: { ...pod.spec, imagePullSecrets } };
 }
 
 /** Containers with files at the place of the token already keep theirs. */
 function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
-  const volumes = pod.spec?.volumes ?? [];
-  const present = volumes.find(({ name }) => name?.startsWith(volumePrefix) === true)?.name;
+  const volumes = pod.spec.volumes ?? [];
+  const present = volumes.find(({ name }) => name.startsWith(volumePrefix))?.name;
   const name = present ?? newName();
   let isMounted = false;
   const mounted = (container: Container): Container => {
     const mounts = container.volumeMounts ?? [];
     if (mounts.some((mount) => mount.mountPath === mountPath)) return container;
     isMounted = true;
-    return { ...container, volumeMounts: [...mounts, { name, readOnly: true, mountPath } as { mountPath: string }] };
+    return { ...container, volumeMounts: [...mounts, { name, readOnly: true, mountPath }] };
   };
-  const { initContainers, containers } = pod.spec ?? {};
+  const { initContainers, containers } = pod.spec;
   const spec: PodSpec = {
     ...pod.spec,
     ...(initContainers === undefined ? {} : { initContainers: initContainers.map(mounted) }),
-    ...(containers === undefined || containers === null ? {} : { containers: containers.map(mounted) }),
+    containers: containers?.map(mounted) ?? null,
   };
   if (!isMounted) return pod;
   if (present !== undefined) return { ...pod, spec };
@@ -194,7 +163,7 @@ function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
 /** A little longer than an hour: how the server knows clients that do not fetch a new token in time. */
 const expirationSeconds = 3607;
 
-const tokenFiles = {
+const tokenFiles: ProjectedVolumeSource = {
   sources: [
     { serviceAccountToken: { expirationSeconds, path: "token" } },
     { configMap: { name: rootCertificates, items: [{ key: "ca.crt", path: "ca.crt" }] } },
@@ -210,11 +179,11 @@ const tokenFiles = {
 /** Mirror pods stand for what a node runs without asking; they get nothing from the API. */
 function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
   const { spec } = pod;
-  if ((spec?.serviceAccountName ?? "") !== "") {
+  if ((spec.serviceAccountName ?? "") !== "") {
     throw refusal(attributes, "a mirror pod may not reference service accounts");
   }
   if (namesSecrets(pod)) throw refusal(attributes, "a mirror pod may not reference secrets");
-  const sources = (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
+  const sources = (spec.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
   if (sources.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)) {
     throw refusal(attributes, "a mirror pod may not use ServiceAccountToken volume projections");
   }
@@ -224,7 +193,7 @@ function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
 const secretFields: ReadonlySet<string> = new Set(["secret", "secretRef", "secretKeyRef", "nodePublishSecretRef"]);
 
 /** Whether a volume or a container names a secret, however deep it stands. */
-function namesSecrets({ spec = {} }: Pod): boolean {
+function namesSecrets({ spec }: Pod): boolean {
   if ((spec.imagePullSecrets ?? []).length > 0) return true;
   const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);
   const waiting: unknown[] = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
@@ -239,11 +208,11 @@ function namesSecrets({ spec = {} }: Pod): boolean {
   return false;
 }
 
-const namesOf = (references: readonly NamedReference[] = []): ReadonlySet<string> =>
+const namesOf = (references: readonly (LocalObjectReference | ObjectReference)[] = []): ReadonlySet<string> =>
   new Set(references.map(({ name }) => name ?? ""));
 
 /** Why the account does not allow the pod's secrets. */
-function secretProblem({ spec = {} }: Pod, account: Account): string | undefined {
+function secretProblem({ spec }: Pod, account: ServiceAccount): string | undefined {
   const known = namesOf(account.secrets);
   const ending = `is not allowed because service account ${account.metadata.name} does not reference that secret`;
   for (const { secret } of spec.volumes ?? []) {
@@ -262,7 +231,7 @@ function secretProblem({ spec = {} }: Pod, account: Account): string | undefined
   return undefined;
 }
 
-const ephemeralProblem = ({ spec = {} }: Pod, account: Account): string | undefined =>
+const ephemeralProblem = ({ spec }: Pod, account: ServiceAccount): string | undefined =>
   containerProblem(
     "ephemeral container",
     spec.ephemeralContainers,
@@ -272,7 +241,7 @@ const ephemeralProblem = ({ spec = {} }: Pod, account: Account): string | undefi
 
 function containerProblem(
   what: string,
-  containers: readonly Container[] | null | undefined,
+  containers: readonly (Container | EphemeralContainer)[] | null | undefined,
   known: ReadonlySet<string>,
   ending: string,
 ): string | undefined {

@@ -1,16 +1,9 @@
 /** What the certificate plugins share: which requests are meant, and who may act for a signer. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
-
-/** The part of a request for a certificate that the plugins look at. */
-export interface CertificateSigningRequest extends Unstructured {
-  readonly spec?: { readonly request?: string; readonly signerName?: string };
-  readonly status?: { readonly certificate?: string; readonly conditions?: readonly unknown[] };
-}
 
 export interface SignerOptions {
   readonly domain: ApiDomain;

@@ -3,7 +3,7 @@
  * something uses them. Taking it off is a controller's. Source: upstream's plugin of this name.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
 
 export function storageProtection(options: { readonly domain: ApiDomain }): AdmissionPlugin {
@@ -24,7 +24,7 @@ export function storageProtection(options: { readonly domain: ApiDomain }): Admi
   };
 }
 
-function withFinalizer(object: Unstructured, finalizer: string): Unstructured | undefined {
+function withFinalizer(object: ApiObject, finalizer: string): ApiObject | undefined {
   const finalizers = object.metadata.finalizers ?? [];
   if (finalizers.includes(finalizer)) return undefined;
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };

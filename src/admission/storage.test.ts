@@ -76,8 +76,11 @@ test("a claim grows only when it is bound and its class allows it [PVC-16]", () 
   });
   const plugin = claimResize({
     classAnnotation: "volume.beta.kubernetes.io/storage-class",
-    getStorageClass: (name) =>
-      name === "grows" ? { metadata: { name }, allowVolumeExpansion: true } : { metadata: { name } },
+    getStorageClass: (name) => ({
+      metadata: { name },
+      provisioner: "p",
+      ...(name === "grows" ? { allowVolumeExpansion: true } : {}),
+    }),
   });
   const check = (object: Unstructured, oldObject: Unstructured): string => {
     try {

@@ -3,11 +3,11 @@
  * change; suggested ones are a beginning that people may change. Source: upstream's `apis/flowcontrol/bootstrap`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration } from "./flowcontrol/v1.ts";
 
 export interface BootstrapFlowControl {
-  readonly levels: readonly Unstructured[];
-  readonly schemas: readonly Unstructured[];
+  readonly levels: readonly PriorityLevelConfiguration[];
+  readonly schemas: readonly FlowSchema[];
 }
 
 /** Names of the schemas and levels that are always in force, whether they are stored or not. */
@@ -20,27 +20,30 @@ export const autoUpdateAnnotation = "apf.kubernetes.io/autoupdate-spec";
 export function bootstrapFlowControl(domain: ApiDomain): BootstrapFlowControl {
   const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
   const annotations = { [autoUpdateAnnotation]: "true" };
-  const object = (kind: string, [name, spec]: readonly [string, object]) => ({
+  const object = <Spec>(kind: string, [name, spec]: Named<Spec>) => ({
     apiVersion,
     kind,
     metadata: { name, annotations },
     spec,
+    status: {},
   });
-  const all = {
+  const all: BootstrapFlowControl = {
     levels: levels.map((level) => object("PriorityLevelConfiguration", level)),
     schemas: schemas.map((schema) => object("FlowSchema", schema)),
   };
   return JSON.parse(domain.rename(JSON.stringify(all))) as BootstrapFlowControl; // renamed in its texts
 }
 
-type Named = readonly [name: string, spec: object];
+type Named<Spec> = readonly [name: string, spec: Spec];
+type Level = Named<PriorityLevelConfiguration["spec"]>;
+type Schema = Named<FlowSchema["spec"]>;
 
 const queued = (
   name: string,
   nominalConcurrencyShares: number,
   lendablePercent: number,
   [queues, handSize]: readonly [number, number],
-): Named => [
+): Level => [
   name,
   {
     type: "Limited",
@@ -52,7 +55,7 @@ const queued = (
   },
 ];
 
-const levels: readonly Named[] = [
+const levels: readonly Level[] = [
   ["exempt", { type: "Exempt", exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } }],
   [
     "catch-all",
@@ -97,8 +100,8 @@ const everything = {
 const schema = (
   name: string,
   [level, matchingPrecedence, by]: readonly [level: string, precedence: number, by: "" | "ByUser" | "ByNamespace"],
-  rule: object,
-): Named => [
+  rule: PolicyRulesWithSubjects,
+): Schema => [
   name,
   {
     priorityLevelConfiguration: { name: level },
@@ -110,7 +113,7 @@ const schema = (
 
 const leases = inNamespaces(leading, "coordination.k8s.io", "leases");
 
-const schemas: readonly Named[] = [
+const schemas: readonly Schema[] = [
   schema("exempt", ["exempt", 1, ""], { subjects: groups("system:masters"), ...everything }),
   schema("catch-all", ["catch-all", 10_000, "ByUser"], { subjects: everyone, ...everything }),
   schema("system-nodes", ["system", 500, "ByUser"], { subjects: groups("system:nodes"), ...everything }),

@@ -3,19 +3,13 @@
  * policy of this release.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "./rbac/v1.ts";
 import { policy } from "./tables/policy.ts";
 
-/** A rule as Role and ClusterRole hold it. Absent and empty lists are the same. */
-export interface PolicyRule {
-  readonly verbs?: readonly string[];
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-}
+/** One of the four kinds: those of a namespace have no fields of their own. `kind` and `apiVersion` say which. */
+export type PolicyObject = ClusterRole | ClusterRoleBinding;
 
-interface Row {
+interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pick<ClusterRoleBinding, "subjects" | "roleRef">> {
   readonly kind: "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding";
   readonly name: string;
   readonly namespace?: string;
@@ -29,16 +23,16 @@ interface Row {
 }
 
 /** All of them in the domain's names; roles first. `gate` says whether a feature gate is on. */
-export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly Unstructured[] {
+export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly PolicyObject[] {
   const rows = JSON.parse(domain.rename(policy)) as readonly Row[]; // by the generator
   const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));
   const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
-  return rows.flatMap((row) => {
-    const { kind, name, namespace, labels, annotations, rules, gate: gates, gatedRules = [], ...content } = row;
+  return rows.flatMap((row): PolicyObject[] => {
+    const { kind, name, namespace, labels, annotations, rules, gate: gates, gatedRules = [], roleRef, ...content } = row;
     if (gates !== undefined && !isOn(gates)) return [];
     const more = gatedRules.flatMap((part) => (isOn(part.gate) ? part.rules : []));
     const metadata = { name, ...(namespace === undefined ? {} : { namespace }), labels, annotations };
-    const isRole = kind === "ClusterRole" || kind === "Role";
-    return [{ kind, apiVersion, metadata, ...content, ...(isRole ? { rules: rules === null ? null : [...(rules ?? []), ...more] } : {}) }];
+    if (roleRef !== undefined) return [{ kind, apiVersion, metadata, ...content, roleRef }];
+    return [{ kind, apiVersion, metadata, ...content, rules: rules === null ? null : [...(rules ?? []), ...more] }];
   });
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { FindObject } from "#api/object-types.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { bootstrapTokens } from "./bootstrap-token.ts";
 
@@ -28,7 +29,7 @@ async function check(given: Given, expected: readonly string[]): Promise<void> {
   const tokens = bootstrapTokens({
     domain,
     clock: new FakeClock(Date.UTC(2026, 0, 1)),
-    find: (resource, namespace, name) =>
+    find: ((resource, namespace, name) =>
       `${resource}/${namespace}/${name}` ===
       domain.rename(`secrets/${given.namespace ?? "kube-system"}/bootstrap-token-abcdef`)
         ? {
@@ -36,7 +37,7 @@ async function check(given: Given, expected: readonly string[]): Promise<void> {
             type: given.type ?? domain.rename("bootstrap.kubernetes.io/token"),
             data: Object.fromEntries(encoded) as Record<string, string>,
           }
-        : undefined,
+        : undefined) as FindObject, // a Secret, by its name
   });
   const answer = await tokens.authenticateToken(given.token ?? token);
   assert.deepEqual(answer.outcome === "user" ? [answer.user.name, ...answer.user.groups] : [], expected);

@@ -3,13 +3,13 @@
  * Source: upstream's `plugin/pkg/auth/authenticator/token/bootstrap`.
  */
 import { timingSafeEqual } from "node:crypto";
+import type { Secret } from "#api/core/v1.ts";
+import type { FindObject } from "#api/object-types.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
-import type { FindObject } from "./service-account-token.ts";
 
 export interface BootstrapTokenOptions {
   readonly domain: ApiDomain;
@@ -29,7 +29,7 @@ export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions):
       if (id === undefined || secret === undefined) return noCredentials;
       const object = find("secrets", namespace, `bootstrap-token-${id}`);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return noCredentials;
-      if (object["type"] !== type) return noCredentials;
+      if (object.type !== type) return noCredentials;
       const value = (key: string): string => dataText(object, key);
       const expected = Buffer.from(value("token-secret"));
       const given = Buffer.from(secret);
@@ -44,10 +44,8 @@ export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions):
 }
 
 /** A value of a Secret; empty when it is missing. */
-function dataText({ data }: Unstructured, key: string): string {
-  if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return "";
-  const value = (data as Record<string, unknown>)[key]; // an object, as was just seen
-  return typeof value === "string" ? Buffer.from(value, "base64").toString() : "";
+function dataText({ data = {} }: Secret, key: string): string {
+  return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
 /** A time nobody can read is over. */

@@ -1,4 +1,5 @@
 /** SelfSubjectReview: who the caller is. Source: upstream's `registry/authentication/selfsubjectreview`. */
+import type { SelfSubjectReview, UserInfo as ShownUser } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { timestamp } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -7,22 +8,23 @@ import type { Clock } from "#std/clock.ts";
 export function selfSubjectReview(clock: Clock): Action {
   return async ({ context, object, admitted }) => {
     await admitted(object);
-    return {
+    const review: SelfSubjectReview = {
       ...(object.kind === undefined ? {} : { kind: object.kind }),
       ...(object.apiVersion === undefined ? {} : { apiVersion: object.apiVersion }),
       metadata: { creationTimestamp: timestamp(clock.now()) },
       status: { userInfo: reviewedUser(context.user) },
     };
+    return review;
   };
 }
 
 /** A user as the API shows one. */
-export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): object {
-  const keys = Object.keys(extra).sort();
+export function reviewedUser({ name, uid = "", groups, extra = {} }: UserInfo): ShownUser {
+  const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     username: name,
     ...(uid === "" ? {} : { uid }),
     ...(groups.length === 0 ? {} : { groups }),
-    ...(keys.length === 0 ? {} : { extra: Object.fromEntries(keys.map((key) => [key, extra[key]])) }),
+    ...(sorted.length === 0 ? {} : { extra: Object.fromEntries(sorted) }),
   };
 }

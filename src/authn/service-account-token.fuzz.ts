@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
+import type { FindObject } from "#api/object-types.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
@@ -26,10 +27,10 @@ const tokens = serviceAccountTokens({
   keys,
   audiences: ["api"],
   lookup: true,
-  find: (resource, namespace, name) =>
+  find: ((resource, namespace, name) =>
     resource === "serviceaccounts" && namespace === "shop" && name === "robot"
       ? { metadata: { namespace, name, uid: "u1" } }
-      : undefined,
+      : undefined) as FindObject, // an account, as the resource says
   usedSecret: () => undefined,
 });
 const bound = boundClaims(

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, hash, type KeyObject } from "node:crypto";
 import { test } from "node:test";
+import type { FindObject } from "#api/object-types.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Authentication } from "./authenticator.ts";
@@ -28,7 +29,7 @@ const signed = (claims: object, key = privateKey, id = idOf(key)): Promise<strin
 /** A small cluster: objects by `resource/namespace/name`, and an authenticator that sees them. */
 function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
   const clock = new FakeClock();
-  const objects = new Map<string, Unstructured>();
+  const objects = new Map<string, ApiObject>();
   const used: string[] = [];
   const put = (path: string, uid: string, metadata: Partial<ObjectMeta> = {}, rest: object = {}): void => {
     const [, namespace, name] = path.split("/");
@@ -52,7 +53,7 @@ function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
     keys: new VerificationKeys([keyOf(privateKey)]),
     audiences: ["api", "api-2"],
     lookup: true,
-    find: (resource, namespace, name) => objects.get(`${resource}/${namespace}/${name}`),
+    find: ((resource, namespace, name) => objects.get(`${resource}/${namespace}/${name}`)) as FindObject, // as put
     usedSecret: ({ metadata }, day) => used.push(`${metadata.name} ${day}`),
     ...over,
   });

@@ -2,17 +2,20 @@
  * `POST …/serviceaccounts/<name>/token`: a signed token for an account, for some audiences and a while, that may be
  * bound to the life of a pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
  */
+import type { BoundObjectReference, TokenRequest } from "#api/authentication/v1.ts";
+import type { Pod } from "#api/core/v1.ts";
+import type { FindObject } from "#api/object-types.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalid } from "#meta/field-error.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalidObject, notFound } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Random } from "#std/random.ts";
-import { boundClaims, type FindObject, type ObjectRef } from "./service-account-token.ts";
+import { boundClaims, type ObjectRef } from "./service-account-token.ts";
 
 export interface TokenRequestOptions {
   readonly domain: ApiDomain;
@@ -33,19 +36,6 @@ export interface TokenRequestOptions {
   readonly sign: (claims: object) => Promise<string>;
 }
 
-interface Spec {
-  readonly audiences?: readonly string[];
-  readonly expirationSeconds?: Int64 | null;
-  readonly boundObjectRef?: BoundObjectRef | null;
-}
-
-interface BoundObjectRef {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly name?: string;
-  readonly uid?: string;
-}
-
 const lifetimeSecondsDefault = 3600;
 const lifetimeSecondsMin = 600;
 
@@ -55,9 +45,10 @@ const extendedSeconds = 365 * 24 * 3600;
 
 /** A request that does not say how long, asks for an hour. */
 export function tokenRequestDefaults(object: Unstructured): Unstructured {
-  const spec = object["spec"] as Spec | undefined; // decoded by its schema
-  const expirationSeconds = spec?.expirationSeconds ?? lifetimeSecondsDefault;
-  return expirationSeconds === spec?.expirationSeconds ? object : { ...object, spec: { ...spec, expirationSeconds } };
+  const sent: ApiObject = object;
+  const { spec } = sent as TokenRequest; // decoded by its schema
+  if (spec.expirationSeconds !== null) return object;
+  return { ...object, spec: { ...spec, expirationSeconds: lifetimeSecondsDefault } };
 }
 
 /** Takes requests with their defaults. */
@@ -66,7 +57,8 @@ export function tokenRequest(options: TokenRequestOptions): Action {
   const kind = { group: domain.rename("authentication.k8s.io"), kind: "TokenRequest" };
   const issuedCredential = domain.rename("authentication.kubernetes.io/issued-credential-id");
   return async ({ context, namespace, name, object, admitted }) => {
-    const asked = object["spec"] as Spec | undefined; // decoded by its schema
+    const sent = object as TokenRequest; // decoded by its schema
+    const { audiences: asked, expirationSeconds, boundObjectRef: ref } = sent.spec;
     const { name: bodyName = "", ...metadata } = object.metadata;
     if (bodyName !== "" && bodyName !== name) {
       const text = "must match the service account name if specified";
@@ -76,20 +68,19 @@ export function tokenRequest(options: TokenRequestOptions): Action {
     if (account === undefined) throw notFound({ group: "", resource: "serviceaccounts" }, name);
 
     const nowMs = clock.now();
-    const audiences = asked?.audiences?.length ? asked.audiences : options.audiences;
-    const ref = asked?.boundObjectRef ?? undefined;
-    const problems = validate(asked?.expirationSeconds ?? 0);
+    const audiences = asked === null || asked.length === 0 ? options.audiences : asked;
+    const problems = validate(expirationSeconds ?? 0);
     if (problems.length > 0) throw invalidObject(kind, "", problems);
-    let lifetime = nearestNumber(asked?.expirationSeconds ?? 0);
-    const request = (): Unstructured => ({
-      ...object,
+    let lifetime = nearestNumber(expirationSeconds ?? 0);
+    const request = (): TokenRequest => ({
+      ...sent,
       metadata: { name, namespace, ...metadata, creationTimestamp: timestamp(nowMs) },
-      spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref ?? null },
+      spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref },
       status: { token: "", expirationTimestamp: null },
     });
     await admitted(request());
 
-    const bound = ref === undefined ? {} : bind(options, ref, namespace, name);
+    const bound = ref === null ? {} : bind(options, ref, namespace, name);
     const { lifetimeSecondsMax } = options;
     if (lifetimeSecondsMax > 0 && lifetime > lifetimeSecondsMax) {
       context.warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSecondsMax} seconds`);
@@ -138,7 +129,7 @@ interface Bound {
 }
 
 /** The object a token shall die with. Throws when it is not there, is another one or cannot be one. */
-function bind(options: TokenRequestOptions, ref: BoundObjectRef, namespace: string, account: string): Bound {
+function bind(options: TokenRequestOptions, ref: BoundObjectReference, namespace: string, account: string): Bound {
   const { apiVersion = "", kind = "", name = "", uid = "" } = ref;
   const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
   const resource = group === "" ? boundResources.get(kind) : undefined;
@@ -154,8 +145,9 @@ function bind(options: TokenRequestOptions, ref: BoundObjectRef, namespace: stri
   if (name === "") throw badRequest("Name parameter required.");
   const object = options.find(resource, kind === "Node" ? "" : namespace, name);
   if (object === undefined) throw notFound({ group: "", resource }, name);
-  const { serviceAccountName, nodeName } = (object["spec"] ?? {}) as PodSpec; // of a pod; others have no such fields
-  if (kind === "Pod" && (serviceAccountName ?? "") !== account) {
+  const { serviceAccountName = "", nodeName = "" }: Partial<Pod["spec"]> =
+    resource === "pods" ? (object as Pod).spec : {}; // the resource says so
+  if (resource === "pods" && serviceAccountName !== account) {
     throw badRequest(
       `cannot bind token for serviceaccount ${goQuote(account)} to pod running with different serviceaccount name.`,
     );
@@ -171,20 +163,15 @@ function bind(options: TokenRequestOptions, ref: BoundObjectRef, namespace: stri
   if (kind === "Secret") return { secret: refOf(object) };
   if (kind === "Node") return { node: refOf(object) };
   const pod = refOf(object);
-  if (nodeName === undefined || nodeName === "") return { pod };
+  if (nodeName === "") return { pod };
   const node = options.find("nodes", "", nodeName);
   return { pod, node: node === undefined ? { name: nodeName, uid: "" } : refOf(node) };
 }
 
-const boundResources: ReadonlyMap<string, string> = new Map([
+const boundResources: ReadonlyMap<string, "pods" | "secrets" | "nodes"> = new Map([
   ["Pod", "pods"],
   ["Secret", "secrets"],
   ["Node", "nodes"],
 ]);
 
-interface PodSpec {
-  readonly serviceAccountName?: string;
-  readonly nodeName?: string;
-}
-
-const refOf = ({ metadata: { name = "", uid = "" } }: Unstructured): ObjectRef => ({ name, uid });
+const refOf = ({ metadata: { name = "", uid = "" } }: ApiObject): ObjectRef => ({ name, uid });

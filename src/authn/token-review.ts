@@ -2,34 +2,31 @@
  * TokenReview: whose token this is, for programs that get tokens and want to know.
  * Source: upstream's `registry/authentication/tokenreview`.
  */
+import type { TokenReview, TokenReviewStatus } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import { badRequest } from "#meta/status-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { reviewedUser } from "./self-subject-review.ts";
 
-interface Spec {
-  readonly token?: string;
-  readonly audiences?: readonly string[];
-}
-
 /** `tokens` are all kinds this server knows; `audiences` its own, for reviews that name none. */
 export function tokenReview(tokens: TokenAuthenticator, audiences: readonly string[]): Action {
   return async ({ object, admitted }) => {
-    const spec = object["spec"] as Spec | undefined; // decoded by its schema
-    const token = spec?.token ?? "";
+    const review = object as TokenReview; // decoded by its schema
+    const { token = "", audiences: asked = [] } = review.spec;
+    const answered = (status: TokenReviewStatus): TokenReview => ({ ...review, status });
     if (token === "") throw badRequest("token is required for TokenReview in authentication");
     await admitted(object);
-    const wanted = spec?.audiences?.length ? spec.audiences : audiences;
+    const wanted = asked.length > 0 ? asked : audiences;
     // Upstream: goes through a header, where only the first word is the token; it is empty after a space.
     const word = token.trimEnd().split(" ", 1)[0]!;
     const answer = await tokens.authenticateToken(word, wanted);
     if (answer.outcome !== "user") {
       const reason = answer.outcome === "refused" ? answer.reason : "";
-      return { ...object, status: { user: {}, error: errorOf(reason) } };
+      return answered({ user: {}, error: errorOf(reason) });
     }
     const user = reviewedUser(withGroup(answer.user));
-    return { ...object, status: { authenticated: true, user, audiences: answer.audiences ?? audiences } };
+    return answered({ authenticated: true, user, audiences: answer.audiences ?? audiences });
   };
 }
 

@@ -2,7 +2,7 @@
  * Rights by a file: one policy a line, as JSON; the first that fits allows. Source: upstream's `pkg/auth/authorizer/abac`
  * and the conversions of `abac.authorization.kubernetes.io` (`v1beta1`, and lines without a version).
  */
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { groupAuthenticated, type UserInfo } from "#meta/user-info.ts";
 import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";

@@ -1,5 +1,5 @@
 /** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { UserInfo } from "#meta/user-info.ts";

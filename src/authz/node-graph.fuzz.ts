@@ -1,14 +1,17 @@
 /** Random pods, volumes and their ends: the counts of the graph answer as a search through all objects does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PersistentVolume, Pod } from "#api/core/v1.ts";
+import { objectMaker } from "#api/objects-for-tests.ts";
 import { seededRandom } from "#std/random.ts";
 import { NodeGraph, type Related } from "./node-graph.ts";
-import { type Pod, podReferences, type Volume, volumeSecrets } from "./pod-references.ts";
+import { podReferences, volumeSecrets } from "./pod-references.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 300);
 const steps = 60;
 
+const make = objectMaker();
 const namespaces = ["n", "m"];
 const names = ["a", "b", "c", "__proto__"];
 const nodes = ["one", "two"];
@@ -16,20 +19,20 @@ const nodes = ["one", "two"];
 /** Whether the node has to do with the object, by looking at everything. */
 function related(
   pods: ReadonlyMap<string, Pod>,
-  volumes: ReadonlyMap<string, Volume>,
+  volumes: ReadonlyMap<string, PersistentVolume>,
   [node, resource, namespace, name]: readonly [string, Related, string, string],
 ): boolean {
   const uses = (kind: Related, at: string, wanted: string): boolean =>
     [...pods.values()].some((pod) => {
-      if (pod.spec?.nodeName !== node || pod.metadata.namespace !== at) return false;
+      if (pod.spec.nodeName !== node || pod.metadata.namespace !== at) return false;
       if (kind === "pods") return pod.metadata.name === wanted;
       if (pod.metadata.annotations?.["mirror"] !== undefined) return false;
       const { secrets, configMaps, claims } = podReferences(pod);
       if (kind === "serviceaccounts") return pod.spec.serviceAccountName === wanted;
       return (kind === "secrets" ? secrets : kind === "configmaps" ? configMaps : claims).has(wanted);
     });
-  const mounted = (volume: Volume | undefined): boolean => {
-    const claim = volume?.spec?.claimRef;
+  const mounted = (volume: PersistentVolume | undefined): boolean => {
+    const claim = volume?.spec.claimRef;
     return claim !== undefined && uses("persistentvolumeclaims", claim.namespace ?? "", claim.name ?? "");
   };
   if (resource === "persistentvolumes") return mounted(volumes.get(name));
@@ -49,7 +52,7 @@ test("after any writes the graph answers as a search does [AUTHZ-32]", (t) => {
     const maybe = <T>(value: T): readonly T[] => (random.next() < 0.5 ? [value] : []);
     const graph = new NodeGraph("mirror");
     const pods = new Map<string, Pod>();
-    const volumes = new Map<string, Volume>();
+    const volumes = new Map<string, PersistentVolume>();
     for (let step = 0; step < steps; step++) {
       const [namespace, name] = [pick(namespaces), pick(names)];
       if (random.next() < 0.7) {
@@ -59,9 +62,7 @@ test("after any writes the graph answers as a search does [AUTHZ-32]", (t) => {
           graph.setPod(namespace, name, undefined);
         } else {
           const annotations = random.next() < 0.1 ? { annotations: { mirror: "" } } : {};
-          const pod: Pod = {
-            apiVersion: "v1",
-            kind: "Pod",
+          const pod = make<Pod>("v1", "Pod", {
             metadata: { namespace, name, ...annotations },
             spec: {
               nodeName: pick([...nodes, ""]),
@@ -73,7 +74,7 @@ test("after any writes the graph answers as a search does [AUTHZ-32]", (t) => {
                 ...maybe({ name: "c", persistentVolumeClaim: { claimName: pick(names) } }),
               ],
             },
-          };
+          });
           pods.set(key, pod);
           graph.setPod(namespace, name, pod);
         }
@@ -84,12 +85,10 @@ test("after any writes the graph answers as a search does [AUTHZ-32]", (t) => {
         const claimRef = random.next() < 0.8 ? { claimRef: { namespace, name: pick(names) } } : {};
         const secretRef = { name: pick(names), ...(random.next() < 0.5 ? { namespace: pick(namespaces) } : {}) };
         const csi = { driver: "d", nodeStageSecretRef: secretRef, nodePublishSecretRef: { name: pick(names) } };
-        const volume: Volume = {
-          apiVersion: "v1",
-          kind: "PersistentVolume",
+        const volume = make<PersistentVolume>("v1", "PersistentVolume", {
           metadata: { name },
           spec: { ...claimRef, csi },
-        };
+        });
         volumes.set(name, volume);
         graph.setVolume(name, volume);
       }

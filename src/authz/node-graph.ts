@@ -10,8 +10,10 @@
  *
  * The node may read `s` (it is in `uses`), `v` (its claim is), and `w` (a volume that mounts it is).
  */
-import type { Unstructured } from "#meta/object-meta.ts";
-import { type Pod, podReferences, type Volume, volumeSecrets } from "./pod-references.ts";
+import type { PersistentVolume, Pod } from "#api/core/v1.ts";
+import type { ResourceSlice } from "#api/resource/v1beta1.ts";
+import type { VolumeAttachment } from "#api/storage/v1.ts";
+import { podReferences, volumeSecrets } from "./pod-references.ts";
 
 /** What pods name, by kind. */
 type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" | "secrets" | "serviceaccounts";
@@ -19,10 +21,8 @@ type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" 
 /** Resources whose objects belong to nodes. */
 export type Related = Used | "persistentvolumes" | "resourceslices" | "volumeattachments";
 
-/** Of objects that say which node they are for. */
-interface OfNode extends Unstructured {
-  readonly spec?: { readonly nodeName?: string };
-}
+/** Objects that say which node they are for. */
+export type OfNode = ResourceSlice | VolumeAttachment;
 
 interface Placed {
   readonly node: string;
@@ -66,7 +66,7 @@ export class NodeGraph {
   setPod(namespace: string, name: string, pod: Pod | undefined): void {
     const key = place("pods", namespace, name);
     const before = this.#pods.get(key);
-    const node = pod?.spec?.nodeName ?? "";
+    const node = pod?.spec.nodeName ?? "";
     const after = pod === undefined || node === "" ? undefined : { node, uses: [key, ...this.#named(namespace, pod)] };
     for (const used of after?.uses ?? []) this.#count(used, node, 1);
     for (const used of before?.uses ?? []) this.#count(used, before!.node, -1);
@@ -74,14 +74,14 @@ export class NodeGraph {
     else this.#pods.set(key, after);
   }
 
-  setVolume(name: string, volume: Volume | undefined): void {
+  setVolume(name: string, volume: PersistentVolume | undefined): void {
     for (const secret of this.#volumes.get(name)?.secrets ?? []) {
       const mounting = this.#mounts.get(secret);
       mounting?.delete(name);
       if (mounting?.size === 0) this.#mounts.delete(secret);
     }
     this.#volumes.delete(name);
-    const claim = volume?.spec?.claimRef;
+    const claim = volume?.spec.claimRef;
     if (volume === undefined || claim === undefined) return;
     const secrets = volumeSecrets(volume).map((secret) => place("secrets", secret.namespace, secret.name));
     for (const secret of secrets) {
@@ -94,7 +94,7 @@ export class NodeGraph {
 
   /** Objects that say in `spec.nodeName` whose they are. */
   setOwned(resource: "resourceslices" | "volumeattachments", name: string, object: OfNode | undefined): void {
-    const node = object?.spec?.nodeName ?? "";
+    const node = object?.spec.nodeName ?? "";
     if (node === "") this.#owned[resource].delete(name);
     else this.#owned[resource].set(name, node);
   }
@@ -129,7 +129,7 @@ export class NodeGraph {
   /** A pod that a node made itself must give it no rights, whatever it names. */
   #named(namespace: string, pod: Pod): readonly string[] {
     if (pod.metadata.annotations?.[this.#mirror] !== undefined) return [];
-    const account = pod.spec?.serviceAccountName ?? "";
+    const account = pod.spec.serviceAccountName ?? "";
     const { secrets, configMaps, claims, resourceClaims } = podReferences(pod);
     return [
       ...(account === "" ? [] : [place("serviceaccounts", namespace, account)]),

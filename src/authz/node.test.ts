@@ -1,14 +1,16 @@
 /** What kubelets may do: their own node, the pods on it, and what these name; and when they lose it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PersistentVolume, Pod } from "#api/core/v1.ts";
+import { objectMaker } from "#api/objects-for-tests.ts";
 import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
+import type { ClusterRole } from "#api/rbac/v1.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { attributes, pathAttributes } from "./attributes-for-tests.ts";
 import type { Attributes } from "./authorizer.ts";
 import { NodeGraph } from "./node-graph.ts";
 import { node } from "./node.ts";
-import type { Pod, Volume } from "./pod-references.ts";
 import { compileRule } from "./rules.ts";
 
 const mirror = "kubernetes.io/config.mirror";
@@ -17,21 +19,13 @@ const kubelet = (name: string): UserInfo => ({
   groups: ["system:nodes", "system:authenticated"],
 });
 
-const pod = (name: string, spec: Pod["spec"], more: Partial<Pod> = {}): Pod => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace: "n" },
-  spec: spec ?? {},
-  ...more,
-});
-const volume = (name: string, spec: Volume["spec"]): Volume => ({
-  apiVersion: "v1",
-  kind: "PersistentVolume",
-  metadata: { name },
-  spec: spec ?? {},
-});
+const make = objectMaker();
+const pod = (name: string, spec: object, more: object = {}): Pod =>
+  make("v1", "Pod", { metadata: { name, namespace: "n" }, spec, ...more });
+const volume = (name: string, spec: object): PersistentVolume =>
+  make("v1", "PersistentVolume", { metadata: { name }, spec });
 
-const named: Pod["spec"] = {
+const named = {
   nodeName: "one",
   serviceAccountName: "robot",
   imagePullSecrets: [{ name: "pull" }],
@@ -69,21 +63,19 @@ function cluster(selectors = true) {
       rbd: { secretRef: { name: "rbd" } },
     }),
   );
-  graph.setOwned("volumeattachments", "va", {
-    apiVersion: "",
-    kind: "",
-    metadata: {},
-    spec: { nodeName: "one" },
-  } as never);
-  graph.setOwned("resourceslices", "slice", {
-    apiVersion: "",
-    kind: "",
-    metadata: {},
-    spec: { nodeName: "one" },
-  } as never);
+  graph.setOwned(
+    "volumeattachments",
+    "va",
+    make("storage.k8s.io/v1", "VolumeAttachment", { spec: { nodeName: "one" } }),
+  );
+  graph.setOwned(
+    "resourceslices",
+    "slice",
+    make("resource.k8s.io/v1beta1", "ResourceSlice", { spec: { nodeName: "one" } }),
+  );
   const role = bootstrapPolicy(kubernetesDomain, () => true).find(({ metadata }) => metadata.name === "system:node");
-  const { rules } = role as unknown as { rules: readonly object[] };
-  const authorizer = node({ domain: kubernetesDomain, graph, rules: rules.map(compileRule), selectors });
+  const { rules } = role as ClusterRole; // of nodes
+  const authorizer = node({ domain: kubernetesDomain, graph, rules: rules!.map(compileRule), selectors });
   const decide = async (name: string, over: Partial<Attributes>): Promise<string> => {
     const verdict = await authorizer.authorize(attributes({ user: kubelet(name), ...over }));
     return verdict.decision === "allow" ? "allow" : verdict.reason;
@@ -163,6 +155,17 @@ test("a volume's secrets go with the volume and with its claim", async () => {
   assert.equal(await decide("one", { resource: "persistentvolumes", namespace: "", name: "v" }), unrelated("one"));
   graph.clear("pods");
   assert.equal(await decide("one", { resource: "configmaps", namespace: "n", name: "map" }), unrelated("one"));
+});
+
+test("a secret of a volume of Azure Files is in the claim's namespace unless the volume names another [AUTHZ-32]", async () => {
+  const { graph, decide } = cluster();
+  const claimRef = { namespace: "n", name: "claim" };
+  const share = { secretName: "share", shareName: "s" };
+  graph.setVolume("w", volume("w", { claimRef, azureFile: share }));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "n", name: "share" }), "allow");
+  graph.setVolume("w", volume("w", { claimRef, azureFile: { ...share, secretNamespace: "vault" } }));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "n", name: "share" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "vault", name: "share" }), "allow");
 });
 
 test("a pod that a node made itself gives it no rights [AUTHZ-32]", async () => {

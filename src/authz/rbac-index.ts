@@ -6,32 +6,20 @@
  *     ClusterRoleBinding all-read  -> Group auditors      byGroup  auditors -> ""   -> all-read
  *     RoleBinding shop/edit        -> User eve            byUser   eve      -> shop -> shop/edit
  */
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule, Role, RoleBinding, RoleRef, Subject } from "#api/rbac/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Verdict } from "./authorizer.ts";
 import { type CompiledRule, compileRule } from "./rules.ts";
 
 /** The parts of Role and ClusterRole that count. */
-export interface RoleRules {
-  readonly rules?: readonly PolicyRule[] | null;
-}
+export type RoleRules = Pick<Role, "rules">;
 
-export interface Subject {
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-}
-
-export interface RoleReference {
-  readonly kind: string;
-  readonly name: string;
-}
+export type RoleReference = Pick<RoleRef, "kind" | "name">;
 
 /** The parts of RoleBinding and ClusterRoleBinding that count. */
-export interface BindingContent {
+export interface BindingContent extends Pick<RoleBinding, "subjects"> {
   readonly roleRef: RoleReference;
-  readonly subjects?: readonly Subject[] | null;
 }
 
 /** What is known of a binding. */

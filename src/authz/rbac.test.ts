@@ -1,12 +1,12 @@
 /** What roles and bindings allow, and what is said about it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule, Subject } from "#api/rbac/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
 import { rbac } from "./rbac.ts";
-import { RbacIndex, type Subject } from "./rbac-index.ts";
+import { RbacIndex } from "./rbac-index.ts";
 
 const group = "rbac.authorization.k8s.io";
 const eve: UserInfo = { name: "eve", groups: ["readers", "system:authenticated"] };

@@ -2,7 +2,7 @@
  * RBAC: what the roles that are bound to a user or his groups allow. Rights only add up; nothing is denied here. Source:
  * upstream's `plugin/pkg/auth/authorizer/rbac`, whose reasons these are.
  */
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";

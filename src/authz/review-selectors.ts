@@ -3,6 +3,8 @@
  * the question is then a wider one than was meant, and the answer says so. Source: upstream's
  * `registry/authorization/util`.
  */
+import type { FieldSelectorAttributes, LabelSelectorAttributes } from "#api/authorization/v1.ts";
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from "#api/meta/v1.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import {
   type FieldRequirement,
@@ -11,16 +13,8 @@ import {
   parseLabelSelector,
 } from "#meta/selector.ts";
 
-export interface SelectorAttributes {
-  readonly rawSelector?: string;
-  readonly requirements?: readonly SelectorRequirement[] | null;
-}
-
-export interface SelectorRequirement {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly values?: readonly string[] | null;
-}
+export type SelectorAttributes = FieldSelectorAttributes | LabelSelectorAttributes;
+export type SelectorRequirement = FieldSelectorRequirement | LabelSelectorRequirement;
 
 export interface ReviewSelectors {
   readonly fieldSelector?: readonly FieldRequirement[];
@@ -72,7 +66,7 @@ function read<T>(
 }
 
 /** Upstream: one value, equal or not. */
-function fieldRequirement({ key = "", operator, values }: SelectorRequirement): FieldRequirement | undefined {
+function fieldRequirement({ key, operator, values }: SelectorRequirement): FieldRequirement | undefined {
   const [value, ...more] = values ?? [];
   if (value === undefined || more.length > 0 || (operator !== "In" && operator !== "NotIn")) return undefined;
   return { field: key, operator: operator === "In" ? "=" : "!=", value };

@@ -1,7 +1,7 @@
 /** Whether rights cover others, and how what is missing reads. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import { covers, missingRights, ruleText } from "./rules-cover.ts";
 
 const list = (text: string): readonly string[] => text.split(" ").map((word) => (word === "core" ? "" : word));

@@ -6,7 +6,7 @@
  * Rules are products of lists, so that a small role can name a great many single rights. Those that one held rule does
  * not cover as a whole are looked at one by one, up to a bound.
  */
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type CompiledRule, compileRule, listsOf, matchesUrl, type Words } from "./rules.ts";
 
@@ -185,16 +185,15 @@ function describe(rules: readonly PolicyRule[], atLeast = ""): string {
 
 /** A rule in one line: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`. */
 export function ruleText(rule: PolicyRule): string {
+  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
   const parts = [
-    ["APIGroups", rule.apiGroups],
-    ["Resources", rule.resources],
-    ["NonResourceURLs", rule.nonResourceURLs],
-    ["ResourceNames", rule.resourceNames],
-    ["Verbs", rule.verbs],
+    ["APIGroups", apiGroups],
+    ["Resources", resources],
+    ["NonResourceURLs", nonResourceURLs],
+    ["ResourceNames", resourceNames],
+    ["Verbs", verbs],
   ] as const;
-  const given = parts.flatMap(([name, list]) =>
-    list === undefined || list.length === 0 ? [] : [`${name}:${quotedList(list)}`],
-  );
+  const given = parts.flatMap(([name, list]) => (list.length === 0 ? [] : [`${name}:${quotedList(list)}`]));
   return `{${given.join(", ")}}`;
 }
 

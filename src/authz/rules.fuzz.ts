@@ -1,7 +1,7 @@
 /** Coverage against the plain definition: every single right is covered by some rule held. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyRule } from "#api/rbac/v1.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { allows, compileRule, ruleResource } from "./rules.ts";
 import { covers } from "./rules-cover.ts";

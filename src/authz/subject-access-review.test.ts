@@ -1,7 +1,9 @@
 /** Access reviews: what is asked, of whom, and which questions are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { objectMaker } from "#api/objects-for-tests.ts";
+import type { SelfSubjectRulesReview, SubjectAccessReview } from "#api/authorization/v1.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Attributes, type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
@@ -16,10 +18,17 @@ interface Asked {
   readonly status: unknown;
 }
 
+const make = objectMaker();
+const kinds: Readonly<Record<string, string>> = {
+  localsubjectaccessreviews: "LocalSubjectAccessReview",
+  selfsubjectaccessreviews: "SelfSubjectAccessReview",
+  subjectaccessreviews: "SubjectAccessReview",
+};
+
 /** Posts a review; `namespace` is that of the path. */
 async function ask(
   resource: string,
-  object: Readonly<Record<string, unknown>>,
+  object: { readonly metadata?: ObjectMeta; readonly spec?: object },
   { verdict = noOpinion, namespace = "" }: { readonly verdict?: Verdict; readonly namespace?: string } = {},
 ): Promise<Asked> {
   let about: Attributes | undefined;
@@ -34,11 +43,11 @@ async function ask(
     context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
     namespace,
     name: "",
-    object: { metadata: {}, ...object } as Unstructured,
+    object: { ...make("authorization.k8s.io/v1", kinds[resource]!, object), metadata: object.metadata ?? {} },
     dryRun: false,
     admitted: () => undefined,
   });
-  return { about, status: answer["status"] };
+  return { about, status: (answer as SubjectAccessReview).status };
 }
 
 const pods = { verb: "get", resource: "pods" };
@@ -80,7 +89,7 @@ test("the answer says what was decided and why [AUTHRES-13] [AUTHRES-14]", async
 });
 
 /** Field and message of each cause. */
-async function refused(resource: string, object: Readonly<Record<string, unknown>>, namespace = ""): Promise<unknown> {
+async function refused(resource: string, object: Parameters<typeof ask>[1], namespace = ""): Promise<unknown> {
   const error: unknown = await ask(resource, object, { namespace }).catch((thrown: unknown) => thrown);
   assert.ok(error instanceof StatusError, "it was not refused");
   assert.equal(error.status.code, 422);
@@ -199,7 +208,7 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
   const rules: Rules = {
     resourceRules: [
       { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
-      { resources: ["x"] },
+      { verbs: null, resources: ["x"] },
     ],
     nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/x"] }],
     incomplete: true,
@@ -214,16 +223,16 @@ test("the rules of whoever asks are listed, with what could not be found out [AU
       return rules;
     },
   });
-  const review = async (spec: unknown): Promise<Unstructured> => {
+  const review = async (spec: unknown): Promise<SelfSubjectRulesReview> => {
     const answer = await action({
       context: { user: asking, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} },
       namespace: "",
       name: "",
-      object: { metadata: {}, spec } as Unstructured,
+      object: { metadata: {}, spec } as ApiObject,
       dryRun: false,
       admitted: () => undefined,
     });
-    return answer as Unstructured; // a review answers with the review
+    return answer as SelfSubjectRulesReview; // a review answers with the review
   };
   const { metadata, spec, status } = await review({ namespace: "n" });
   assert.deepEqual(asked, [[asking, "n"]]);

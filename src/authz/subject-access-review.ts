@@ -2,10 +2,17 @@
  * SubjectAccessReview and its relatives: whether somebody may do something, asked over the API. Source: upstream's
  * `registry/authorization` and `apis/authorization/validation`.
  */
+import type {
+  NonResourceAttributes,
+  SelfSubjectRulesReview,
+  SubjectAccessReview,
+  SubjectAccessReviewSpec,
+  SubjectAccessReviewStatus,
+} from "#api/authorization/v1.ts";
 import { type FieldError, goQuote, GoSyntax, invalid, required } from "#meta/field-error.ts";
 import type { Action } from "#meta/action.ts";
 import { validateLabelRequirement, validateSelectorValues } from "#meta/label-selector.ts";
-import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -18,59 +25,38 @@ import {
   type SelectorRequirement,
 } from "./review-selectors.ts";
 
-interface ResourceAttributes {
-  readonly namespace?: string;
-  readonly verb?: string;
-  readonly group?: string;
-  readonly version?: string;
-  readonly resource?: string;
-  readonly subresource?: string;
-  readonly name?: string;
-  readonly fieldSelector?: SelectorAttributes;
-  readonly labelSelector?: SelectorAttributes;
-}
-
-interface NonResourceAttributes {
-  readonly path?: string;
-  readonly verb?: string;
-}
-
-interface Spec {
-  readonly resourceAttributes?: ResourceAttributes;
-  readonly nonResourceAttributes?: NonResourceAttributes;
-  readonly user?: string;
-  readonly groups?: readonly string[] | null;
-  readonly uid?: string;
-  readonly extra?: Readonly<Record<string, readonly string[]>> | null;
-}
+/** What the three access reviews ask; that about oneself names nobody. */
+type Review = SubjectAccessReview;
+type Spec = SubjectAccessReviewSpec;
 
 /** Actions by resource. `group` is the API group of the reviews. */
 export function accessReviews(authorizer: Authorizer, group: string): Readonly<Record<string, Action>> {
   const review =
     (
-      check: (object: Unstructured, spec: Spec, namespace: string) => readonly FieldError[],
+      check: (review: Review, namespace: string) => readonly FieldError[],
       subject: (spec: Spec, asking: UserInfo) => UserInfo,
     ): Action =>
     ({ context, object, namespace, admitted }) => {
-      const spec = (object["spec"] ?? {}) as Spec; // by its schema
-      const errors = check(object, spec, namespace);
+      const asked = object as Review; // by its schema
+      const { spec } = asked;
+      const errors = check(asked, namespace);
       // Upstream: the kind of these is not known where they are refused.
       if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
       return andThen(admitted(object), () =>
-        andThen(decide(authorizer, subject(spec, context.user), spec), (status) => ({ ...object, status })),
+        andThen(decide(authorizer, subject(spec, context.user), spec), (status): Review => ({ ...asked, status })),
       );
     };
   return {
     selfsubjectaccessreviews: review(
-      ({ metadata }, spec) => [...validateQuestion(spec), ...emptyMetadata(metadata)],
+      ({ metadata, spec }) => [...validateQuestion(spec), ...emptyMetadata(metadata)],
       (_spec, asking) => asking,
     ),
     subjectaccessreviews: review(
-      ({ metadata }, spec) => [...validateQuestion(spec), ...validateSubject(spec), ...emptyMetadata(metadata)],
+      ({ metadata, spec }) => [...validateQuestion(spec), ...validateSubject(spec), ...emptyMetadata(metadata)],
       subjectOf,
     ),
     localsubjectaccessreviews: review(
-      ({ metadata }, spec, namespace) => [
+      ({ metadata, spec }, namespace) => [
         ...validateQuestion(spec),
         ...validateSubject(spec),
         ...validateLocal(metadata, spec, namespace),
@@ -83,36 +69,42 @@ export function accessReviews(authorizer: Authorizer, group: string): Readonly<R
 /** SelfSubjectRulesReview: what the caller may do in a namespace, as far as it can be listed. */
 export function rulesReview(authorizer: Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
-    const { namespace = "" } = (object["spec"] ?? {}) as { readonly namespace?: string }; // by its schema
+    const { namespace = "" } = (object as SelfSubjectRulesReview).spec; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
     // Those of somebody with many rules take milliseconds.
     return andThen(admitted(object), async () => {
       await turn();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);
       const status = {
-        resourceRules: resourceRules.map(({ verbs = [], apiGroups, resources, resourceNames }) => ({
-          verbs,
+        resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+          verbs: verbs ?? [],
           ...(apiGroups === undefined ? {} : { apiGroups }),
           ...(resources === undefined ? {} : { resources }),
           ...(resourceNames === undefined ? {} : { resourceNames }),
         })),
-        nonResourceRules: nonResourceRules.map(({ verbs = [], nonResourceURLs }) => ({
-          verbs,
+        nonResourceRules: nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+          verbs: verbs ?? [],
           ...(nonResourceURLs === undefined ? {} : { nonResourceURLs }),
         })),
         incomplete,
         ...(errors.length === 0 ? {} : { evaluationError: aggregate(errors) }),
       };
       // Upstream answers with a new object, without what was asked.
-      const { kind, apiVersion } = object;
-      const answer: unknown = { kind, apiVersion, metadata: { creationTimestamp: null }, spec: {}, status };
-      return answer as Unstructured; // one that was never stored: its time is null
+      const { kind = "", apiVersion = "" } = object;
+      const answer: SelfSubjectRulesReview = {
+        kind,
+        apiVersion,
+        metadata: { creationTimestamp: null },
+        spec: {},
+        status,
+      };
+      return answer;
     });
   };
 }
 
 /** The answer, as the reviews' status. */
-function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): MaybePromise<Readonly<Record<string, unknown>>> {
+function decide(authorizer: Authorizer, user: UserInfo, spec: Spec): MaybePromise<SubjectAccessReviewStatus> {
   const { fieldSelector, labelSelector } = spec.resourceAttributes ?? {};
   const { selectors, errors } = reviewSelectors(fieldSelector, labelSelector);
   return andThen(authorizer.authorize(attributesOf(user, spec, selectors)), ({ decision, reason, error }) => {
@@ -160,12 +152,12 @@ function attributesOf(
   };
 }
 
-function subjectOf({ user = "", groups, uid = "", extra }: Spec): UserInfo {
+function subjectOf({ user = "", groups = [], uid = "", extra }: Spec): UserInfo {
   return {
     name: user,
-    groups: groups ?? [],
+    groups,
     ...(uid === "" ? {} : { uid }),
-    ...(extra === undefined || extra === null ? {} : { extra }),
+    ...(extra === undefined ? {} : { extra }),
   };
 }
 
@@ -193,8 +185,7 @@ function validateSelector(
   check: (requirement: SelectorRequirement, path: string) => readonly FieldError[],
 ): FieldError[] {
   if (selector === undefined) return [];
-  const { rawSelector = "" } = selector;
-  const requirements = selector.requirements ?? [];
+  const { rawSelector = "", requirements = [] } = selector;
   const errors: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
     const detail = "may not specified at the same time as requirements";
@@ -209,7 +200,7 @@ function validateSelector(
   return errors;
 }
 
-function fieldRequirement({ key = "", ...rest }: SelectorRequirement, path: string): FieldError[] {
+function fieldRequirement({ key, ...rest }: SelectorRequirement, path: string): FieldError[] {
   const missing = key === "" ? [required(`${path}.key`, "must be specified")] : [];
   return [...missing, ...validateSelectorValues(rest, path)];
 }
@@ -219,8 +210,8 @@ const labelRequirement = (requirement: SelectorRequirement, path: string): Field
   ...validateLabelRequirement(requirement, path),
 ];
 
-function validateSubject({ user = "", groups }: Spec): FieldError[] {
-  if (user !== "" || (groups ?? []).length > 0) return [];
+function validateSubject({ user = "", groups = [] }: Spec): FieldError[] {
+  if (user !== "" || groups.length > 0) return [];
   return [invalid("spec.user", user, "at least one of user or group must be specified")];
 }
 

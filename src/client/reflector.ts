@@ -3,10 +3,11 @@
  * connection ends. A small informer: it hands over changes and keeps nothing itself.
  */
 import type { Clock } from "#std/clock.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { RestClient } from "./rest-client.ts";
 
-export interface ReflectorOptions {
+/** `T` is the type of the collection's objects. */
+export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly client: RestClient;
   /** Path of the collection, without query. */
   readonly path: string;
@@ -15,9 +16,9 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Everything there is, after a list. */
-  replaced(objects: readonly Unstructured[]): void;
+  replaced(objects: readonly T[]): void;
   /** One later change. */
-  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: Unstructured): void;
+  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
   /** Why a round ended early; the next one starts after a pause. */
   failed?(error: unknown): void;
 }
@@ -28,7 +29,7 @@ const pauseMaxMs = 10_000;
 const usefulMs = 1000;
 
 /** Runs until `signal` is aborted. Never rejects. */
-export async function reflect(options: ReflectorOptions): Promise<void> {
+export async function reflect<T extends ApiObject = ApiObject>(options: ReflectorOptions<NoInfer<T>>): Promise<void> {
   const { signal, clock } = options;
   let pauseMs = pauseMinMs;
   while (!signal.aborted) {
@@ -46,17 +47,17 @@ export async function reflect(options: ReflectorOptions): Promise<void> {
 }
 
 /** Lists once, then watches as long as the history holds. */
-async function follow(options: ReflectorOptions): Promise<void> {
+async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
   const { client, path, signal, clock, fieldSelector } = options;
   const selector = fieldSelector === undefined ? "" : `fieldSelector=${encodeURIComponent(fieldSelector)}`;
-  const list = await client.list(selector === "" ? path : `${path}?${selector}`);
+  const list = await client.list<T>(selector === "" ? path : `${path}?${selector}`);
   options.replaced(list.items);
   let version = list.metadata.resourceVersion;
   let isCurrent = true;
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
     const query = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.watch(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
+    await client.watch<T>(path + query + (selector === "" ? "" : `&${selector}`), signal, (event) => {
       if (event.type === "ERROR") {
         isCurrent = false;
         return;

@@ -1,18 +1,29 @@
-/** Typed calls on a `Transport`: objects in, objects out, failures as `StatusError`. */
+/**
+ * Typed calls on a `Transport`: objects in, objects out, failures as `StatusError`. The caller names the type that the
+ * path answers with (`client.get<Secret>(path)`); without one, only what all objects have can be read and written.
+ */
+import type { DeleteOptions } from "#api/meta/v1.ts";
 import { internalError, type Status, StatusError } from "#meta/status-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** One page of a collection. */
-export interface ObjectList {
+export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly Unstructured[];
+  readonly items: readonly T[];
 }
 
-export interface WatchEvent {
+export interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
-  readonly object: Unstructured;
+  readonly object: T;
 }
+
+/** What a client sends of a T: fields that are left out, or undefined, get their defaults. */
+export type Draft<T> = T extends readonly (infer Item)[]
+  ? readonly Draft<Item>[]
+  : T extends object
+    ? { readonly [Field in keyof T]?: Draft<T[Field]> | undefined }
+    : T;
 
 export class RestClient {
   readonly #transport: Transport;
@@ -26,36 +37,47 @@ export class RestClient {
     return read<T>(await this.#transport.request(request));
   }
 
-  get(path: string): Promise<Unstructured> {
+  get<T extends ApiObject = ApiObject>(path: string): Promise<T> {
     return this.call({ method: "GET", path });
   }
 
-  list(path: string): Promise<ObjectList> {
+  list<T extends ApiObject = ApiObject>(path: string): Promise<ObjectList<T>> {
     return this.call({ method: "GET", path });
   }
 
-  create(path: string, object: Unstructured): Promise<Unstructured> {
+  create<T extends ApiObject = ApiObject>(path: string, object: NoInfer<Draft<T>>): Promise<T> {
     return this.call({ method: "POST", path, ...json(object) });
   }
 
-  update(path: string, object: Unstructured): Promise<Unstructured> {
+  update<T extends ApiObject = ApiObject>(path: string, object: NoInfer<T>): Promise<T> {
     return this.call({ method: "PUT", path, ...json(object) });
   }
 
   /** Merge patch. */
-  patch(path: string, patch: unknown): Promise<Unstructured> {
+  patch<T extends ApiObject = ApiObject>(path: string, patch: NoInfer<Draft<T>>): Promise<T> {
     const body = Buffer.from(JSON.stringify(patch));
     return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
   }
 
-  delete(path: string, options?: unknown): Promise<Unstructured> {
+  /** Server-side apply, by force: what others own of it is taken. */
+  apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<Draft<T>>): Promise<T> {
+    const query = `fieldManager=${encodeURIComponent(manager)}&force=true`;
+    const body = Buffer.from(JSON.stringify(object));
+    return this.call({ method: "PATCH", path: `${path}?${query}`, contentType: "application/apply-patch+yaml", body });
+  }
+
+  delete(path: string, options?: Draft<DeleteOptions>): Promise<ApiObject> {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 
   /** Calls `onEvent` for every event until the stream ends or `signal` is aborted. */
-  async watch(path: string, signal: AbortSignal, onEvent: (event: WatchEvent) => void): Promise<void> {
+  async watch<T extends ApiObject = ApiObject>(
+    path: string,
+    signal: AbortSignal,
+    onEvent: (event: WatchEvent<T>) => void,
+  ): Promise<void> {
     const response = await this.#transport.stream({ method: "GET", path, signal }, (line) => {
-      onEvent(JSON.parse(line.toString()) as WatchEvent); // what the server's watch writes
+      onEvent(JSON.parse(line.toString()) as WatchEvent<T>); // what the server's watch writes
     });
     if (response.code >= 400) read(response);
   }

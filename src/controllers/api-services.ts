@@ -3,10 +3,10 @@
  * for those of custom resources as long as they are served. Objects that people marked as their own are left alone.
  * Source: upstream's `kube-aggregator/pkg/controllers/autoregister`, whose labels and rules these are.
  */
-import { found } from "#client/rest-client.ts";
+import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
+import { type Draft, found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { type ApiServicePriority, builtInGroups, builtInPriority, customPriority } from "./api-service-priorities.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -25,15 +25,8 @@ export interface LocalVersions {
   onChange(changed: () => void): void;
 }
 
-interface Spec {
-  readonly group?: string;
-  readonly version: string;
-  readonly groupPriorityMinimum: number;
-  readonly versionPriority: number;
-}
-
 interface Wanted {
-  readonly spec: Spec;
+  readonly spec: APIServiceSpec;
   /** `onstart`: settled once; `true`: kept as it should be. */
   readonly management: "onstart" | "true";
 }
@@ -57,7 +50,7 @@ class Keeper {
   readonly #queue: WorkQueue;
   #wanted = new Map<string, Wanted>();
   /** Objects as they are now, by name. */
-  #present = new Map<string, Unstructured>();
+  #present = new Map<string, APIService>();
   /** Names of those there were at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;
   /** Those that are settled once and for all. */
@@ -81,7 +74,7 @@ class Keeper {
   async run(): Promise<void> {
     const { client, clock, signal } = this.#environment;
     this.#local.onChange(() => this.#refresh());
-    await reflect({
+    await reflect<APIService>({
       client,
       path: this.#path,
       clock,
@@ -123,7 +116,7 @@ class Keeper {
   #want({ group, version, isCustom }: LocalVersion): Wanted | undefined {
     const priority = isCustom ? customPriority : this.#builtIn(group, version);
     if (priority === undefined) return undefined;
-    const spec: Spec = {
+    const spec: APIServiceSpec = {
       ...(group === "" ? {} : { group }),
       version,
       groupPriorityMinimum: priority.group,
@@ -155,14 +148,14 @@ class Keeper {
 
   async #create(name: string, { spec, management }: Wanted): Promise<void> {
     const group = this.#environment.domain.rename("apiregistration.k8s.io");
-    const object: Unstructured = {
+    const object: Draft<APIService> = {
       kind: "APIService",
       apiVersion: `${group}/v1`,
       metadata: { name, labels: { [this.#label]: management } },
       spec,
     };
     try {
-      await this.#environment.client.create(`${this.#path}?${this.#manager}`, object);
+      await this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object);
     } catch (error) {
       // Somebody else made it, and it will be looked at when the watch tells.
       if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
@@ -170,17 +163,17 @@ class Keeper {
     this.#done.add(name);
   }
 
-  async #update(name: string, object: Unstructured, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
+  async #update(name: string, object: APIService, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
     const isOnce = management === "onstart" || wanted.management === "onstart";
     if (isOnce && this.#done.has(name)) return;
-    if (!isSame(object["spec"] as Partial<Spec> | undefined, wanted.spec)) {
+    if (!isSame(object.spec, wanted.spec)) {
       const path = `${this.#path}/${encodeURIComponent(name)}?${this.#manager}`;
-      await found(this.#environment.client.update(path, { ...object, spec: wanted.spec }));
+      await found(this.#environment.client.update<APIService>(path, { ...object, spec: wanted.spec }));
     }
     this.#done.add(name);
   }
 
-  async #remove(name: string, object: Unstructured, management: "onstart" | "true"): Promise<void> {
+  async #remove(name: string, object: APIService, management: "onstart" | "true"): Promise<void> {
     if (management === "onstart" && this.#done.has(name)) return;
     const { uid } = object.metadata;
     const path = `${this.#path}/${encodeURIComponent(name)}`;
@@ -194,11 +187,7 @@ class Keeper {
 }
 
 /** What decides; a service of its own is a difference, too. */
-function isSame(spec: Partial<Spec> | undefined, wanted: Spec): boolean {
-  if (spec === undefined) return false;
-  const keys = Object.keys(spec).filter((key) => spec[key as keyof Spec] !== undefined);
-  return (
-    keys.length === Object.keys(wanted).length &&
-    keys.every((key) => spec[key as keyof Spec] === wanted[key as keyof Spec])
-  );
+function isSame(spec: APIServiceSpec, wanted: APIServiceSpec): boolean {
+  const fields = Object.keys(spec) as (keyof APIServiceSpec)[]; // by its schema
+  return fields.length === Object.keys(wanted).length && fields.every((field) => spec[field] === wanted[field]);
 }

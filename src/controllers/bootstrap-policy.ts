@@ -4,41 +4,17 @@
  * its post-start hook.
  */
 import type { RestClient } from "#client/rest-client.ts";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
+import type { PolicyObject } from "#api/bootstrap-policy.ts";
+import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 
 export interface BootstrapPolicyOptions {
   readonly client: RestClient;
   readonly domain: ApiDomain;
-  readonly policy: readonly Unstructured[];
+  readonly policy: readonly PolicyObject[];
   /** Single rights of `wanted` that `held` does not cover. */
   missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
-}
-
-interface RoleRef {
-  readonly apiGroup: string;
-  readonly kind: string;
-  readonly name: string;
-}
-
-interface Subject {
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-}
-
-interface AggregationRule {
-  readonly clusterRoleSelectors?: readonly unknown[];
-}
-
-/** The four kinds in one; which fields there are follows from the kind. */
-interface PolicyObject extends Unstructured {
-  readonly kind: string;
-  readonly rules?: readonly PolicyRule[] | null;
-  readonly aggregationRule?: AggregationRule;
-  readonly roleRef?: RoleRef;
-  readonly subjects?: readonly Subject[];
 }
 
 const resources: Readonly<Record<string, string>> = {
@@ -56,7 +32,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
   const lists = await Promise.all(
     Object.entries(resources).map(async ([kind, resource]) => ({
       kind,
-      list: await client.list(`${root}/${resource}`),
+      list: await client.list<PolicyObject>(`${root}/${resource}`),
     })),
   );
   for (const { kind, list } of lists)
@@ -65,52 +41,60 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
   const settle = async (wanted: PolicyObject): Promise<void> => {
     const { namespace, name = "" } = wanted.metadata;
     const home = namespace === undefined ? root : `${root}/namespaces/${namespace}`;
-    const collection = `${home}/${resources[wanted.kind]}`;
-    const object = present.get(keyOf(wanted.kind, wanted));
+    const kind = wanted.kind ?? "";
+    const collection = `${home}/${resources[kind]}`;
+    const object = present.get(keyOf(kind, wanted));
     if (object === undefined) {
-      await client.create(`${collection}?${manager}`, wanted);
+      await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
     }
     if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
     const path = `${collection}/${encodeURIComponent(name)}`;
-    if (wanted.roleRef !== undefined && !isSame(object.roleRef, wanted.roleRef)) {
+    if (isBinding(wanted) && isBinding(object) && !isSame(object.roleRef, wanted.roleRef)) {
       // What a binding refers to never changes: it is made anew.
       await client.delete(path, { preconditions: { uid: object.metadata.uid } });
-      await client.create(`${collection}?${manager}`, wanted);
+      await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
     }
     const next = reconciled(object, wanted, options);
-    if (next !== object) await client.update(`${path}?${manager}`, next);
+    if (next !== object) await client.update<PolicyObject>(`${path}?${manager}`, next);
   };
-  const settled = await Promise.allSettled(policy.map((wanted) => settle(wanted as PolicyObject))); // of the four kinds
+  const settled = await Promise.allSettled(policy.map(settle));
   for (const result of settled) if (result.status === "rejected") throw result.reason;
 }
 
 /** Names have no slashes. */
-function keyOf(kind: string, { metadata }: Unstructured): string {
+function keyOf(kind: string, { metadata }: ApiObject): string {
   return `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
-/** The object with what it lacks; itself when it lacks nothing. */
+const isBinding = (object: PolicyObject): object is ClusterRoleBinding => "roleRef" in object;
+
+/** The object with what it lacks; itself when it lacks nothing. Both are of one kind. */
 function reconciled(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
-  let next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
-  if (wanted.roleRef !== undefined) {
-    const lost = missingFrom(object.subjects, wanted.subjects);
-    return lost.length === 0 ? next : { ...next, subjects: [...(object.subjects ?? []), ...lost] };
-  }
+  const next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
+  if (isBinding(next)) return isBinding(wanted) ? withSubjects(next, wanted) : next;
+  return isBinding(wanted) ? next : withRules(next, wanted, options);
+}
+
+function withSubjects(object: ClusterRoleBinding, wanted: ClusterRoleBinding): ClusterRoleBinding {
+  const lost = missingFrom(object.subjects, wanted.subjects);
+  return lost.length === 0 ? object : { ...object, subjects: [...(object.subjects ?? []), ...lost] };
+}
+
+function withRules(object: ClusterRole, wanted: ClusterRole, options: BootstrapPolicyOptions): ClusterRole {
   if (wanted.aggregationRule === undefined) {
     const lost = options.missingRights(object.rules ?? [], wanted.rules ?? []);
-    if (lost.length > 0) next = { ...next, rules: [...(object.rules ?? []), ...lost] };
-    return next;
+    return lost.length === 0 ? object : { ...object, rules: [...(object.rules ?? []), ...lost] };
   }
   const selectors = object.aggregationRule?.clusterRoleSelectors;
   const lost = missingFrom(selectors, wanted.aggregationRule.clusterRoleSelectors);
-  if (lost.length === 0) return next;
-  return { ...next, aggregationRule: { clusterRoleSelectors: [...(selectors ?? []), ...lost] } };
+  if (lost.length === 0) return object;
+  return { ...object, aggregationRule: { clusterRoleSelectors: [...(selectors ?? []), ...lost] } };
 }
 
 /** Labels or annotations that are not there are added; others stay as they are. */
-function withTexts(object: PolicyObject, wanted: PolicyObject, field: "labels" | "annotations"): PolicyObject {
+function withTexts<T extends ApiObject>(object: T, wanted: ApiObject, field: "labels" | "annotations"): T {
   const has = object.metadata[field] ?? {};
   const wants = wanted.metadata[field] ?? {};
   if (Object.keys(wants).every((key) => Object.hasOwn(has, key))) return object;

@@ -3,10 +3,10 @@
  * that who has such a token can trust it. Source: upstream's bootstrap signer; RFC 7515 with a detached payload.
  */
 import { createHmac } from "node:crypto";
+import type { ConfigMap, Secret } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
 import type { Controller } from "./controller.ts";
@@ -15,10 +15,6 @@ const mapName = "cluster-info";
 const contentKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";
 
-interface ConfigMap extends Unstructured {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
 /**
  * `kubeconfig` is what is published where there is no config map yet at the start: a cluster, and no user. By whom:
  * `publisher`, as the signer may only change the map.
@@ -26,7 +22,7 @@ interface ConfigMap extends Unstructured {
 export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
   async ({ client, reader, clock, signal, log, domain }) => {
-    const secrets = new Map<string, Unstructured>();
+    const secrets = new Map<string, Secret>();
     const maps = `/api/v1/namespaces/${domain.rename("kube-public")}/configmaps`;
     const path = `${maps}/${mapName}`;
     let areSecretsKnown = false;
@@ -46,7 +42,7 @@ export const bootstrapSignerController =
         isPublished = true;
       }
       if (!areSecretsKnown) return;
-      const map = (await found(client.get(path))) as ConfigMap | undefined; // the path names the kind
+      const map = await found(client.get<ConfigMap>(path));
       const content = map?.data?.[contentKey];
       if (map?.data === undefined || content === undefined) return;
       const data = Object.fromEntries(Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix)));
@@ -63,18 +59,17 @@ export const bootstrapSignerController =
       const isSame =
         Object.keys(data).length === Object.keys(map.data).length &&
         Object.entries(data).every(([key, value]) => map.data?.[key] === value);
-      if (!isSame) await found(client.update(path, { ...map, data }));
+      if (!isSame) await found(client.update<ConfigMap>(path, { ...map, data }));
     }
 
     async function publish(): Promise<void> {
-      const object = {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { name: mapName },
-        data: { [contentKey]: kubeconfig },
-      };
       try {
-        await publisher.create(maps, object);
+        await publisher.create<ConfigMap>(maps, {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: mapName },
+          data: { [contentKey]: kubeconfig },
+        });
       } catch (error) {
         if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
       }
@@ -83,7 +78,7 @@ export const bootstrapSignerController =
     const failed = (err: unknown): void => log.warn({ err }, "could not follow what is signed; starting over");
     queue.add(mapName);
     await Promise.all([
-      reflect({
+      reflect<Secret>({
         client: reader,
         clock,
         signal,

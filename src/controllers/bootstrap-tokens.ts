@@ -1,6 +1,6 @@
 /** What the controllers of bootstrap tokens read in their Secrets. Source: upstream's `cluster-bootstrap`. */
+import type { Secret } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 
 /** Where the Secrets are and of which type they are. */
@@ -11,7 +11,7 @@ export const tokenSecrets = ({ rename }: ApiDomain) =>
   }) as const;
 
 /** When a token ends, in milliseconds since the epoch; `undefined` for never. A time nobody can read is over. */
-export function tokenEnd(secret: Unstructured): number | undefined {
+export function tokenEnd(secret: Secret): number | undefined {
   const expiration = text(secret, "expiration");
   return expiration === "" ? undefined : (timeToMs(expiration) ?? 0);
 }
@@ -23,7 +23,7 @@ export interface SigningToken {
 }
 
 /** The token of a Secret whose token may sign; `undefined` for others. Whether it has ended is not looked at. */
-export function signingToken(secret: Unstructured): SigningToken | undefined {
+export function signingToken(secret: Secret): SigningToken | undefined {
   const id = text(secret, "token-id");
   const rest = text(secret, "token-secret");
   if (!/^[a-z0-9]{6}$/.test(id) || rest === "" || secret.metadata.name !== `bootstrap-token-${id}`) return undefined;
@@ -31,10 +31,8 @@ export function signingToken(secret: Unstructured): SigningToken | undefined {
 }
 
 /** A value of a Secret; empty when it is missing. */
-function text({ data }: Unstructured, key: string): string {
-  if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return "";
-  const value = (data as Record<string, unknown>)[key]; // an object, as was just seen
-  return typeof value === "string" ? Buffer.from(value, "base64").toString() : "";
+function text({ data = {} }: Secret, key: string): string {
+  return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
 /** The longest a timer may run; who waits longer looks again then. */

@@ -2,34 +2,12 @@
  * What the controllers of certificates share: requests as they read them, the ones that wait for something, and what a
  * node may ask for.
  */
+import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { ControllerEnvironment } from "./controller.ts";
-
-export interface CertificateSigningRequest extends Unstructured {
-  readonly spec?: {
-    readonly request?: string;
-    readonly signerName?: string;
-    readonly expirationSeconds?: number;
-    readonly usages?: readonly string[];
-    readonly username?: string;
-    readonly uid?: string;
-    readonly groups?: readonly string[];
-    readonly extra?: Readonly<Record<string, readonly string[]>>;
-  };
-  readonly status?: { readonly certificate?: string; readonly conditions?: readonly RequestCondition[] };
-}
-
-export interface RequestCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastUpdateTime?: string;
-}
 
 export const requestsPath = ({ domain }: ControllerEnvironment): string =>
   `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
@@ -58,17 +36,16 @@ export async function settleWaiting(environment: ControllerEnvironment, waiting:
     workersMax,
     pauses,
     async work(name) {
-      const object = await found(client.get(`${path}/${encodeURIComponent(name)}`));
-      const request = object as CertificateSigningRequest | undefined; // the path names the kind
+      const request = await found(client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`));
       return request !== undefined && isWaiting(request) ? waiting.settle(request) : undefined;
     },
     failed: (request, err) => log.warn({ request, err }, `could not ${verb} a request for a certificate; trying again`),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: Unstructured): void => {
-    if (isWaiting(object as CertificateSigningRequest)) queue.add(object.metadata.name ?? ""); // the path names the kind
+  const look = (request: CertificateSigningRequest): void => {
+    if (isWaiting(request)) queue.add(request.metadata.name ?? "");
   };
-  await reflect({
+  await reflect<CertificateSigningRequest>({
     client: reader,
     clock,
     signal,
@@ -83,17 +60,20 @@ export async function settleWaiting(environment: ControllerEnvironment, waiting:
 }
 
 export const parsedRequest = ({ spec }: CertificateSigningRequest): ParsedRequest =>
-  parseCertificateRequest(Buffer.from(spec?.request ?? "", "base64").toString("latin1"));
+  parseCertificateRequest(Buffer.from(spec.request ?? "", "base64").toString("latin1"));
 
 /** The condition of a type that is true. */
-export const trueCondition = ({ status }: CertificateSigningRequest, type: string): RequestCondition | undefined =>
-  status?.conditions?.find((condition) => condition.type === type && condition.status === "True");
+export const trueCondition = (
+  { status }: CertificateSigningRequest,
+  type: string,
+): CertificateSigningRequestCondition | undefined =>
+  status.conditions?.find((condition) => condition.type === type && condition.status === "True");
 
-export const hasCertificate = ({ status }: CertificateSigningRequest): boolean => (status?.certificate ?? "") !== "";
+export const hasCertificate = ({ status }: CertificateSigningRequest): boolean => (status.certificate ?? "") !== "";
 
 /** Decided either way. */
 export const isDecided = (request: CertificateSigningRequest): boolean =>
-  request.status?.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
+  request.status.conditions?.some(({ type }) => type === "Approved" || type === "Denied") === true;
 
 /** Why this is no request of a node for itself as a client; in upstream's words. */
 export function nodeClientProblem(request: CertificateRequest, usages: readonly string[]): string | undefined {

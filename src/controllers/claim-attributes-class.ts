@@ -2,21 +2,13 @@
  * Says that a claim waits for its volume attributes class: a claim that names a class which does not exist gets
  * `status.modifyVolumeStatus` `Pending`. What follows once the class is there is a storage driver's to say.
  */
+import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 const workers = 4;
-
-interface Claim extends Unstructured {
-  readonly spec?: { readonly volumeAttributesClassName?: string };
-  readonly status?: {
-    readonly currentVolumeAttributesClassName?: string;
-    readonly modifyVolumeStatus?: { readonly status: string; readonly targetVolumeAttributesClassName?: string };
-  };
-}
 
 /** `version` is the served version of the classes. */
 export const claimAttributesClassController =
@@ -31,11 +23,11 @@ export const claimAttributesClassController =
       failed: (claim, error) => log.warn({ claim, err: error }, "could not judge the class of a claim; trying again"),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: Unstructured): void => {
-      if (waitsFor(object as Claim) === undefined) return; // the path names the kind
-      queue.add(`${object.metadata.namespace}/${object.metadata.name}`);
+    const look = (claim: PersistentVolumeClaim): void => {
+      if (waitsFor(claim) === undefined) return;
+      queue.add(`${claim.metadata.namespace}/${claim.metadata.name}`);
     };
-    await reflect({
+    await reflect<PersistentVolumeClaim>({
       client: reader,
       clock,
       signal,
@@ -49,23 +41,23 @@ export const claimAttributesClassController =
   };
 
 /** The class a claim wants and nobody has said anything about. */
-function waitsFor(claim: Claim): string | undefined {
-  const wanted = claim.spec?.volumeAttributesClassName ?? "";
-  if (wanted === "" || wanted === claim.status?.currentVolumeAttributesClassName) return undefined;
-  return claim.status?.modifyVolumeStatus?.targetVolumeAttributesClassName === wanted ? undefined : wanted;
+function waitsFor(claim: PersistentVolumeClaim): string | undefined {
+  const wanted = claim.spec.volumeAttributesClassName ?? "";
+  if (wanted === "" || wanted === claim.status.currentVolumeAttributesClassName) return undefined;
+  return claim.status.modifyVolumeStatus?.targetVolumeAttributesClassName === wanted ? undefined : wanted;
 }
 
 async function judge({ client, reader }: ControllerEnvironment, classes: string, key: string): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-  const claim = (await found(client.get(path))) as Claim | undefined; // the path names the kind
+  const claim = await found(client.get<PersistentVolumeClaim>(path));
   const wanted = claim === undefined ? undefined : waitsFor(claim);
   if (claim === undefined || wanted === undefined) return;
   const named = await reader.list(`${classes}?fieldSelector=${encodeURIComponent(`metadata.name=${wanted}`)}`);
   if (named.items.length > 0) return;
   const modifyVolumeStatus = { status: "Pending", targetVolumeAttributesClassName: wanted };
   await found(
-    client.patch(`${path}/status`, {
+    client.patch<PersistentVolumeClaim>(`${path}/status`, {
       metadata: { resourceVersion: claim.metadata.resourceVersion },
       status: { modifyVolumeStatus },
     }),

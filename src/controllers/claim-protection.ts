@@ -1,33 +1,22 @@
 /** Lets deleted claims go once no scheduled pod of their namespace has them as a volume. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import { protectionController } from "./protection.ts";
 
-interface Pod extends Unstructured {
-  readonly spec?: {
-    readonly nodeName?: string;
-    readonly volumes?: readonly {
-      readonly name: string;
-      readonly persistentVolumeClaim?: { readonly claimName: string };
-      readonly ephemeral?: object;
-    }[];
-  };
-}
-
-export const claimProtectionController = protectionController({
+export const claimProtectionController = protectionController<PersistentVolumeClaim>({
   finalizer: "kubernetes.io/pvc-protection",
   what: "claim",
   path: "/api/v1/persistentvolumeclaims",
   pathOf: (namespace, name) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`,
   async isUsed({ metadata: { namespace, name = "" } }, client) {
-    const pods = await client.list(`/api/v1/namespaces/${namespace}/pods`);
-    return pods.items.some((pod) => uses(pod as Pod, name)); // the path names the kind
+    const pods = await client.list<Pod>(`/api/v1/namespaces/${namespace}/pods`);
+    return pods.items.some((pod) => uses(pod, name));
   },
 });
 
 /** A pod that was not scheduled uses nothing yet, and will not be started with a claim that is being deleted. */
 function uses(pod: Pod, claim: string): boolean {
-  if ((pod.spec?.nodeName ?? "") === "") return false;
-  return (pod.spec?.volumes ?? []).some(
+  if ((pod.spec.nodeName ?? "") === "") return false;
+  return (pod.spec.volumes ?? []).some(
     (volume) =>
       volume.persistentVolumeClaim?.claimName === claim ||
       (volume.ephemeral !== undefined && `${pod.metadata.name}-${volume.name}` === claim),

@@ -2,20 +2,14 @@
  * Gives cluster roles with an aggregation rule the rules of the cluster roles it selects, each once and ordered by the
  * name of the role it comes from. Source: upstream's `controller/clusterroleaggregation`.
  */
+import type { ClusterRole, PolicyRule } from "#api/rbac/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { PolicyRule } from "#api/bootstrap-policy.ts";
-import { compileLabelSelector, type LabelSelectorObject } from "#meta/label-selector.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { compileLabelSelector } from "#meta/label-selector.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 const workers = 5;
-
-interface ClusterRole extends Unstructured {
-  readonly rules?: readonly PolicyRule[] | null;
-  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] };
-}
 
 /** A role that gathers, and whom it gathers from. */
 interface Gathering {
@@ -51,7 +45,7 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     else gathering.set(name, own);
     return [...before, ...gatherers(role), ...(own === undefined ? [] : [name])];
   };
-  await reflect({
+  await reflect<ClusterRole>({
     client: reader,
     clock,
     signal,
@@ -105,12 +99,7 @@ async function gather(
   const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
   const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
   try {
-    await client.call({
-      method: "PATCH",
-      path: `${path}?fieldManager=clusterrole-aggregation-controller&force=true`,
-      contentType: "application/apply-patch+yaml",
-      body: Buffer.from(JSON.stringify(applied)),
-    });
+    await client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied);
   } catch (error) {
     // Gone, or another by now: the watch will tell.
     if (!(error instanceof StatusError) || error.status.code !== 409) throw error;

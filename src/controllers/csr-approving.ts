@@ -2,10 +2,10 @@
  * Approves requests of nodes for client certificates: of machines that join and of nodes that renew theirs, if whoever
  * asks may. Source: upstream's CSR approving controller.
  */
+import type { SubjectAccessReview } from "#api/authorization/v1.ts";
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import {
-  type CertificateSigningRequest,
   hasCertificate,
   isDecided,
   nodeClientProblem,
@@ -15,16 +15,12 @@ import {
 } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
-interface Review extends Unstructured {
-  readonly status?: { readonly allowed?: boolean };
-}
-
 export const csrApprovingController: Controller = (environment) => {
   const signerName = environment.domain.rename("kubernetes.io/kube-apiserver-client-kubelet");
   return settleWaiting(environment, {
     verb: "approve",
     signerName,
-    isWaiting: (request) => request.spec?.signerName === signerName && !hasCertificate(request) && !isDecided(request),
+    isWaiting: (request) => request.spec.signerName === signerName && !hasCertificate(request) && !isDecided(request),
     settle: (request) => approve(environment, request),
   });
 };
@@ -34,7 +30,7 @@ async function approve(
   environment: ControllerEnvironment,
   request: CertificateSigningRequest,
 ): Promise<"again" | undefined> {
-  const { spec = {}, status } = request;
+  const { spec, status } = request;
   const parsed = parsedRequest(request);
   if (!parsed.ok || nodeClientProblem(parsed.request, spec.usages ?? []) !== undefined) return undefined;
   const isOwn = spec.username === parsed.request.commonName;
@@ -46,10 +42,13 @@ async function approve(
   ];
   for (const [subresource, message] of tries) {
     if (!(await mayAsk(environment, request, subresource))) continue;
-    const condition = { type: "Approved", status: "True", reason: "AutoApproved", message };
-    const conditions = [...(status?.conditions ?? []), condition];
+    // The server says when.
+    const times = { lastUpdateTime: null, lastTransitionTime: null };
+    const condition = { type: "Approved", status: "True", reason: "AutoApproved", message, ...times };
+    const conditions = [...(status.conditions ?? []), condition];
     const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/approval`;
-    await found(environment.client.update(path, { ...request, status: { ...status, conditions } }));
+    const approved: CertificateSigningRequest = { ...request, status: { ...status, conditions } };
+    await found(environment.client.update(path, approved));
     return undefined;
   }
   return "again";
@@ -57,15 +56,14 @@ async function approve(
 
 async function mayAsk(
   { client, domain }: ControllerEnvironment,
-  { spec = {} }: CertificateSigningRequest,
+  { spec }: CertificateSigningRequest,
   subresource: string,
 ): Promise<boolean> {
   const apiVersion = `${domain.rename("authorization.k8s.io")}/v1`;
   const { username, uid, groups, extra } = spec;
-  const review: Review = await client.create(`/apis/${apiVersion}/subjectaccessreviews`, {
+  const review = await client.create<SubjectAccessReview>(`/apis/${apiVersion}/subjectaccessreviews`, {
     apiVersion,
     kind: "SubjectAccessReview",
-    metadata: {},
     spec: {
       user: username,
       uid,
@@ -80,5 +78,5 @@ async function mayAsk(
       },
     },
   });
-  return review.status?.allowed === true;
+  return review.status.allowed === true;
 }

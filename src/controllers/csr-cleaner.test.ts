@@ -35,9 +35,9 @@ async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["f
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   if (fails !== undefined) api.fails = fails;
-  for (const [name, { ageMs, status }] of Object.entries(cases)) {
+  for (const [name, { ageMs, status = {} }] of Object.entries(cases)) {
     const metadata = { creationTimestamp: timestamp(clock.now() - ageMs) };
-    api.put(`${path}/${name}`, { metadata, ...(status === undefined ? {} : { status }) });
+    api.put(`${path}/${name}`, { metadata, status });
   }
   const running = csrCleanerController(api.environment);
   await api.settled();

@@ -4,10 +4,11 @@
  * upstream's CSR cleaner.
  */
 import { X509Certificate } from "node:crypto";
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
-import { type CertificateSigningRequest, hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
+import { hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
 
@@ -31,9 +32,8 @@ export const csrCleanerController: Controller = async (environment) => {
 async function cleanUp(environment: ControllerEnvironment): Promise<void> {
   const { client, clock, log, reader, signal } = environment;
   const path = requestsPath(environment);
-  for await (const object of inPages(reader, path)) {
+  for await (const request of inPages<CertificateSigningRequest>(reader, path)) {
     if (signal.aborted) return;
-    const request = object as CertificateSigningRequest; // the path names the kind
     if (!isDone(request, clock.now())) continue;
     const { name = "", uid } = request.metadata;
     try {
@@ -52,14 +52,14 @@ function isDone(request: CertificateSigningRequest, now: number): boolean {
   const isSettled = (type: string): boolean => isOld(trueCondition(request, type)?.lastUpdateTime, settledMaxMs);
   if (isSettled("Denied") || isSettled("Failed")) return true;
   if (hasCertificate(request)) return isSettled("Approved") || hasEnded(request, now);
-  const isUntouched = (request.status?.conditions ?? []).length === 0;
+  const isUntouched = (request.status.conditions ?? []).length === 0;
   return isUntouched && isOld(request.metadata.creationTimestamp, waitingMaxMs);
 }
 
 function hasEnded({ status }: CertificateSigningRequest, now: number): boolean {
-  if ((status?.certificate ?? "") === "") return false;
+  if ((status.certificate ?? "") === "") return false;
   try {
-    return new X509Certificate(Buffer.from(status?.certificate ?? "", "base64")).validToDate.getTime() < now;
+    return new X509Certificate(Buffer.from(status.certificate ?? "", "base64")).validToDate.getTime() < now;
   } catch {
     return false;
   }

@@ -2,6 +2,7 @@
  * The signers every cluster has: they turn approved requests that name them into certificates, or say why not.
  * Source: upstream's CSR signing controller and `certificates/authority`.
  */
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { usageExtensions } from "#meta/key-usages.ts";
 import { timestamp } from "#meta/time.ts";
@@ -9,7 +10,6 @@ import { type Authority, issueCertificate } from "#std/certificate.ts";
 import type { CertificateRequest } from "#std/certificate-request.ts";
 import type { Random } from "#std/random.ts";
 import {
-  type CertificateSigningRequest,
   hasCertificate,
   nodeClientProblem,
   nodeServingProblem,
@@ -49,7 +49,7 @@ export const csrSigningController =
   (environment) => {
     const { rename } = environment.domain;
     const byName = new Map<string, Signer>(signers.map((signer) => [rename(`kubernetes.io/${signer}`), signer]));
-    const signerOf = ({ spec }: CertificateSigningRequest): Signer | undefined => byName.get(spec?.signerName ?? "");
+    const signerOf = ({ spec }: CertificateSigningRequest): Signer | undefined => byName.get(spec.signerName);
     return settleWaiting(environment, {
       verb: "sign",
       isWaiting: (request) =>
@@ -76,7 +76,7 @@ async function sign(
   authority: Authority,
 ): Promise<void> {
   const { client, clock } = environment;
-  const { spec = {}, status } = request;
+  const { spec, status } = request;
   const parsed = parsedRequest(request);
   if (!parsed.ok) throw new Error(`unable to parse csr: ${parsed.problem}`);
   const usages = spec.usages ?? [];
@@ -86,18 +86,18 @@ async function sign(
     const certificate = certificateFor(parsed.request, usages, spec.expirationSeconds, authority, options, clock.now());
     next = { ...status, certificate: Buffer.from(certificate).toString("base64") };
   } else {
-    const lastUpdateTime = timestamp(clock.now());
     const failed = {
       type: "Failed",
       status: "True",
       reason: "SignerValidationFailure",
       message: problem,
-      lastUpdateTime,
+      lastUpdateTime: timestamp(clock.now()),
+      lastTransitionTime: null,
     };
-    next = { ...status, conditions: [...(status?.conditions ?? []), failed] };
+    next = { ...status, conditions: [...(status.conditions ?? []), failed] };
   }
   const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/status`;
-  await found(client.update(path, { ...request, status: next }));
+  await found(client.update<CertificateSigningRequest>(path, { ...request, status: next }));
 }
 
 /** Why a signer does not sign a request, in upstream's words. */

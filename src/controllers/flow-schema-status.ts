@@ -2,30 +2,20 @@
  * Says of every flow schema whether the priority level it sends requests to exists (`Dangling`). Source: upstream's
  * `util/flowcontrol` controller.
  */
+import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
-interface Condition {
-  readonly type?: string;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-const levelOf = (schema: Unstructured): string =>
-  (schema["spec"] as { readonly priorityLevelConfiguration?: { readonly name?: string } } | undefined)
-    ?.priorityLevelConfiguration?.name ?? "";
-
 /** Whether the schema says so already; since when does not matter. */
-const says = (schema: Unstructured, { type, status, reason, message }: Condition): boolean =>
-  (schema["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions?.some(
+const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaCondition): boolean =>
+  schema.status.conditions?.some(
     (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,
   ) === true;
 
@@ -39,14 +29,14 @@ export const flowSchemaStatusController = async ({
 }: Omit<ControllerEnvironment, "reader">): Promise<void> => {
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
-  const schemas = new Map<string, Unstructured>();
+  const schemas = new Map<string, FlowSchema>();
   const levels = new Set<string>();
   const heard = { levels: false };
 
   const work = async (name: string): Promise<void> => {
     const schema = schemas.get(name);
     if (schema === undefined || !heard.levels) return;
-    const level = levelOf(schema);
+    const level = schema.spec.priorityLevelConfiguration.name;
     const isThere = levels.has(level);
     const condition = {
       type: "Dangling",
@@ -59,14 +49,7 @@ export const flowSchemaStatusController = async ({
     };
     if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
-    await found(
-      client.call({
-        method: "PATCH",
-        path: `${path}/${encodeURIComponent(name)}/status?fieldManager=${manager}&force=true`,
-        contentType: "application/apply-patch+yaml",
-        body: Buffer.from(JSON.stringify(applied)),
-      }),
-    );
+    await found(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));
   };
 
   const queue = new WorkQueue({
@@ -81,12 +64,12 @@ export const flowSchemaStatusController = async ({
   const lookAtAll = (): void => {
     for (const name of schemas.keys()) queue.add(name);
   };
-  const follow = (
+  const follow = <T extends ApiObject>(
     resource: string,
-    replaced: (names: ReadonlyMap<string, Unstructured>) => void,
-    changed: (name: string, object: Unstructured | undefined) => void,
+    replaced: (names: ReadonlyMap<string, T>) => void,
+    changed: (name: string, object: T | undefined) => void,
   ) =>
-    reflect({
+    reflect<T>({
       client,
       clock,
       signal,
@@ -96,7 +79,7 @@ export const flowSchemaStatusController = async ({
       failed: (error) => log.warn({ err: error }, `could not follow ${resource}; starting over`),
     });
   await Promise.all([
-    follow(
+    follow<PriorityLevelConfiguration>(
       "prioritylevelconfigurations",
       (all) => {
         levels.clear();
@@ -111,7 +94,7 @@ export const flowSchemaStatusController = async ({
         lookAtAll();
       },
     ),
-    follow(
+    follow<FlowSchema>(
       "flowschemas",
       (all) => {
         schemas.clear();

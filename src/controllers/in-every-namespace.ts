@@ -2,133 +2,156 @@
  * Keeps one object of a name in every active namespace: makes it where it is missing, mends it where it is not as it
  * should be. What several controllers do with different objects.
  */
+import type { Namespace } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
+import type { Draft } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-export interface NamespacedObject {
+/** `T` is the type of the object that is kept. */
+export interface NamespacedObject<T extends ApiObject> {
   /** What is kept, for logs: `service account`. */
   readonly what: string;
   /** Plural, in the core group. */
   readonly resource: string;
   readonly name: string;
   /** As it is made. */
-  readonly object: Unstructured;
+  readonly object: Draft<T>;
   /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
-  mend?(object: Unstructured): Unstructured;
+  mend?(object: T): T;
+}
+
+/** Runs until the environment's signal is aborted. */
+export async function keepInEveryNamespace<T extends ApiObject>(
+  environment: ControllerEnvironment,
+  kept: NamespacedObject<NoInfer<T>>,
+): Promise<void> {
+  await new Keeper<T>(environment, kept).run();
 }
 
 const workers = 8;
 
-interface NamespaceObject extends Unstructured {
-  readonly status?: { readonly phase?: string };
-}
-
-/** Runs until the environment's signal is aborted. */
-export async function keepInEveryNamespace(environment: ControllerEnvironment, kept: NamespacedObject): Promise<void> {
-  const { reader, clock, signal, log } = environment;
-  const { what, name, mend } = kept;
-  const active = new Set<string>();
+class Keeper<T extends ApiObject> {
+  readonly #environment: ControllerEnvironment;
+  readonly #kept: NamespacedObject<T>;
+  readonly #queue: WorkQueue;
+  readonly #active = new Set<string>();
   /** Namespaces where it is, and is right. */
-  const settled = new Set<string>();
+  readonly #settled = new Set<string>();
   /** What is there instead, by namespace. */
-  const wrong = new Map<string, Unstructured>();
-  const queue = new WorkQueue({
-    clock,
-    workersMax: workers,
-    work: async (namespace) => {
-      if (!active.has(namespace) || settled.has(namespace)) return;
-      await settle(environment, kept, namespace, wrong.get(namespace));
-    },
-    failed: (namespace, err) => log.warn({ namespace, err }, `could not keep the ${what} of a namespace; trying again`),
-  });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
+  readonly #wrong = new Map<string, T>();
 
-  const seenNamespace = (object: NamespaceObject): void => {
-    const { name: namespace = "", deletionTimestamp } = object.metadata;
-    if (deletionTimestamp !== undefined || object.status?.phase === "Terminating") active.delete(namespace);
-    else if (!active.has(namespace)) {
-      active.add(namespace);
-      queue.add(namespace);
+  constructor(environment: ControllerEnvironment, kept: NamespacedObject<T>) {
+    const { clock, log } = environment;
+    this.#environment = environment;
+    this.#kept = kept;
+    this.#queue = new WorkQueue({
+      clock,
+      workersMax: workers,
+      work: (namespace) => this.#settle(namespace),
+      failed: (namespace, err) =>
+        log.warn({ namespace, err }, `could not keep the ${kept.what} of a namespace; trying again`),
+    });
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#environment;
+    signal.addEventListener("abort", () => this.#queue.close(), { once: true });
+    /** Those that are there are known before any is made. */
+    const known = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => known.resolve(), { once: true });
+    const objects = this.#followObjects(() => known.resolve());
+    await known.promise;
+    await Promise.all([objects, this.#followNamespaces()]);
+  }
+
+  #followObjects(listed: () => void): Promise<void> {
+    const { resource, name } = this.#kept;
+    return reflect<T>({
+      ...this.#source(),
+      path: `/api/v1/${resource}`,
+      fieldSelector: `metadata.name=${name}`,
+      replaced: (list) => {
+        this.#settled.clear();
+        this.#wrong.clear();
+        for (const object of list) this.#seen(object);
+        for (const namespace of this.#active) this.#queue.add(namespace);
+        listed();
+      },
+      changed: (type, object) => {
+        if (type === "DELETED") this.#gone(object.metadata.namespace ?? "");
+        else this.#seen(object);
+      },
+    });
+  }
+
+  #followNamespaces(): Promise<void> {
+    return reflect<Namespace>({
+      ...this.#source(),
+      path: "/api/v1/namespaces",
+      replaced: (list) => {
+        this.#active.clear();
+        for (const namespace of list) this.#seenNamespace(namespace);
+      },
+      changed: (type, namespace) => {
+        if (type === "DELETED") this.#active.delete(namespace.metadata.name ?? "");
+        else this.#seenNamespace(namespace);
+      },
+    });
+  }
+
+  #source() {
+    const { reader, clock, signal, log } = this.#environment;
+    const failed = (err: unknown): void =>
+      log.warn({ err }, `could not follow what the ${this.#kept.what} depends on; starting over`);
+    return { client: reader, clock, signal, failed };
+  }
+
+  #seenNamespace({ metadata: { name = "", deletionTimestamp }, status }: Namespace): void {
+    if (deletionTimestamp !== undefined || status.phase === "Terminating") this.#active.delete(name);
+    else if (!this.#active.has(name)) {
+      this.#active.add(name);
+      this.#queue.add(name);
     }
-  };
-  const seenObject = (object: Unstructured): void => {
+  }
+
+  #seen(object: T): void {
     const { namespace = "" } = object.metadata;
-    wrong.delete(namespace);
+    const { mend } = this.#kept;
+    this.#wrong.delete(namespace);
     if (mend === undefined || mend(object) === object) {
-      settled.add(namespace);
+      this.#settled.add(namespace);
       return;
     }
-    settled.delete(namespace);
-    wrong.set(namespace, object);
-    queue.add(namespace);
-  };
-  const objectGone = (namespace: string): void => {
-    settled.delete(namespace);
-    wrong.delete(namespace);
-    queue.add(namespace);
-  };
-  const failed = (err: unknown): void =>
-    log.warn({ err }, `could not follow what the ${what} depends on; starting over`);
-  /** Those that are there are known before any is made. */
-  const known = Promise.withResolvers<void>();
-  signal.addEventListener("abort", () => known.resolve(), { once: true });
-  const objects = reflect({
-    client: reader,
-    clock,
-    signal,
-    failed,
-    path: `/api/v1/${kept.resource}`,
-    fieldSelector: `metadata.name=${name}`,
-    replaced(list) {
-      settled.clear();
-      wrong.clear();
-      list.forEach(seenObject);
-      for (const namespace of active) queue.add(namespace);
-      known.resolve();
-    },
-    changed(type, object) {
-      if (type === "DELETED") objectGone(object.metadata.namespace ?? "");
-      else seenObject(object);
-    },
-  });
-  await known.promise;
-  const namespaces = reflect({
-    client: reader,
-    clock,
-    signal,
-    failed,
-    path: "/api/v1/namespaces",
-    replaced(list) {
-      active.clear();
-      list.forEach(seenNamespace);
-    },
-    changed(type, object) {
-      if (type === "DELETED") active.delete(object.metadata.name ?? "");
-      else seenNamespace(object);
-    },
-  });
-  await Promise.all([objects, namespaces]);
-}
+    this.#settled.delete(namespace);
+    this.#wrong.set(namespace, object);
+    this.#queue.add(namespace);
+  }
 
-/** `wrong` is what the namespace has instead; whoever writes it meanwhile is heard of, and it is looked at again. */
-async function settle(
-  { client }: ControllerEnvironment,
-  { resource, name, object, mend }: NamespacedObject,
-  namespace: string,
-  wrong: Unstructured | undefined,
-): Promise<void> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
-  try {
-    if (mend !== undefined && wrong !== undefined) await client.update(`${path}/${name}`, mend(wrong));
-    else await client.create(path, object);
-  } catch (error) {
-    // Somebody else was first; or the namespace is gone, or about to be, and then it needs nothing.
-    const expected = [404, 409];
-    if (error instanceof StatusError && (expected.includes(error.status.code) || isTerminating(error))) return;
-    throw error;
+  #gone(namespace: string): void {
+    this.#settled.delete(namespace);
+    this.#wrong.delete(namespace);
+    this.#queue.add(namespace);
+  }
+
+  /** Whoever writes what is there instead meanwhile is heard of, and it is looked at again. */
+  async #settle(namespace: string): Promise<void> {
+    if (!this.#active.has(namespace) || this.#settled.has(namespace)) return;
+    const { client } = this.#environment;
+    const { resource, name, object, mend } = this.#kept;
+    const wrong = this.#wrong.get(namespace);
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+    try {
+      if (mend !== undefined && wrong !== undefined) await client.update<T>(`${path}/${name}`, mend(wrong));
+      else await client.create<T>(path, object);
+    } catch (error) {
+      // Somebody else was first; or the namespace is gone, or about to be, and then it needs nothing.
+      const expected = [404, 409];
+      if (error instanceof StatusError && (expected.includes(error.status.code) || isTerminating(error))) return;
+      throw error;
+    }
   }
 }
 

@@ -2,9 +2,11 @@
  * Keeps the service `kubernetes` of the namespace `default`, by which programs in the cluster reach this server, and
  * its endpoints. Source: upstream's kubernetes service controller and endpoint reconcilers.
  */
+import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
+import type { EndpointSlice } from "#api/discovery/v1.ts";
 import { pause } from "#client/reflector.ts";
-import { found } from "#client/rest-client.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import { type Draft, found } from "#client/rest-client.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
 export interface KubernetesServiceOptions {
@@ -24,10 +26,10 @@ export const kubernetesServiceController =
   (options: KubernetesServiceOptions): Controller =>
   async (environment) => {
     const { clock, signal, log } = environment;
-    const wanted = wantedObjects(options, environment);
+    const objects = wantedObjects(options, environment);
     while (!signal.aborted) {
       try {
-        for (const each of wanted) await keep(environment, each);
+        for (const keep of objects) await keep();
       } catch (err) {
         if (!signal.aborted) log.warn({ err }, "could not keep the service kubernetes; trying again");
       }
@@ -35,27 +37,34 @@ export const kubernetesServiceController =
     }
   };
 
-interface Wanted {
+/** `T` is the type of the object. */
+interface Wanted<T extends ApiObject> {
   readonly collection: string;
-  readonly object: Unstructured;
+  readonly object: Draft<T>;
   /** The object there is as it should be; itself when it is. */
-  mend(object: Unstructured): Unstructured;
+  mend(object: T): T;
 }
 
-async function keep({ client }: ControllerEnvironment, { collection, object, mend }: Wanted): Promise<void> {
-  const path = `${collection}/${name}`;
-  const present = await found(client.get(path));
-  // Resources can be switched off.
-  if (present === undefined) return void (await found(client.create(collection, object)));
-  const mended = mend(present);
-  if (mended !== present) await client.update(path, mended);
-}
+const keeper =
+  ({ client }: ControllerEnvironment) =>
+  <T extends ApiObject>({ collection, object, mend }: Wanted<NoInfer<T>>) =>
+  async (): Promise<void> => {
+    const path = `${collection}/${name}`;
+    const present = await found(client.get<T>(path));
+    // Resources can be switched off.
+    if (present === undefined) return void (await found(client.create<T>(collection, object)));
+    const mended = mend(present);
+    if (mended !== present) await client.update<T>(path, mended);
+  };
 
+/** Each keeps one object when it is called. */
 function wantedObjects(
   { clusterIp, port, endpoint }: KubernetesServiceOptions,
-  { domain }: ControllerEnvironment,
-): readonly Wanted[] {
-  const service: Wanted = {
+  environment: ControllerEnvironment,
+): readonly (() => Promise<void>)[] {
+  const { rename } = environment.domain;
+  const keep = keeper(environment);
+  const service = keep<Service>({
     collection: `/api/v1${namespace}/services`,
     object: {
       apiVersion: "v1",
@@ -69,13 +78,16 @@ function wantedObjects(
         type: "ClusterIP",
       },
     },
-    mend: (present) => withFields(present, "spec", { type: "ClusterIP", ports: servicePorts(present, port) }),
-  };
+    mend(present) {
+      const wanted = { type: "ClusterIP", ports: servicePorts(present, port) };
+      return withField(present, "spec", { ...present.spec, ...wanted });
+    },
+  });
   if (endpoint === undefined) return [service];
   const ports = [{ name: "https", port, protocol: "TCP" }];
   const subsets = [{ addresses: [{ ip: endpoint.ip }], ports }];
-  const skipsMirror = { [domain.rename("endpointslice.kubernetes.io/skip-mirror")]: "true" };
-  const endpoints: Wanted = {
+  const skipsMirror = { [rename("endpointslice.kubernetes.io/skip-mirror")]: "true" };
+  const endpoints = keep<Endpoints>({
     collection: `/api/v1${namespace}/endpoints`,
     object: {
       apiVersion: "v1",
@@ -84,11 +96,11 @@ function wantedObjects(
       subsets,
     },
     mend: (present) => withLabels(withField(present, "subsets", subsets), skipsMirror),
-  };
-  const group = domain.rename("discovery.k8s.io/v1");
-  const ofService = { [domain.rename("kubernetes.io/service-name")]: name };
+  });
+  const group = rename("discovery.k8s.io/v1");
+  const ofService = { [rename("kubernetes.io/service-name")]: name };
   const members = [{ addresses: [endpoint.ip], conditions: { ready: true } }];
-  const slice: Wanted = {
+  const slice = keep<EndpointSlice>({
     collection: `/apis/${group}${namespace}/endpointslices`,
     object: {
       apiVersion: group,
@@ -99,17 +111,15 @@ function wantedObjects(
       ports,
     },
     mend: (present) => withLabels(withField(withField(present, "endpoints", members), "ports", ports), ofService),
-  };
+  });
   return [service, endpoints, slice];
 }
 
 /** The ports of a service that is there, with nothing but the one of the server, and whatever node port it has. */
-function servicePorts(present: Unstructured, port: number): readonly object[] {
-  const spec = present["spec"] as { readonly ports?: readonly Readonly<Record<string, unknown>>[] }; // by its schema
+function servicePorts({ spec: { ports = [] } }: Service, port: number): readonly ServicePort[] {
   const wanted = { name: "https", protocol: "TCP", port: 443, targetPort: port };
-  const [first] = spec.ports ?? [];
-  const isRight = spec.ports?.length === 1 && first !== undefined && holds(first, wanted);
-  return isRight ? spec.ports! : [wanted];
+  const [first] = ports;
+  return ports.length === 1 && first !== undefined && holds(first, wanted) ? ports : [wanted];
 }
 
 /** Whether all of `wanted` is there, whatever else is. */
@@ -121,13 +131,10 @@ function holds(present: unknown, wanted: unknown): boolean {
   return Object.entries(wanted).every(([key, value]) => holds(members[key], value));
 }
 
-const withField = (object: Unstructured, field: string, value: unknown): Unstructured =>
+const withField = <T extends ApiObject, Field extends keyof T>(object: T, field: Field, value: T[Field]): T =>
   holds(object[field], value) ? object : { ...object, [field]: value };
 
-const withFields = (object: Unstructured, field: string, values: object): Unstructured =>
-  holds(object[field], values) ? object : { ...object, [field]: { ...(object[field] as object), ...values } }; // an object by its schema
-
-const withLabels = (object: Unstructured, labels: Readonly<Record<string, string>>): Unstructured =>
+const withLabels = <T extends ApiObject>(object: T, labels: Readonly<Record<string, string>>): T =>
   holds(object.metadata.labels, labels)
     ? object
     : { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } } };

@@ -3,9 +3,9 @@
  * no longer taken, and after the same time again they are deleted. Tokens in Secrets that people made, or that pods use,
  * stay. Source: upstream's `legacy_serviceaccount_token_cleaner`.
  */
+import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -13,15 +13,11 @@ import { inPages } from "./pages.ts";
 
 const dayMs = 86_400_000;
 
-interface Account extends Unstructured {
-  readonly secrets?: readonly { readonly name?: string }[];
-}
-
 export interface LegacyTokenCleanerOptions {
   /** How long a token may go unused. */
   readonly periodMs: number;
   /** Names of the Secrets a pod uses. */
-  secretsOf(pod: Unstructured): Iterable<string>;
+  secretsOf(pod: Pod): Iterable<string>;
 }
 
 export const legacyTokenCleanerController =
@@ -48,7 +44,7 @@ async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenC
   const labels = legacyTokenLabels(domain);
   const inUse = usedSecrets(environment, options);
   const type = `type=${domain.rename("kubernetes.io/service-account-token")}`;
-  for await (const secret of inPages(reader, "/api/v1/secrets", type)) {
+  for await (const secret of inPages<Secret>(reader, "/api/v1/secrets", type)) {
     if (signal.aborted) return;
     if (!isUnused(secret, labels.lastUsed, oldest)) continue;
     const { namespace = "", name = "" } = secret.metadata;
@@ -64,7 +60,7 @@ async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenC
 /** Marks a token, or deletes one that was marked before `oldestDay`. */
 async function end(
   { client, clock, log }: ControllerEnvironment,
-  { metadata }: Unstructured,
+  { metadata }: Secret,
   label: string,
   oldestDay: string,
 ): Promise<void> {
@@ -75,7 +71,7 @@ async function end(
   // The version protects what was used just now.
   if (dayToMs(invalidSince) === undefined) {
     const marks = { [label]: dayOf(clock.now()) };
-    await found(client.patch(path, { metadata: { uid, resourceVersion, labels: marks } }));
+    await found(client.patch<Secret>(path, { metadata: { uid, resourceVersion, labels: marks } }));
     log.info(fields, "a token that was not used for long is no longer taken");
   } else if (invalidSince < oldestDay) {
     await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
@@ -85,17 +81,12 @@ async function end(
 
 /** Since when uses are noted, in milliseconds; `undefined` when nobody has said so. */
 async function trackedSince({ client, domain }: ControllerEnvironment): Promise<number | undefined> {
-  const map = await found(client.get(`${trackingMaps(domain)}/${trackingName}`));
-  const data = map?.["data"] as Readonly<Record<string, string>> | undefined; // by the kind the path names
-  return dayToMs(data?.[trackingKey]);
+  const map = await found(client.get<ConfigMap>(`${trackingMaps(domain)}/${trackingName}`));
+  return dayToMs(map?.data?.[trackingKey]);
 }
 
 /** Whether a Secret is old, and was used long ago or never. A day nobody can read says nothing. */
-function isUnused(
-  { metadata }: Unstructured,
-  label: string,
-  oldest: { readonly ms: number; readonly day: string },
-): boolean {
+function isUnused({ metadata }: Secret, label: string, oldest: { readonly ms: number; readonly day: string }): boolean {
   const { creationTimestamp, deletionTimestamp, labels = {} } = metadata;
   const createdMs = timeToMs(creationTimestamp ?? "");
   if (deletionTimestamp !== undefined || createdMs === undefined || createdMs >= oldest.ms) return false;
@@ -104,12 +95,12 @@ function isUnused(
 }
 
 /** Whether the account lists the Secret as its own, as those that were made for it do. */
-async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: Unstructured): Promise<boolean> {
+async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata }: Secret): Promise<boolean> {
   const { namespace = "", name, annotations = {} } = metadata;
   const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
   if (accountName === "" || accountName.includes("/")) return false;
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
-  const account = (await found(reader.get(path))) as Account | undefined; // the path names the kind
+  const account = await found(reader.get<ServiceAccount>(path));
   const uid = annotations[domain.rename("kubernetes.io/service-account.uid")] ?? "";
   if (account === undefined || (uid !== "" && uid !== account.metadata.uid)) return false;
   return account.secrets?.some((secret) => secret.name === name) === true;
@@ -123,7 +114,7 @@ function usedSecrets(
   const known = new Map<string, Promise<ReadonlySet<string>>>();
   const find = async (namespace: string): Promise<ReadonlySet<string>> => {
     const names = new Set<string>();
-    for await (const pod of inPages(reader, `/api/v1/namespaces/${namespace}/pods`)) {
+    for await (const pod of inPages<Pod>(reader, `/api/v1/namespaces/${namespace}/pods`)) {
       for (const name of secretsOf(pod)) names.add(name);
     }
     return names;

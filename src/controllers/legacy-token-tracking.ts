@@ -2,6 +2,7 @@
  * Says since when uses of tokens kept in Secrets are noted, for whoever cleans up unused ones. The day is written once;
  * if somebody takes it away, it begins anew, half an hour later at most. Source: upstream's `legacytokentracking`.
  */
+import type { ConfigMap } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -29,13 +30,19 @@ export const legacyTokenTrackingController: Controller = async (environment) => 
 async function keepDay({ client, clock, domain }: ControllerEnvironment): Promise<void> {
   const maps = trackingMaps(domain);
   const path = `${maps}/${trackingName}`;
-  const map = await found(client.get(path));
-  const before = (map?.["data"] ?? {}) as Readonly<Record<string, string>>; // by the kind the path names
+  const map = await found(client.get<ConfigMap>(path));
+  const before = map?.data ?? {};
   if (map !== undefined && dayToMs(before[trackingKey]) !== undefined) return;
   const data = { ...before, [trackingKey]: dayOf(clock.now()) };
   try {
-    if (map !== undefined) await client.update(path, { ...map, data });
-    else await client.create(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: trackingName }, data });
+    if (map !== undefined) await client.update<ConfigMap>(path, { ...map, data });
+    else
+      await client.create<ConfigMap>(maps, {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: trackingName },
+        data,
+      });
   } catch (error) {
     // Another server was first, or somebody wrote or removed it just now.
     if (!(error instanceof StatusError) || ![404, 409].includes(error.status.code)) throw error;

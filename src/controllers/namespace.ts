@@ -3,10 +3,11 @@
  * that discovery shows, reports what is left as conditions, and takes its finalizer off when nothing is.
  * Source: upstream's namespace controller (condition types, reasons and messages).
  */
+import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
 
@@ -17,19 +18,6 @@ const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
 const workers = 8;
 /** What depends on the content goes with the namespace too: nobody shall wait for it, or be left without an owner. */
 const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
-
-interface NamespaceObject extends Unstructured {
-  readonly spec?: { readonly finalizers?: readonly string[] };
-  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly lastTransitionTime: string;
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** What emptying found. */
 interface Findings {
@@ -50,7 +38,7 @@ export const namespaceController: Controller = async (environment) => {
     failed: (name, error) => log.warn({ namespace: name, err: error }, "could not finish a namespace; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: Unstructured): void => {
+  const look = (object: ApiObject): void => {
     if (object.metadata.deletionTimestamp !== undefined) queue.add(object.metadata.name ?? "");
   };
   await reflect({
@@ -70,17 +58,19 @@ export const namespaceController: Controller = async (environment) => {
 async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {
   const { client } = environment;
   const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
-  const namespace = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
+  const namespace = await found(client.get<Namespace>(path));
   if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
-  const finalizers = namespace.spec?.finalizers ?? [];
+  const finalizers = namespace.spec.finalizers ?? [];
   if (!finalizers.includes(finalizer)) return undefined;
   const findings = await empty(environment, name);
   await report(environment, path, namespace, findings);
   if (findings.left.size > 0 || findings.failures.length > 0) return "again";
-  const current = (await found(client.get(path))) as NamespaceObject | undefined; // the path names the kind
+  const current = await found(client.get<Namespace>(path));
   if (current === undefined) return undefined;
-  const rest = (current.spec?.finalizers ?? []).filter((text) => text !== finalizer);
-  await found(client.update(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }));
+  const rest = (current.spec.finalizers ?? []).filter((text) => text !== finalizer);
+  await found(
+    client.update<Namespace>(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }),
+  );
   return undefined;
 }
 
@@ -159,10 +149,10 @@ async function deletable(environment: ControllerEnvironment): Promise<ServedReso
 async function report(
   environment: ControllerEnvironment,
   path: string,
-  namespace: NamespaceObject,
+  namespace: Namespace,
   findings: Findings,
 ): Promise<void> {
-  const before = namespace.status?.conditions ?? [];
+  const before = namespace.status.conditions ?? [];
   const now = timestamp(environment.clock.now());
   const next = conditionsOf(findings).map((condition) => {
     const old = before.find(({ type }) => type === condition.type);
@@ -178,10 +168,10 @@ async function report(
     );
   if (isSame || (findings.left.size === 0 && findings.failures.length === 0)) return;
   const status = { ...namespace.status, conditions: next };
-  await found(environment.client.update(`${path}/status`, { ...namespace, status }));
+  await found(environment.client.update<Namespace>(`${path}/status`, { ...namespace, status }));
 }
 
-function conditionsOf(findings: Findings): Omit<Condition, "lastTransitionTime">[] {
+function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransitionTime">[] {
   const { left, held, failures } = findings;
   const list = (counts: ReadonlyMap<string, number>, unit: string): string =>
     [...counts]
@@ -193,7 +183,7 @@ function conditionsOf(findings: Findings): Omit<Condition, "lastTransitionTime">
     problem: string | undefined,
     reasons: readonly [bad: string, good: string],
     good: string,
-  ): Omit<Condition, "lastTransitionTime"> => ({
+  ): Omit<NamespaceCondition, "lastTransitionTime"> => ({
     type,
     status: problem === undefined ? "False" : "True",
     reason: problem === undefined ? reasons[1] : reasons[0],

@@ -1,15 +1,19 @@
 /** Long collections in pages, so that only one page is in memory. */
 import type { RestClient } from "#client/rest-client.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 
 const pageLength = 500;
 
 /** Every object of a collection, as it was when the first page was read. `path` has no query. */
-export async function* inPages(client: RestClient, path: string, fieldSelector?: string): AsyncGenerator<Unstructured> {
+export async function* inPages<T extends ApiObject = ApiObject>(
+  client: RestClient,
+  path: string,
+  fieldSelector?: string,
+): AsyncGenerator<T> {
   const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
   let next = "";
   do {
-    const list = await client.list(`${path}?limit=${pageLength}${selector}${next}`);
+    const list = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);
     yield* list.items;
     const token = list.metadata.continue ?? "";
     next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;

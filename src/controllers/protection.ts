@@ -6,11 +6,12 @@
 import { reflect } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
-export interface Protection {
+/** `T` is the type of what is protected. */
+export interface Protection<T extends ApiObject> {
   /** With Kubernetes' names. */
   readonly finalizer: string;
   /** What is protected, for logs: `claim`. */
@@ -19,7 +20,7 @@ export interface Protection {
   readonly path: string;
   /** Path of one. */
   pathOf(namespace: string, name: string): string;
-  isUsed(object: Unstructured, client: RestClient): Promise<boolean> | boolean;
+  isUsed(object: T, client: RestClient): Promise<boolean> | boolean;
 }
 
 /** How long an object in use waits for the next look. */
@@ -27,7 +28,7 @@ const lookAgainMs = 1000;
 const workers = 4;
 
 export const protectionController =
-  (protection: Protection): Controller =>
+  <T extends ApiObject>(protection: Protection<NoInfer<T>>): Controller =>
   async (environment) => {
     const { reader, clock, signal, log, domain } = environment;
     const { what, path } = protection;
@@ -43,7 +44,7 @@ export const protectionController =
       failed: (key, error) => log.warn({ [what]: key, err: error }, `could not release a ${what}; trying again`),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: Unstructured): void => {
+    const look = (object: ApiObject): void => {
       const { namespace = "", name } = object.metadata;
       if (waits(object, finalizer)) queue.add(`${namespace}/${name}`);
     };
@@ -60,22 +61,22 @@ export const protectionController =
     });
   };
 
-const waits = ({ metadata }: Unstructured, finalizer: string): boolean =>
+const waits = ({ metadata }: ApiObject, finalizer: string): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
 
 /** Whether the object needs no more looks. */
-async function release(
+async function release<T extends ApiObject>(
   { client }: ControllerEnvironment,
-  protection: Protection,
+  protection: Protection<T>,
   finalizer: string,
   path: string,
 ): Promise<boolean> {
   try {
-    const object = await client.get(path);
+    const object = await client.get<T>(path);
     if (!waits(object, finalizer)) return true;
     if (await protection.isUsed(object, client)) return false;
     const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
-    await client.update(path, { ...object, metadata: { ...object.metadata, finalizers } });
+    await client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } });
     return true;
   } catch (error) {
     if (error instanceof StatusError && error.status.code === 404) return true;

@@ -2,16 +2,12 @@
  * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
  * server. Source: upstream's root CA certificate publisher.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ConfigMap } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
 import { keepInEveryNamespace } from "./in-every-namespace.ts";
 
 const rootCertificatesName = "kube-root-ca.crt";
 const key = "ca.crt";
-
-interface ConfigMap extends Unstructured {
-  readonly data?: Readonly<Record<string, string>>;
-}
 
 /** `certificates` is PEM. */
 export const rootCaController =
@@ -29,7 +25,7 @@ export const rootCaController =
       Object.keys(present).length === 1 &&
       present[key] === certificates &&
       metadata.annotations?.[annotation] !== undefined;
-    return keepInEveryNamespace(environment, {
+    return keepInEveryNamespace<ConfigMap>(environment, {
       what: "config map of root certificates",
       resource: "configmaps",
       name: rootCertificatesName,

@@ -2,11 +2,11 @@
  * Fills Secrets of the token type with a token of the account they name, and removes them when the account goes or is
  * another one of the same name. Source: upstream's tokens controller.
  */
+import type { Secret, ServiceAccount } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 
@@ -25,15 +25,6 @@ export interface ServiceAccountTokensOptions {
 }
 
 const workers = 4;
-
-interface Secret extends Unstructured {
-  readonly type?: string;
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-interface Account extends Unstructured {
-  readonly secrets?: readonly { readonly name?: string }[];
-}
 
 interface Names {
   readonly type: string;
@@ -68,7 +59,7 @@ export const serviceAccountTokensController =
       failed: (secret, err) => log.warn({ secret, err }, "could not fill the Secret of a token; trying again"),
     });
     signal.addEventListener("abort", () => queue.close(), { once: true });
-    const seen = (secret: Unstructured): void => {
+    const seen = (secret: Secret): void => {
       const { namespace = "", name = "", annotations } = secret.metadata;
       const account = annotations?.[names.account] ?? "";
       if (account === "") return;
@@ -78,7 +69,7 @@ export const serviceAccountTokensController =
       queue.add(key);
     };
     const failed = (err: unknown): void => log.warn({ err }, "could not follow Secrets of tokens; starting over");
-    const secrets = reflect({
+    const secrets = reflect<Secret>({
       client: reader,
       clock,
       signal,
@@ -99,7 +90,7 @@ export const serviceAccountTokensController =
         queue.add(key);
       },
     });
-    const followed = reflect({
+    const followed = reflect<ServiceAccount>({
       client: reader,
       clock,
       signal,
@@ -165,11 +156,9 @@ async function settle(
   const accountName = accountKey.slice(namespace.length + 1);
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
-  const secret = (await found(client.get(path))) as Secret | undefined; // the path names the kind
+  const secret = await found(client.get<Secret>(path));
   // The name is what somebody wrote: of several parts, it names no account.
-  const account = accountName.includes("/")
-    ? undefined
-    : ((await found(client.get(accountPath))) as Account | undefined); // the path names the kind
+  const account = accountName.includes("/") ? undefined : await found(client.get<ServiceAccount>(accountPath));
   if (secret === undefined || secret.type !== names.type) {
     if (account !== undefined) await forget(environment, accountPath, account, name);
     return false;
@@ -193,7 +182,7 @@ async function settle(
   const isSame = wantedUid === uid && Object.entries(wanted).every(([field, value]) => data[field] === value);
   if (isSame) return true;
   const annotations = { ...metadata.annotations, [names.uid]: uid };
-  await found(client.update(path, { ...secret, metadata: { ...metadata, annotations }, data: wanted }));
+  await found(client.update<Secret>(path, { ...secret, metadata: { ...metadata, annotations }, data: wanted }));
   return true;
 }
 
@@ -203,13 +192,18 @@ async function removeSecret({ client }: ControllerEnvironment, path: string, { m
 }
 
 /** Takes a Secret that is gone off the account's list. */
-async function forget({ client }: ControllerEnvironment, path: string, account: Account, name: string): Promise<void> {
+async function forget(
+  { client }: ControllerEnvironment,
+  path: string,
+  account: ServiceAccount,
+  name: string,
+): Promise<void> {
   const secrets = account.secrets ?? [];
   const rest = secrets.filter((reference) => reference.name !== name);
   if (rest.length === secrets.length) return;
   const { secrets: _secrets, ...others } = account;
   try {
-    await client.update(path, rest.length === 0 ? others : { ...others, secrets: rest });
+    await client.update<ServiceAccount>(path, rest.length === 0 ? others : { ...others, secrets: rest });
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
   }

@@ -1,9 +1,10 @@
 /** Gives every namespace the account `default`. Source: upstream's service accounts controller. */
+import type { ServiceAccount } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
 import { keepInEveryNamespace } from "./in-every-namespace.ts";
 
 export const serviceAccountsController: Controller = (environment) =>
-  keepInEveryNamespace(environment, {
+  keepInEveryNamespace<ServiceAccount>(environment, {
     what: "service account",
     resource: "serviceaccounts",
     name: "default",

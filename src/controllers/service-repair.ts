@@ -12,8 +12,8 @@ export const serviceRepairController =
   (environment) =>
     untilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;
-      const { items } = await client.list("/api/v1/services");
-      for (const service of items as unknown as readonly Service[]) {
+      const { items } = await client.list<Service>("/api/v1/services");
+      for (const service of items) {
         if (signal.aborted) return;
         if (!isIncomplete(service)) continue;
         const { namespace = "", name = "" } = service.metadata;

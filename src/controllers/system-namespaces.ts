@@ -1,4 +1,5 @@
 /** The namespaces every server has. Source: upstream's system namespaces controller. */
+import type { Namespace } from "#api/core/v1.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -15,7 +16,7 @@ export async function ensureSystemNamespaces(client: RestClient, domain: ApiDoma
       await client.get(`/api/v1/namespaces/${name}`);
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-      await client.create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+      await client.create<Namespace>("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
     }
   }
 }

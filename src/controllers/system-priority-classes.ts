@@ -1,4 +1,5 @@
 /** Makes the priority classes that pods of the system name. Source: upstream's scheduling storage provider. */
+import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller } from "./controller.ts";
 import { untilDone } from "./until-done.ts";
@@ -14,7 +15,7 @@ export const systemPriorityClassesController: Controller = (environment) =>
     const apiVersion = domain.rename("scheduling.k8s.io/v1");
     for (const [name, value, description] of classes) {
       try {
-        await client.create(`/apis/${apiVersion}/priorityclasses`, {
+        await client.create<PriorityClass>(`/apis/${apiVersion}/priorityclasses`, {
           apiVersion,
           kind: "PriorityClass",
           metadata: { name },

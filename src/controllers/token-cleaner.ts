@@ -1,8 +1,8 @@
 /** Deletes bootstrap tokens once they have ended. Source: upstream's token cleaner. */
+import type { Secret } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
 import type { Controller } from "./controller.ts";
 
@@ -14,7 +14,7 @@ export const tokenCleanerController: Controller = async ({ client, reader, clock
     clock,
     workersMax: workers,
     work: async (name) => {
-      const secret = await found(client.get(`${path}/${name}`));
+      const secret = await found(client.get<Secret>(`${path}/${name}`));
       if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return;
       const end = tokenEnd(secret);
       if (end === undefined) return;
@@ -26,10 +26,10 @@ export const tokenCleanerController: Controller = async ({ client, reader, clock
     failed: (secret, err) => log.warn({ secret, err }, "could not delete a bootstrap token; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (secret: Unstructured): void => {
+  const look = (secret: Secret): void => {
     if (tokenEnd(secret) !== undefined) queue.add(secret.metadata.name ?? "");
   };
-  await reflect({
+  await reflect<Secret>({
     client: reader,
     clock,
     signal,

@@ -5,7 +5,7 @@
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import type { FlowRequest } from "./flow-request.ts";
-import { type FlowSchema, matches, rulesFor } from "./flow-schema.ts";
+import { type CompiledSchema, matches, rulesFor } from "./flow-schema.ts";
 
 type Candidate<Schema> = readonly [schema: Schema, rules: ReturnType<typeof rulesFor>];
 
@@ -17,7 +17,7 @@ interface Known<Schema> {
 /** Most users remembered; beyond it, remembering starts anew. */
 const usersMax = 10_000;
 
-export class Classifier<Schema extends { readonly schema: FlowSchema }> {
+export class Classifier<Schema extends { readonly schema: CompiledSchema }> {
   readonly #schemas: readonly Schema[];
   readonly #users = new Map<string, Known<Schema>>();
 

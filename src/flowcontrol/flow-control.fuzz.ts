@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -25,7 +25,7 @@ const queueLengthMax = 5;
 /** Each lasts ten seconds and ends all that run. */
 const patientRounds = 60;
 
-const level = (name: string, random: Random): Unstructured => {
+const level = (name: string, random: Random): PriorityLevelConfiguration => {
   const below = (bound: number): number => Math.floor(random.next() * bound);
   const queues = 1 + below(8);
   const queuing = { queues, handSize: 1 + below(Math.min(queues, 3)), queueLengthLimit: queueLengthMax };
@@ -42,10 +42,11 @@ const level = (name: string, random: Random): Unstructured => {
         limitResponse: below(3) === 0 ? { type: "Reject" } : { type: "Queue", queuing },
       },
     },
+    status: {},
   };
 };
 
-const schema = (name: string, to: string): Unstructured => ({
+const schema = (name: string, to: string): FlowSchema => ({
   apiVersion: "v1",
   kind: "FlowSchema",
   metadata: { name },
@@ -60,6 +61,7 @@ const schema = (name: string, to: string): Unstructured => ({
       },
     ],
   },
+  status: {},
 });
 
 class Day {

@@ -1,9 +1,9 @@
 /** Levels, queues and seats under a clock that stands still. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { FlowSchema, PriorityLevelConfiguration, QueuingConfiguration } from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { dump } from "./dump.ts";
@@ -40,7 +40,7 @@ interface Setting {
   readonly metrics: Metrics;
 }
 
-function setting(seats: number, ...more: Unstructured[]): Setting {
+function setting(seats: number, ...more: (FlowSchema | PriorityLevelConfiguration)[]): Setting {
   const clock = new FakeClock();
   const watches = new WatchCounts();
   const metrics = new Metrics();
@@ -53,14 +53,19 @@ function setting(seats: number, ...more: Unstructured[]): Setting {
   });
   for (const object of [...bootstrap.levels, ...bootstrap.schemas, ...more]) {
     const name = object.metadata.name ?? "";
-    if (object.kind === "FlowSchema") control.setSchema(name, object);
-    else control.setLevel(name, object);
+    if ("priorityLevelConfiguration" in object.spec) control.setSchema(name, object as FlowSchema);
+    else control.setLevel(name, object as PriorityLevelConfiguration);
   }
   return { clock, control, watches, metrics };
 }
 
 /** A level that never lends and never borrows. */
-const level = (name: string, shares: number, queuing?: object, more: object = {}): Unstructured => ({
+const level = (
+  name: string,
+  shares: number,
+  queuing?: QueuingConfiguration,
+  more: object = {},
+): PriorityLevelConfiguration => ({
   apiVersion: "v1",
   kind: "PriorityLevelConfiguration",
   metadata: { name, uid: `${name}-uid` },
@@ -74,9 +79,10 @@ const level = (name: string, shares: number, queuing?: object, more: object = {}
       ...more,
     },
   },
+  status: {},
 });
 
-const schema = (name: string, group: string, by: string | undefined, precedence = 50): Unstructured => ({
+const schema = (name: string, group: string, by: string | undefined, precedence = 50): FlowSchema => ({
   apiVersion: "v1",
   kind: "FlowSchema",
   metadata: { name, uid: `${name}-uid` },
@@ -91,6 +97,7 @@ const schema = (name: string, group: string, by: string | undefined, precedence 
       },
     ],
   },
+  status: {},
 });
 
 const states = (claims: readonly Claimed[]): string => claims.map(({ queued }) => queued.state[0]).join("");

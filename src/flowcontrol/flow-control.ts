@@ -2,13 +2,14 @@
  * Priority and fairness: every request belongs to a flow schema, which sends it to a priority level, which has a share of
  * the server's seats. Source: upstream's `util/flowcontrol` (KEP-1040).
  */
+import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { type BootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import { Classifier } from "./classifier.ts";
 import type { FlowMetrics, KindTimes, LevelGauges } from "./flow-metrics.ts";
 import type { FlowRequest } from "./flow-request.ts";
-import { compileFlowSchema, type FlowSchema } from "./flow-schema.ts";
+import { compileFlowSchema, type CompiledSchema } from "./flow-schema.ts";
 import { compileLevel } from "./level-config.ts";
 import type { LevelConfig } from "./level-config.ts";
 import { PriorityLevel } from "./priority-level.ts";
@@ -29,7 +30,7 @@ export interface FlowControlOptions {
 
 /** What a schema does with a request that it matches. */
 export interface Flow {
-  readonly schema: FlowSchema;
+  readonly schema: CompiledSchema;
   readonly level: PriorityLevel;
   /** Of every answer. */
   readonly headers: Readonly<Record<string, string>>;
@@ -43,7 +44,7 @@ export interface Claimed {
 
 interface Mandatory {
   readonly levels: readonly LevelConfig[];
-  readonly schemas: readonly FlowSchema[];
+  readonly schemas: readonly CompiledSchema[];
 }
 
 const borrowEveryMs = 10_000;
@@ -54,7 +55,7 @@ export class FlowControl {
   readonly #options: FlowControlOptions;
   readonly #mandatory: Mandatory;
   readonly #storedLevels = new Map<string, LevelConfig>();
-  readonly #storedSchemas = new Map<string, FlowSchema>();
+  readonly #storedSchemas = new Map<string, CompiledSchema>();
   readonly #gauges = new Map<string, LevelGauges>();
   readonly #reads: KindTimes;
   readonly #writes: KindTimes;
@@ -70,7 +71,7 @@ export class FlowControl {
     const { levels, schemas } = bootstrap;
     [this.#reads, this.#writes] = metrics.kinds(clock.monotonic());
     metrics.beforePrint(() => this.#showNow());
-    const mandatory = ({ metadata }: Unstructured): boolean => mandatoryNames.includes(metadata.name ?? "");
+    const mandatory = ({ metadata }: ApiObject): boolean => mandatoryNames.includes(metadata.name ?? "");
     this.#mandatory = {
       levels: levels.filter(mandatory).flatMap((object) => compileLevel(object) ?? []),
       schemas: schemas.filter(mandatory).map(compileFlowSchema),
@@ -92,12 +93,12 @@ export class FlowControl {
   }
 
   /** What is stored under a name; `undefined` for nothing. In force with the next request. */
-  setLevel(name: string, object: Unstructured | undefined): void {
+  setLevel(name: string, object: PriorityLevelConfiguration | undefined): void {
     set(this.#storedLevels, name, object === undefined ? undefined : compileLevel(object));
     this.#isStale = true;
   }
 
-  setSchema(name: string, object: Unstructured | undefined): void {
+  setSchema(name: string, object: FlowSchema | undefined): void {
     set(this.#storedSchemas, name, object === undefined ? undefined : compileFlowSchema(object));
     this.#isStale = true;
   }
@@ -175,7 +176,7 @@ export class FlowControl {
   }
 
   #digestSchemas(): void {
-    const usable = new Map<string, FlowSchema>();
+    const usable = new Map<string, CompiledSchema>();
     for (const [name, schema] of this.#storedSchemas) {
       const level = this.#levels.get(schema.level);
       if (level !== undefined && !level.isQuiescing) usable.set(name, schema);

@@ -3,11 +3,12 @@
  * Hot path: whom a schema is for is decided once a user (see `classifier.ts`); what is left per request are a few
  * comparisons of texts without allocating.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { FlowSchema, Subject } from "#api/flowcontrol/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { FlowTarget } from "./flow-request.ts";
 
-export interface FlowSchema {
+/** A flow schema made ready. */
+export interface CompiledSchema {
   readonly name: string;
   readonly uid: string;
   readonly level: string;
@@ -21,13 +22,6 @@ interface FlowRule {
   readonly subjects: readonly Subject[];
   readonly resourceRules: readonly ResourceRule[];
   readonly nonResourceRules: readonly NonResourceRule[];
-}
-
-interface Subject {
-  readonly kind: string;
-  readonly user?: { readonly name: string } | null;
-  readonly group?: { readonly name: string } | null;
-  readonly serviceAccount?: { readonly namespace: string; readonly name: string } | null;
 }
 
 /** `undefined` for any. */
@@ -46,43 +40,16 @@ interface NonResourceRule {
   readonly urls: readonly string[];
 }
 
-interface StoredRule {
-  readonly subjects?: readonly Subject[] | null;
-  readonly resourceRules?:
-    | readonly {
-        readonly verbs?: readonly string[] | null;
-        readonly apiGroups?: readonly string[] | null;
-        readonly resources?: readonly string[] | null;
-        readonly namespaces?: readonly string[] | null;
-        readonly clusterScope?: boolean;
-      }[]
-    | null;
-  readonly nonResourceRules?:
-    | readonly {
-        readonly verbs?: readonly string[] | null;
-        readonly nonResourceURLs?: readonly string[] | null;
-      }[]
-    | null;
-}
-
-interface StoredSpec {
-  readonly priorityLevelConfiguration?: { readonly name?: string };
-  readonly matchingPrecedence?: number;
-  readonly distinguisherMethod?: { readonly type?: string } | null;
-  readonly rules?: readonly StoredRule[] | null;
-}
-
 const choice = (list: readonly string[] | null | undefined): Choice =>
   list?.length === 1 && list[0] === "*" ? undefined : (list ?? []);
 
-export function compileFlowSchema(object: Unstructured): FlowSchema {
-  const spec = (object["spec"] ?? {}) as StoredSpec; // by its schema
+export function compileFlowSchema({ metadata, spec }: FlowSchema): CompiledSchema {
   const method = spec.distinguisherMethod?.type;
   return {
-    name: object.metadata.name ?? "",
-    uid: object.metadata.uid ?? "",
-    level: spec.priorityLevelConfiguration?.name ?? "",
-    precedence: spec.matchingPrecedence ?? 1000,
+    name: metadata.name ?? "",
+    uid: metadata.uid ?? "",
+    level: spec.priorityLevelConfiguration.name,
+    precedence: spec.matchingPrecedence,
     distinguisher: method === "ByUser" || method === "ByNamespace" ? method : "",
     rules: (spec.rules ?? []).map((rule) => ({
       subjects: rule.subjects ?? [],
@@ -102,7 +69,7 @@ export function compileFlowSchema(object: Unstructured): FlowSchema {
 }
 
 /** Rules of the schema that are for this user. */
-export function rulesFor(schema: FlowSchema, user: UserInfo): readonly FlowRule[] {
+export function rulesFor(schema: CompiledSchema, user: UserInfo): readonly FlowRule[] {
   return schema.rules.filter(({ subjects }) => subjects.some((subject) => isMeant(subject, user)));
 }
 
@@ -116,7 +83,7 @@ function isMeant(subject: Subject, { name, groups }: UserInfo): boolean {
     }
     case "ServiceAccount": {
       const account = subject.serviceAccount;
-      if (account === undefined || account === null) return false;
+      if (account === undefined) return false;
       const prefix = `system:serviceaccount:${account.namespace}:`;
       return account.name === "*" ? name.startsWith(prefix) : name === prefix + account.name;
     }

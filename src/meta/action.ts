@@ -4,7 +4,7 @@
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { GroupVersionKind } from "./group-version.ts";
-import type { Unstructured } from "./object-meta.ts";
+import type { ApiObject, Unstructured } from "./object-meta.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { Status } from "./status-error.ts";
 
@@ -15,15 +15,15 @@ export interface ActionRequest {
   /** Of the path: of the object whose part this is. Empty for a resource of its own. */
   readonly name: string;
   /** The body, decoded by its schema, as mutating admission leaves it. */
-  readonly object: Unstructured;
+  readonly object: ApiObject;
   readonly dryRun: boolean;
   /** Validating admission; to be called once the action has found the object to be valid. */
-  admitted(object: Unstructured): MaybePromise<void>;
+  admitted(object: ApiObject): MaybePromise<void>;
 }
 
 export interface Action {
   /** Answers with the object to send (code 201), or throws a `StatusError`. */
-  (request: ActionRequest): MaybePromise<Unstructured | Status>;
+  (request: ActionRequest): MaybePromise<ApiObject | Status>;
   /** Other kinds and versions of the same form that bodies may have. */
   readonly accepted?: readonly GroupVersionKind[];
   /** Defaults of the body that its schema cannot say. */

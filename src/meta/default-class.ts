@@ -1,6 +1,6 @@
 /** Annotations that mark a class as the one for claims that name none. */
 import type { ApiDomain } from "./api-domain.ts";
-import type { Unstructured } from "./object-meta.ts";
+import type { ApiObject } from "./object-meta.ts";
 
 export type ClassKind = "StorageClass" | "VolumeAttributesClass";
 
@@ -17,24 +17,24 @@ const annotations: Readonly<Record<ClassKind, readonly string[]>> = {
 };
 
 /** A check for classes of this kind. */
-export function defaultClassCheck(kind: ClassKind, domain: ApiDomain): (object: Unstructured) => boolean {
+export function defaultClassCheck(kind: ClassKind, domain: ApiDomain): (object: ApiObject) => boolean {
   const names = annotations[kind].map((name) => domain.rename(name));
   return (object) => names.some((name) => object.metadata.annotations?.[name] === "true");
 }
 
 /** The default among `classes`: the newest, then the first by name; `undefined` when none is marked. */
 export function defaultClass(
-  classes: Iterable<Unstructured>,
-  isDefault: (object: Unstructured) => boolean,
-): Unstructured | undefined {
-  let best: Unstructured | undefined;
+  classes: Iterable<ApiObject>,
+  isDefault: (object: ApiObject) => boolean,
+): ApiObject | undefined {
+  let best: ApiObject | undefined;
   for (const candidate of classes) {
     if (isDefault(candidate) && (best === undefined || isPreferred(candidate, best))) best = candidate;
   }
   return best;
 }
 
-function isPreferred(one: Unstructured, other: Unstructured): boolean {
+function isPreferred(one: ApiObject, other: ApiObject): boolean {
   const created = one.metadata.creationTimestamp ?? "";
   const otherCreated = other.metadata.creationTimestamp ?? "";
   if (created !== otherCreated) return created > otherCreated;

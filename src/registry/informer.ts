@@ -4,7 +4,7 @@
  * decides about requests and must not lag behind what was acknowledged: a failure is retried until it succeeds, and
  * writers wait as long.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -187,18 +187,24 @@ export class StoreInformer {
   }
 }
 
-export interface ObjectHandlers {
+/** `T` is the type of the store's objects. */
+export interface ObjectHandlers<T extends ApiObject> {
   /** Forget everything: what there is follows. */
   cleared(): void;
   /** An object as it is now; `undefined` when it is gone or cannot be read. */
-  changed(namespace: string, name: string, object: Unstructured | undefined): void;
+  changed(namespace: string, name: string, object: T | undefined): void;
 }
 
 /** Handlers that are told decoded objects by namespace and name. */
-export function objectHandlers(store: Store, log: Log, { cleared, changed }: ObjectHandlers): InformerHandlers {
-  const read = (entry: Entry): Unstructured | undefined => {
+export function objectHandlers<T extends ApiObject = ApiObject>(
+  store: Store,
+  log: Log,
+  { cleared, changed }: ObjectHandlers<NoInfer<T>>,
+): InformerHandlers {
+  const read = (entry: Entry): T | undefined => {
     try {
-      return store.object(entry);
+      const object: ApiObject = store.object(entry);
+      return object as T; // by its schema
     } catch (error) {
       log.error({ key: entry.key, error: String(error) }, "an object that decides about requests is unreadable");
       return undefined;

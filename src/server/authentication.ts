@@ -8,7 +8,7 @@ import { bootstrapTokens } from "#authn/bootstrap-token.ts";
 import { serviceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { webSocketToken } from "#authn/websocket-token.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { Secret } from "#api/core/v1.ts";
 import type { AccessConfig } from "./access-config.ts";
 import { observed, tokenUseCounter } from "./authentication/metrics.ts";
 import { externalAuthenticators } from "./authentication/external.ts";
@@ -65,7 +65,7 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
  * Writes on a Secret the day its token was last used, so that unused ones can be found. Nobody waits for it, and a write
  * that fails is made again at the next use.
  */
-function secretMarker({ domain, log, client }: AccessConfig): (secret: Unstructured, day: string) => void {
+function secretMarker({ domain, log, client }: AccessConfig): (secret: Secret, day: string) => void {
   const label = domain.rename("kubernetes.io/legacy-token-last-used");
   const underWay = new Set<string>();
   return ({ metadata: { namespace = "", name = "", uid = "" } }, day) => {

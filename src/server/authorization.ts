@@ -3,7 +3,7 @@ import { type Authorizer, union } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
 import { type CompiledRule, compileRule } from "#authz/rules.ts";
-import { bootstrapPolicy, type PolicyRule } from "#api/bootstrap-policy.ts";
+import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
 import { groupMasters, type UserInfo } from "#meta/user-info.ts";
 import type { AccessConfig } from "./access-config.ts";
 import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
@@ -52,6 +52,5 @@ function byRolesAlone(
 function nodeRules({ domain, plan }: AccessConfig): readonly CompiledRule[] {
   const policy = bootstrapPolicy(domain, plan.gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
-  const { rules = [] } = (role ?? {}) as { readonly rules?: readonly PolicyRule[] }; // the kind says so
-  return rules.map(compileRule);
+  return role === undefined || "roleRef" in role ? [] : (role.rules ?? []).map(compileRule);
 }

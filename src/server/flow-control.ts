@@ -2,6 +2,7 @@
  * Priority and fairness as this server runs it: what is stored decides, kept up to date with every acknowledged write;
  * what every cluster has is made at start and looked after once a minute.
  */
+import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { reconcileFlowControl } from "#controllers/bootstrap-flow-control.ts";
@@ -95,8 +96,9 @@ export class Fairness {
           const handlers = objectHandlers(store, log, {
             cleared: () => control.clear(isLevel ? "levels" : "schemas"),
             changed(_namespace, name, object) {
-              if (isLevel) control.setLevel(name, object);
-              else control.setSchema(name, object);
+              // By their schemas.
+              if (isLevel) control.setLevel(name, object as PriorityLevelConfiguration | undefined);
+              else control.setSchema(name, object as FlowSchema | undefined);
             },
           });
           const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });

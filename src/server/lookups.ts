@@ -2,17 +2,17 @@
  * Reads of the present for parts of the server that decide about requests: straight from memory, without a request of
  * their own, so that they see every write that was acknowledged.
  */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { FindObject, ObjectTypes } from "#api/object-types.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
 
 /** By Kubernetes' name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
-  /** `namespace` is empty at the cluster scope. */
-  get(resource: string, namespace: string, name: string): Unstructured | undefined;
+  readonly get: FindObject;
   /** Of all namespaces. */
-  list(resource: string): Iterable<Unstructured>;
+  list<Resource extends keyof ObjectTypes>(resource: Resource): Iterable<ObjectTypes[Resource]>;
 }
 
 /** Finds stores by Kubernetes' name of their resource, in any served version. */
@@ -38,12 +38,11 @@ export function storeFinder(
 
 export function storeLookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
   const storeOf = storeFinder(table, stores, rename);
-  return {
-    get(resource, namespace, name) {
-      const store = storeOf(resource);
-      const entry = store?.peek(namespace, name);
-      return entry === undefined ? undefined : store?.object(entry);
-    },
-    list: (resource) => storeOf(resource)?.peekAll() ?? [],
+  const get = (resource: string, namespace: string, name: string): ApiObject | undefined => {
+    const store = storeOf(resource);
+    const entry = store?.peek(namespace, name);
+    return entry === undefined ? undefined : store?.object(entry);
   };
+  const list = (resource: string): Iterable<ApiObject> => storeOf(resource)?.peekAll() ?? [];
+  return { get: get as FindObject, list: list as Lookups["list"] }; // by the schemas of the resources
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -67,7 +67,7 @@ function setup() {
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
-  const present = new Map<string, Unstructured>();
+  const present = new Map<string, ApiObject>();
   let cleared = 0;
   const errors: string[] = [];
   let informer: StoreInformer | undefined;

@@ -1,6 +1,6 @@
 /** POST where nothing is stored: the body is read and admitted like that of a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply, valueReply } from "../object-reply.ts";
@@ -38,8 +38,8 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const answer = await acting;
   return isStatus(answer)
     ? valueReply(negotiated, 201, answer)
-    : objectReply(scope, negotiated, 201, answer, undefined);
+    : objectReply(scope, negotiated, 201, answer as Unstructured, undefined); // of whatever kind
 }
 
-const isStatus = (answer: Unstructured | Status): answer is Status =>
+const isStatus = (answer: ApiObject | Status): answer is Status =>
   answer.kind === "Status" && answer.apiVersion === "v1";

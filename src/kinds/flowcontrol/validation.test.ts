@@ -135,8 +135,9 @@ test("a level is exempt or limited, and its figures have bounds", () => {
 
 test("mandatory ones keep their spec, but the exempt level may share otherwise, or say nothing of it", () => {
   const mandatory = bootstrapFlowControl(kubernetesDomain);
-  for (const level of mandatory.levels) assert.deepEqual(levels.refuseCreate(level), [], level.metadata.name!);
-  for (const schema of mandatory.schemas) assert.deepEqual(schemas.refuseCreate(schema), [], schema.metadata.name!);
+  for (const level of mandatory.levels) assert.deepEqual(levels.refuseCreate({ ...level }), [], level.metadata.name!);
+  for (const schema of mandatory.schemas)
+    assert.deepEqual(schemas.refuseCreate({ ...schema }), [], schema.metadata.name!);
   refusesLevel("exempt", { type: "Exempt" });
   refusesLevel("exempt", { type: "Exempt", exempt: { nominalConcurrencyShares: 7, lendablePercent: 50 } });
   const catchAll = mandatory.levels.find(({ metadata }) => metadata.name === "catch-all")!;

@@ -30,7 +30,6 @@ import {
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
 
 export type Check<T> = (object: T) => readonly FieldError[];
 
@@ -74,11 +73,11 @@ interface FixedSpecs {
 }
 
 function fixedSpecs(domain: ApiDomain): FixedSpecs {
-  const byName = (objects: readonly Unstructured[]): ReadonlyMap<string, object> =>
+  const byName = (objects: readonly (FlowSchema | PriorityLevelConfiguration)[]): ReadonlyMap<string, object> =>
     new Map(
       objects
         .filter(({ metadata }) => mandatoryNames.includes(metadata.name ?? ""))
-        .map(({ metadata, spec }) => [metadata.name ?? "", spec as object]), // they all have one
+        .map(({ metadata, spec }) => [metadata.name ?? "", spec]),
     );
   const { schemas, levels } = bootstrapFlowControl(domain);
   return { schemas: byName(schemas), levels: byName(levels) };

@@ -1,7 +1,8 @@
 /** What nodes have to do with, kept in step with the store: their pods, volumes, attachments and slices. */
-import { NodeGraph } from "#authz/node-graph.ts";
+import type { PersistentVolume, Pod } from "#api/core/v1.ts";
+import { NodeGraph, type OfNode } from "#authz/node-graph.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -78,10 +79,11 @@ export class NodeFollower {
     return domain.rename(groups[name]) === group ? name : undefined;
   }
 
-  #changed(resource: Followed, namespace: string, name: string, object: Unstructured | undefined): void {
+  #changed(resource: Followed, namespace: string, name: string, object: ApiObject | undefined): void {
     const { graph } = this;
-    if (resource === "pods") graph.setPod(namespace, name, object);
-    else if (resource === "persistentvolumes") graph.setVolume(name, object);
-    else graph.setOwned(resource, name, object);
+    // By their schemas.
+    if (resource === "pods") graph.setPod(namespace, name, object as Pod | undefined);
+    else if (resource === "persistentvolumes") graph.setVolume(name, object as PersistentVolume | undefined);
+    else graph.setOwned(resource, name, object as OfNode | undefined);
   }
 }

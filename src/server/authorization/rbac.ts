@@ -1,5 +1,6 @@
 /** The roles and bindings of the store, kept as an index that is up to date whenever a write is acknowledged. */
-import { type BindingContent, RbacIndex, type RoleRules } from "#authz/rbac-index.ts";
+import type { Role, RoleBinding } from "#api/rbac/v1.ts";
+import { RbacIndex } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -50,8 +51,8 @@ export class RbacFollower {
           cleared: () => index.clear(what, definition.namespaced),
           changed(namespace, name, object) {
             // By their schemas.
-            if (what === "roles") index.setRole(namespace, name, object as RoleRules | undefined);
-            else index.setBinding(namespace, name, object as unknown as BindingContent | undefined);
+            if (what === "roles") index.setRole(namespace, name, object as Role | undefined);
+            else index.setBinding(namespace, name, object as RoleBinding | undefined);
           },
         });
         const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });

@@ -11,7 +11,7 @@ import { CustomKind } from "#extensions/custom-kind.ts";
 import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter } from "#http/router.ts";
 import { apiDomain } from "#meta/api-domain.ts";
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { objectTooLarge, resourceNotFound } from "#meta/status-error.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
@@ -144,10 +144,10 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   });
 }
 
-const jsonOf = (object: Unstructured): Uint8Array => Buffer.from(JSON.stringify(object));
+const jsonOf = (object: ApiObject): Uint8Array => Buffer.from(JSON.stringify(object));
 
 /** Whether an object is too large even without the owners of its fields, which the store may leave out. */
-function isLarger(object: Unstructured, bytesMax: number): boolean {
+function isLarger(object: ApiObject, bytesMax: number): boolean {
   if (jsonOf(object).length <= bytesMax) return false;
   const { managedFields, ...metadata } = object.metadata;
   return managedFields === undefined || jsonOf({ ...object, metadata }).length > bytesMax;

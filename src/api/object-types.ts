@@ -1,0 +1,28 @@
+/**
+ * The types of objects that access checks and admission look up, by Kubernetes' name of their resource, so that a look-up
+ * gives an object of the right type. To look up another resource, add its line.
+ */
+import type { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, ServiceAccount } from "./core/v1.ts";
+import type { CSIDriver, StorageClass } from "./storage/v1.ts";
+import type { VolumeAttributesClass } from "./storage/v1beta1.ts";
+
+export interface ObjectTypes {
+  namespaces: Namespace;
+  nodes: Node;
+  persistentvolumeclaims: PersistentVolumeClaim;
+  persistentvolumes: PersistentVolume;
+  pods: Pod;
+  secrets: Secret;
+  serviceaccounts: ServiceAccount;
+  "csidrivers.storage.k8s.io": CSIDriver;
+  "storageclasses.storage.k8s.io": StorageClass;
+  /** Both served versions have the same fields. */
+  "volumeattributesclasses.storage.k8s.io": VolumeAttributesClass;
+}
+
+/** Finds an object as it is now, up to date with every acknowledged write. `namespace` is empty at the cluster scope. */
+export type FindObject = <Resource extends keyof ObjectTypes>(
+  resource: Resource,
+  namespace: string,
+  name: string,
+) => ObjectTypes[Resource] | undefined;

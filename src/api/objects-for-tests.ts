@@ -1,0 +1,22 @@
+/** Objects of built-in kinds for tests, from the fields a test is about: the others are as decoding makes them. */
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { parseApiVersion } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { decodeTyped } from "#schema/typed.ts";
+import { loadDefinitions } from "./definitions.ts";
+
+/** Makes an object of a kind whose type is `T`. Fails for fields that the kind does not have. */
+export type MakeObject = <T extends ApiObject>(apiVersion: string, kind: string, object: object) => T;
+
+export function objectMaker(): MakeObject {
+  const tables = loadDefinitions(kubernetesDomain);
+  return <T extends ApiObject>(apiVersion: string, kind: string, object: object) => {
+    const schema = tables.schemaOf({ ...parseApiVersion(apiVersion)!, kind });
+    if (schema === undefined) throw new Error(`no kind ${kind} in ${apiVersion}`);
+    const findings = { keys: 0, unknown: false };
+    const body: unknown = JSON.parse(JSON.stringify({ apiVersion, kind, metadata: {}, ...object }));
+    const made = decodeTyped(schema, body, findings, { defaults: false });
+    if (findings.unknown) throw new Error(`a field that ${kind} does not have: ${JSON.stringify(object)}`);
+    return made as T; // by its schema
+  };
+}
