@@ -61,7 +61,7 @@ const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
 export function createRouter(options: RouterOptions): (request: ApiRequest) => MaybePromise<Reply> {
   const { stores } = options;
-  const customParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
+  const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
   const annotation = options.parts.domain.rename("k8s.io/deprecated");
   const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
   const tellDeprecated = (request: ApiRequest, { deprecation }: ResourceDefinition): void => {
@@ -86,7 +86,8 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     if (!table.serves(info.group, info.version)) return options.unknown(request.path);
     const definition = table.find(info.group, info.version, info.resource);
     if (definition === undefined || info.parts.length > 3) return options.unknown(request.path);
-    if (definition.origin === "custom" && !isInScope(definition, info.namespace, info.verb)) {
+    const isDispatched = definition.routes === "dispatched";
+    if (isDispatched && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
     }
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
@@ -98,21 +99,20 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
     const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
-    const isCustom = definition.origin === "custom";
-    // Custom resources say that their version is deprecated before anything else.
-    if (isCustom) tellDeprecated(request, definition);
-    if (!isCustom) checkPart(definition, info);
-    if (handler === undefined) throw isCustom ? methodNotAllowed(definition, verb) : methodUnknown();
-    if (isCustom) checkCustomVerb(definition, info.subresource, verb, single);
+    // Upstream's handler says that a version is deprecated before anything else.
+    if (isDispatched) tellDeprecated(request, definition);
+    if (!isDispatched) checkPart(definition, info);
+    if (handler === undefined) throw isDispatched ? methodNotAllowed(definition, verb) : methodUnknown();
+    if (isDispatched) checkDispatched(definition, info.subresource, verb, single);
     else checkVerb(definition, info.subresource, verb, single !== "");
     if (definition.namespaced && info.namespace === "" && (verb === "create" || verb === "deletecollection")) {
       throw methodUnknown();
     }
     if (request.upgrade !== undefined && !isWebSocketWatch(request, verb)) throw cannotUpgrade(request.upgrade);
-    if (!isCustom) tellDeprecated(request, definition);
+    if (!isDispatched) tellDeprecated(request, definition);
     if (definition.terminating === true && verb === "create") throw whileTerminating(definition, verb);
     const scope: Scope = {
-      parts: isCustom ? customParts : options.parts,
+      parts: isDispatched ? dispatchedParts : options.parts,
       request,
       context: new Context(request),
       definition,
@@ -208,8 +208,8 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
   if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
 }
 
-/** Custom resources say what is missing or not allowed in other words. */
-function checkCustomVerb(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
+/** Upstream's one handler says what is missing or not allowed in other words. */
+function checkDispatched(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
   if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
   // The list of verbs says what is offered; while the definition is ending, more is served.
   if (subresource === "") return;
@@ -218,7 +218,7 @@ function checkCustomVerb(definition: ResourceDefinition, subresource: string, ve
   if (!found.verbs.includes(verb)) throw methodNotAllowed(definition, verb);
 }
 
-/** Whether a path has the scope of a custom kind. All namespaces at once can only be read. */
+/** Whether a path has the scope of a kind without routes of its own. All namespaces at once can only be read. */
 function isInScope(definition: ResourceDefinition, namespace: string, verb: string): boolean {
   if (!definition.namespaced) return namespace === "";
   return namespace !== "" || verb === "list" || verb === "watch";

@@ -25,7 +25,7 @@ export function selectionOf(
     fields: definition.selectableFields,
     aliases: definition.fieldAliases,
     namespaced: definition.namespaced,
-    saysFields: definition.origin === "custom",
+    saysFields: definition.declaresFields === true,
   });
   const name = fields.exact("metadata.name");
   const namespace = fields.exact("metadata.namespace");

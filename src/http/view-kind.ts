@@ -46,6 +46,7 @@ export function viewKind(
       fieldAliases: {},
       columns: columns(),
       strategy,
+      routes: of.routes,
       origin: "builtin",
     };
     known.set(kind, view);

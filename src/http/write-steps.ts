@@ -142,7 +142,7 @@ export function withOwnership(
 function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, options: WriteOptions): Unstructured {
   const { definition, context, parts, subresource } = scope;
   const versions = objectVersions(scope);
-  if (old !== undefined && definition.origin === "custom" && !fitsOwners(versions, definition, old, next)) {
+  if (old !== undefined && definition.renamesVersions === true && !fitsOwners(versions, definition, old, next)) {
     const { managedFields: _lost, ...metadata } = next.metadata;
     return { ...next, metadata };
   }
@@ -166,7 +166,7 @@ function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, 
 }
 
 /**
- * Whether a custom resource can be seen in every version its owners wrote in. Upstream forgets all owners when one of
+ * Whether an object can be seen in every version its owners wrote in, where versions differ in their names alone. Upstream forgets all owners when one of
  * these versions does not have a field that is there now, since it changes the name of the version only.
  */
 function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
@@ -192,13 +192,12 @@ export function objectVersions({ definition, parts, subresource }: Scope): Objec
   const of = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);
   return {
-    ...(resetFields === undefined ? {} : { resetFields, resetsOneVersion: definition.origin === "custom" }),
+    ...(resetFields === undefined ? {} : { resetFields, resetsOneVersion: definition.renamesVersions === true }),
     schemaFor: (apiVersion) => of(apiVersion)?.schema,
     convert(object, from, to) {
       const source = of(from);
       const target = of(to);
-      // Versions of custom kinds differ in their name only.
-      if (source === undefined || target === undefined || target.origin === "custom") return object;
+      if (source === undefined || target === undefined || target.renamesVersions === true) return object;
       if (source.conversion === undefined && target.conversion === undefined) return object;
       const typed = decodeTyped(
         source.schema,

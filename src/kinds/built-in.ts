@@ -54,7 +54,7 @@ function definitionOf(
     behaviour,
   );
   const deprecation = deprecationOf(facts, behaviour.deprecated);
-  const scale = scaleOf(facts, behaviour.scaleSelector);
+  const scale = scaleOf(facts, behaviour);
   return {
     group: facts.group,
     version: facts.version,
@@ -89,6 +89,7 @@ function definitionOf(
     strategy,
     ...(scale === undefined ? {} : { scale }),
     ...(deprecation === undefined ? {} : { deprecation }),
+    routes: "installed",
     origin: "builtin",
   };
 }

@@ -6,6 +6,7 @@ import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured } from "#meta/object-meta.ts";
+import type { ResourceName } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
@@ -60,6 +61,8 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
   readonly scaleSelector?: (object: T) => string;
+  /** What a GET of the scale of an object that is not there misses; left out: the object. */
+  readonly missingScale?: ResourceName;
   /** Nothing follows from such objects yet: the sentence their writers are warned with, and of which objects. */
   readonly unenforced?: { readonly warning: string; readonly when?: (object: T) => boolean };
 }

@@ -7,6 +7,7 @@ import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
+import type { ResourceName } from "#meta/status-error.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
@@ -136,6 +137,13 @@ export interface ScaleDefinition {
   readonly labelSelectorPath?: string;
   /** The selector of kinds that do not keep it as text. */
   selector?(object: Unstructured): string;
+  /**
+   * Upstream knows nothing of the kind but these paths: there must be a number of replicas, of whatever sign, and zero is
+   * shown as nothing. Default: false.
+   */
+  readonly isUntyped?: boolean;
+  /** What a GET of an object that is not there misses; left out: the object. */
+  readonly missing?: ResourceName;
 }
 
 export interface ResourceDefinition {
@@ -166,6 +174,11 @@ export interface ResourceDefinition {
   readonly storageVersionHash: string;
   /** Absent when the stored form differs only in `apiVersion` and `kind`. */
   readonly conversion?: Conversion;
+  /**
+   * Versions differ in their names alone, as upstream's conversion `None` has it: owners of fields are taken from one to
+   * another unseen, and forgotten where a version does not have a field that is there. Default: false.
+   */
+  readonly renamesVersions?: boolean;
   /** Whether objects are stored at all (reviews and bindings are not). */
   readonly stored: boolean;
   /** Of kinds without stored objects that can be read: what there is now. Kind and version are added. */
@@ -186,6 +199,8 @@ export interface ResourceDefinition {
   readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
   /** DELETE answers with the object that was removed instead of a Status. */
   readonly returnDeletedObject: boolean;
+  /** DELETE of a collection answers with the list as it was instead of a Status. Default: false. */
+  readonly returnDeletedList?: boolean;
   /** PUT of a missing object creates it. */
   readonly createOnUpdate: boolean;
   /** PUT without a `resourceVersion` is allowed. */
@@ -193,6 +208,8 @@ export interface ResourceDefinition {
   /** Fields selectors may name beside `metadata.name` and `metadata.namespace`; aliases map to their field. */
   readonly selectableFields: readonly string[];
   readonly fieldAliases: Readonly<Record<string, string>>;
+  /** The kind itself says which fields it knows, even when these are the two of all kinds. Default: false. */
+  readonly declaresFields?: boolean;
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
   readonly strategy: Strategy;
@@ -211,6 +228,12 @@ export interface ResourceDefinition {
   readonly served?: AbortSignal;
   /** The definition of a custom kind is on its way out: nothing new may be created. */
   readonly terminating?: boolean;
+  /**
+   * Upstream installs a route for each verb of a built-in kind and describes the routes in discovery and OpenAPI.
+   * Requests to custom resources are dispatched by one handler, which judges and refuses in words of its own; what is
+   * published of them is made from their definitions.
+   */
+  readonly routes: "installed" | "dispatched";
   /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */
   readonly origin: "builtin" | "custom";
 }

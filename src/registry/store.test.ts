@@ -40,6 +40,7 @@ const definition: ResourceDefinition = {
   fieldAliases: {},
   columns: [],
   strategy: {},
+  routes: "installed",
   origin: "builtin",
 };
 

@@ -217,8 +217,8 @@ function openChain(
 /** What this server answers for itself. Upstream: all but the group of the APIService objects. */
 function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
   const own = domain.rename("apiregistration.k8s.io");
-  for (const { group, version, origin } of definitions) {
-    if (group !== own) yield { group, version, isCustom: origin === "custom" };
+  for (const { group, version, custom } of definitions) {
+    if (group !== own) yield { group, version, isCustom: custom !== undefined };
   }
 }
 

@@ -17,6 +17,7 @@ const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "config
 const definition = {
   ...storage,
   listKind: "ConfigMapList",
+  routes: "installed",
   origin: "builtin",
   storage,
 } as unknown as ResourceDefinition;

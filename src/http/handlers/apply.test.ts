@@ -52,6 +52,7 @@ const definition: ResourceDefinition = {
   fieldAliases: {},
   columns: [],
   strategy: {},
+  routes: "installed",
   origin: "builtin",
 };
 

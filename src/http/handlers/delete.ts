@@ -41,7 +41,7 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   );
   const { definition } = scope;
   // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
-  if (definition.origin === "custom") return listReply(scope, negotiated, deleted);
+  if (definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
   const status: Status = {
     kind: "Status",
     apiVersion: "v1",

@@ -50,9 +50,11 @@ const patchTypes = [...customPatchTypes, strategicPatchType];
 export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
   const contentType = request.headers["content-type"];
-  if ((scope.parent ?? definition).origin === "custom") {
-    if (!isConsumable(contentType, customPatchTypes)) throw unsupportedMediaType(customPatchTypes);
-  } else if (!isConsumable(contentType, patchTypes)) throw contentTypeNotConsumed();
+  // Types of custom kinds do not say how lists are merged.
+  const types = (scope.parent ?? definition).custom === undefined ? patchTypes : customPatchTypes;
+  if (!isConsumable(contentType, types)) {
+    throw definition.routes === "installed" ? contentTypeNotConsumed() : unsupportedMediaType(types);
+  }
   const type = contentType!.split(";", 1)[0]!.trim();
   if (type === applyPatchType) return applyObject(scope);
   const options = writeOptions(request.query, "PatchOptions", parts.domain);

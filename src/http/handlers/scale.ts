@@ -11,15 +11,7 @@ import { fieldText } from "#meta/field-texts.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import {
-  badRequest,
-  internalError,
-  invalidObject,
-  notFound,
-  type ResourceName,
-  StatusError,
-  unclassified,
-} from "#meta/status-error.ts";
+import { badRequest, internalError, invalidObject, notFound, StatusError, unclassified } from "#meta/status-error.ts";
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
@@ -43,29 +35,21 @@ export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
 
 /** GET of the scale of an object. */
 export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Reply> {
-  const { request, parts, definition, store, namespace, name } = scope;
+  const { request, parts, store, namespace, name } = scope;
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const resourceVersion = wantedVersion(request);
   let entry: Entry;
   try {
     entry = await store.get(namespace, name, resourceVersion);
   } catch (error) {
-    const missing = definition.origin === "builtin" ? missingScales.get(definition.resource) : undefined;
-    throw missing !== undefined && isNotFound(error) ? notFound(missing, name) : error;
+    throw scale.missing !== undefined && isNotFound(error) ? notFound(scale.missing, name) : error;
   }
   const { object, isFound } = shownAs(store.object(entry), scale);
-  if (!isFound && definition.origin === "custom") {
+  if (!isFound && scale.isUntyped === true) {
     throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
   }
   return objectReply(scaleScope(scope, scale), negotiated, 200, object, undefined);
 }
-
-/** Upstream: what a GET of these misses is the scale, in whatever group its author thought it was. */
-const missingScales: ReadonlyMap<string, ResourceName> = new Map([
-  ["deployments", { group: "apps", resource: "deployments/scale" }],
-  ["replicasets", { group: "apps", resource: "replicasets/scale" }],
-  ["replicationcontrollers", { group: "autoscaling", resource: "replicationcontrollers/scale" }],
-]);
 
 const isNotFound = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "NotFound";
 
@@ -121,21 +105,20 @@ class ScaleWrites implements Pick<Store, "update"> {
     withUid: boolean,
   ): Promise<Unstructured> {
     const { definition, parts } = this.#scope;
-    const { specReplicasPath } = this.#scale;
-    const custom = definition.origin === "custom";
+    const { specReplicasPath, isUntyped = false } = this.#scale;
     const replicasPath = replicasPathOf(definition, parts);
     const { object, isFound } = shownAs(parent, this.#scale);
     const managedFields = scaleOwners(parent.metadata.managedFields, replicasPath);
     const scale = await transform({
       ...object,
       metadata: managedFields === undefined ? object.metadata : { ...object.metadata, managedFields },
-      ...(isFound || !custom ? {} : { spec: { replicas: unset } }),
+      ...(isFound || !isUntyped ? {} : { spec: { replicas: unset } }),
     });
     const { replicas = 0 } = scale["spec"] as { readonly replicas?: number }; // decoded by its schema
-    if (custom && replicas === unset) {
+    if (isUntyped && replicas === unset) {
       throw badRequest(`the spec replicas field ${JSON.stringify(specReplicasPath)} cannot be empty`);
     }
-    if (!custom && replicas < 0) {
+    if (!isUntyped && replicas < 0) {
       throw invalidObject({ group: "autoscaling", kind: "Scale" }, scale.metadata.name ?? "", [
         invalid("spec.replicas", replicas, "must be greater than or equal to 0"),
       ]);
@@ -164,7 +147,7 @@ class ScaleWrites implements Pick<Store, "update"> {
 function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): ReplicasPath {
   return (apiVersion) => {
     const of = apiVersion === apiVersionOf(definition) ? definition : parts.definitionOfVersion(definition, apiVersion);
-    if (of === undefined) return definition.origin === "custom" ? elementsOf(definition) : undefined;
+    if (of === undefined) return definition.renamesVersions === true ? elementsOf(definition) : undefined;
     return elementsOf(of);
   };
 }
@@ -226,11 +209,11 @@ const scaleGvk = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /** The kind Scale in the place of the resource. */
 const scaleKind = (definition: ResourceDefinition, parts: HandlerParts): ResourceDefinition =>
-  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition.origin));
+  viewKind(definition, scaleGvk, parts, () => scaleColumns(parts.domain, definition.scale));
 
-function scaleColumns(domain: ApiDomain, origin: ResourceDefinition["origin"]): readonly Column[] {
+function scaleColumns(domain: ApiDomain, scale: ScaleDefinition | undefined): readonly Column[] {
   // Upstream: of custom resources they are printer columns, and a zero is not there.
-  const none = origin === "custom" ? null : 0;
+  const none = scale?.isUntyped === true ? null : 0;
   const replicas = (object: Unstructured, part: string): number | null =>
     (object[part] as { readonly replicas?: number }).replicas ?? none; // as `shownAs` made it
   const column = (name: string, type: Column["type"], description: string, cell: Column["cell"]): Column => ({

@@ -8,6 +8,8 @@ import { templateColumns, validateSelectorUpdate, validateWorkload } from "./wor
 
 export function deployments(): KindBehaviour<Deployment> {
   return {
+    // Upstream names the scale.
+    missingScale: { group: "apps", resource: "deployments/scale" },
     annotationsCount: true,
     statusKeeps: ["labels"],
     columns: [

@@ -8,6 +8,8 @@ import { templateColumns, validateSelectorUpdate, validateWorkload } from "./wor
 
 export function replicaSets(): KindBehaviour<ReplicaSet> {
   return {
+    // Upstream names the scale.
+    missingScale: { group: "apps", resource: "replicasets/scale" },
     metadataRepeats: 1,
     columns: [
       nameColumn,

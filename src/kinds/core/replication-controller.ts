@@ -11,6 +11,8 @@ export function replicationControllers(): KindBehaviour<ReplicationController> {
   return {
     metadataRepeats: 1,
     scaleSelector: labelsAsSelector,
+    // Upstream names the scale, in the group its author thought it was in.
+    missingScale: { group: "autoscaling", resource: "replicationcontrollers/scale" },
     columns: [
       nameColumn,
       integer("Desired", "How many pods are wanted.", ({ spec }) => spec.replicas ?? 0),

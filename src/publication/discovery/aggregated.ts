@@ -64,10 +64,10 @@ function versionDiscovery(group: string, { version, definitions }: ServedVersion
 
 function resourceDiscovery(group: string, version: string, definition: ResourceDefinition): ResourceDiscovery {
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
-  // Upstream: built-in kinds leave out a group and version that are those around them, custom ones do not.
-  const builtin = definition.origin === "builtin";
+  // Upstream: a description of routes leaves out a group and version that are those around it.
+  const describesRoutes = definition.routes === "installed";
   const kindOf = (of: DiscoveryKind): DiscoveryKind =>
-    builtin && of.group === group && of.version === version
+    describesRoutes && of.group === group && of.version === version
       ? { group: "", version: "", kind: of.kind }
       : { group: of.group, version: of.version, kind: of.kind };
   const subresources = definition.subresources.map((part) => ({
@@ -75,7 +75,7 @@ function resourceDiscovery(group: string, version: string, definition: ResourceD
     responseKind: kindOf(part),
     verbs: part.verbs,
   }));
-  if (builtin) subresources.sort((a, b) => compareTexts(a.subresource, b.subresource));
+  if (describesRoutes) subresources.sort((a, b) => compareTexts(a.subresource, b.subresource));
   return {
     resource,
     responseKind: kindOf({ group, version, kind }),

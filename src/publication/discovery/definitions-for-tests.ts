@@ -33,6 +33,7 @@ export function builtinDefinitions(
       stored,
       storage: { group, version, kind, resource },
       schema,
+      routes: "installed",
       origin: "builtin",
     };
   });
@@ -78,6 +79,7 @@ export function customDefinition(
     stored: true,
     storage: { group, version, kind, resource },
     schema: { type: "object", fields: new Map() },
+    routes: "dispatched",
     origin: "custom",
     ...more,
   };

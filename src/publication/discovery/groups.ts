@@ -41,7 +41,7 @@ export function servedGroups(definitions: readonly ResourceDefinition[], domain:
       versions: [...versions]
         .sort(([a], [b]) => compareVersions(a, b))
         .map(([version, list]) => ({ version, definitions: sorted(list) })),
-      builtin: [...versions.values()].some((list) => list.some(({ origin }) => origin === "builtin")),
+      builtin: [...versions.values()].some((list) => list.some(({ routes }) => routes === "installed")),
     }))
     .sort((a, b) => rank(a.name) - rank(b.name) || compareTexts(a.name, b.name));
 }

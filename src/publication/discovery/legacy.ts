@@ -99,7 +99,7 @@ export function apiResourceList(group: string, { version, definitions }: ServedV
         verbs: part.verbs,
       };
     });
-    if (definition.origin === "builtin") parts.sort((a, b) => compareTexts(a.name, b.name));
+    if (definition.routes === "installed") parts.sort((a, b) => compareTexts(a.name, b.name));
     return [main, ...parts];
   });
   const groupVersion = apiVersionOf({ group, version });

@@ -91,7 +91,7 @@ export class Operations {
   /** Paths of one version of a group, sorted. Its own list of resources comes with built-in groups only. */
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
-    if (definitions.some(({ origin }) => origin === "builtin")) {
+    if (definitions.some(({ routes }) => routes === "installed")) {
       items.push(this.#discovery(`${basePath(gv)}/`, "getAPIResources", "APIResourceList"));
     }
     return items.sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -144,13 +144,13 @@ export class Operations {
 
   #ofDefinition(definition: ResourceDefinition): PathItem[] {
     const { namespaced, resource, kind, verbs } = definition;
-    const builtin = definition.origin === "builtin";
+    const describesRoutes = definition.routes === "installed";
     const base = basePath(definition);
     const scoped = `${namespaced ? "/namespaces/{namespace}" : ""}/${resource}`;
     const collection = base + scoped;
     const single = `${collection}/{name}`;
     const scope = namespaced ? "Namespaced" : "";
-    const type = builtin ? (definition.schema.name ?? "") : customTypeName(definition);
+    const type = describesRoutes ? (definition.schema.name ?? "") : customTypeName(definition);
     const paths = new Map<string, Operation[]>();
     const add = (path: string, operation: Operation): void => {
       const list = paths.get(path);
@@ -173,7 +173,7 @@ export class Operations {
       add(everywhere, writer.list(everywhere, `list${kind}ForAllNamespaces`));
     }
     // Upstream: custom resources have no paths that begin with the verb.
-    if (builtin && verbs.includes("watch")) {
+    if (describesRoutes && verbs.includes("watch")) {
       const watched = `${base}/watch${scoped}`;
       add(watched, writer.watch(watched, `watch${scope}${kind}List`, "watchlist"));
       add(`${watched}/{name}`, writer.watch(`${watched}/{name}`, `watch${scope}${kind}`, "watch"));
@@ -199,7 +199,7 @@ export class Operations {
   }
 
   #facts(definition: ResourceDefinition, part: SubresourceDefinition): SubresourceFacts | undefined {
-    if (definition.origin !== "builtin") return undefined;
+    if (definition.routes !== "installed") return undefined;
     return this.#tables.kinds
       .find(({ resource, version, group }) => {
         return resource === definition.resource && version === definition.version && group === definition.group;
@@ -255,23 +255,23 @@ class OperationWriter {
   readonly #api: Operations;
   readonly #definition: ResourceDefinition;
   readonly #type: string;
-  readonly #builtin: boolean;
+  readonly #describesRoutes: boolean;
   readonly #types: readonly string[];
 
   constructor(api: Operations, definition: ResourceDefinition, type: string) {
     this.#api = api;
     this.#definition = definition;
     this.#type = type;
-    this.#builtin = definition.origin === "builtin";
-    this.#types = this.#builtin ? allTypes : customTypes;
+    this.#describesRoutes = definition.routes === "installed";
+    this.#types = this.#describesRoutes ? allTypes : customTypes;
   }
 
   list(path: string, name: string): Operation {
     const { group, version, listKind } = this.#definition;
     const gvk = { group, version, kind: listKind };
-    const type = this.#builtin ? this.#api.typeName(gvk) : customTypeName(gvk);
+    const type = this.#describesRoutes ? this.#api.typeName(gvk) : customTypeName(gvk);
     const operation = this.#operation("get", path, name, "list", [[200, type]], this.#options("ListOptions"));
-    return { ...operation, produces: this.#builtin ? streamTypes : customTypes };
+    return { ...operation, produces: this.#describesRoutes ? streamTypes : customTypes };
   }
 
   create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
@@ -283,7 +283,8 @@ class OperationWriter {
   deleteCollection(path: string, name: string): Operation {
     const listing = this.#options("ListOptions");
     const status = this.#api.meta("Status");
-    if (!this.#builtin) return this.#operation("delete", path, name, "deletecollection", [[200, status]], listing);
+    if (!this.#describesRoutes)
+      return this.#operation("delete", path, name, "deletecollection", [[200, status]], listing);
     const options = [
       ...listing.filter((of) => of.name !== "watch" && of.name !== "allowWatchBookmarks"),
       ...this.#options("DeleteOptions"),
@@ -293,7 +294,7 @@ class OperationWriter {
   }
 
   read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
-    const options = this.#builtin ? [] : this.#options("GetOptions");
+    const options = this.#describesRoutes ? [] : this.#options("GetOptions");
     return { ...this.#operation("get", path, name, "get", [[200, type]], options), kind: pickKind(kind) };
   }
 
@@ -311,9 +312,9 @@ class OperationWriter {
   }
 
   patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): Operation {
-    const answers = this.#builtin ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
+    const answers = this.#describesRoutes ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
     const operation = this.#operation("patch", path, name, "patch", answers, this.#options("PatchOptions"));
-    const consumes = this.#builtin ? patchTypes : customPatchTypes;
+    const consumes = this.#describesRoutes ? patchTypes : customPatchTypes;
     return { ...operation, kind: pickKind(kind), consumes, body: { type: this.#api.meta("Patch"), required: true } };
   }
 
@@ -329,7 +330,7 @@ class OperationWriter {
     const own = part.kind === this.#definition.kind;
     const type = own ? this.#type : this.#api.typeName(part);
     // Upstream: of a custom resource even the scale is said to be of the resource's kind.
-    const kind = this.#builtin ? { group, version, kind: part.kind } : this.#definition;
+    const kind = this.#describesRoutes ? { group, version, kind: part.kind } : this.#definition;
     const operations: Operation[] = [];
     if (verbs.includes("get")) {
       const read = this.read(path, `read${named}`, type, kind);
@@ -385,7 +386,7 @@ class OperationWriter {
     if (path.includes("{name}")) all.push(nameParameter);
     if (path.includes("{namespace}")) all.push(namespaceParameter);
     const { kind } = this.#definition;
-    const parameters = this.#builtin
+    const parameters = this.#describesRoutes
       ? all
       : all.map((of) => {
           const text = parameterText(of.name, action, kind);
@@ -395,13 +396,13 @@ class OperationWriter {
       method,
       ...this.#api.identify(path, name),
       action,
-      ...(this.#builtin ? {} : { description: operationText(action, partOf(path), kind) }),
+      ...(this.#describesRoutes ? {} : { description: operationText(action, partOf(path), kind) }),
       kind: pickKind(this.#definition),
       parameters: sortedParameters(parameters),
-      consumes: this.#builtin ? ["*/*"] : customTypes,
+      consumes: this.#describesRoutes ? ["*/*"] : customTypes,
       produces: this.#types,
       answers,
-      mentions401: !this.#builtin,
+      mentions401: !this.#describesRoutes,
     };
   }
 }

@@ -32,7 +32,7 @@ export class TypeCollection {
     this.#descriptions = loadDescriptions(tables.domain);
     this.#prefix = version === 2 ? "#/definitions/" : "#/components/schemas/";
     for (const definition of definitions) {
-      if (definition.origin !== "custom") continue;
+      if (definition.published === undefined) continue;
       const { group, version: served, listKind } = definition;
       const list = { group, version: served, kind: listKind };
       this.#custom.set(customTypeName(definition), () => this.#customKind(definition));
