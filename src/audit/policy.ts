@@ -1,9 +1,7 @@
 /**
  * The audit policy: rules in order, the first that fits says how much is recorded of a request and at which stages.
- * Source: upstream's `audit/policy` and the validation of `audit.k8s.io/v1`.
+ * What a policy may say is checked in `configuration.ts`. Source: upstream's `audit/policy`.
  */
-import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
-import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 export const levels = ["None", "Metadata", "Request", "RequestResponse"] as const;
@@ -12,14 +10,14 @@ export type Level = (typeof levels)[number];
 export const stages = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type Stage = (typeof stages)[number];
 
-/** A policy as its file says it; not checked. */
+/** A policy as its file says it. */
 export interface PolicyDocument {
   readonly rules?: readonly RuleDocument[];
   readonly omitStages?: readonly string[];
   readonly omitManagedFields?: boolean;
 }
 
-interface RuleDocument {
+export interface RuleDocument {
   readonly level?: string;
   readonly users?: readonly string[];
   readonly userGroups?: readonly string[];
@@ -57,61 +55,12 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-/** Everything that is wrong with a policy, by path. */
-export function policyErrors({ rules = [], omitStages = [] }: PolicyDocument): FieldError[] {
-  const errors = stageErrors(omitStages, "omitStages");
-  if (rules.length === 0) errors.push(required("rules", "a policy needs at least one rule"));
-  for (const [at, rule] of rules.entries()) errors.push(...ruleErrors(rule, `rules[${at}]`));
-  return errors;
-}
-
-function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
-  const { level = "", resources = [], namespaces = [], nonResourceURLs = [] } = rule;
-  const errors: FieldError[] = [];
-  if (level === "") errors.push(required(`${path}.level`));
-  else if (!(levels as readonly string[]).includes(level)) errors.push(notSupported(`${path}.level`, level, levels));
-  for (const [at, url] of nonResourceURLs.entries()) {
-    const field = `${path}.nonResourceURLs[${at}]`;
-    if (url === "*") continue;
-    if (!url.startsWith("/")) {
-      errors.push(invalid(field, url, "non-resource URL rules must begin with a '/' character"));
-    }
-    if (url.slice(0, -1).includes("*")) {
-      errors.push(invalid(field, url, "non-resource URL wildcards '*' must be the final character of the rule"));
-    }
-  }
-  for (const [at, { group = "", resources: names = [], resourceNames = [] }] of resources.entries()) {
-    const field = `${path}.resources[${at}]`;
-    if (group !== "") {
-      for (const message of dns1123Subdomain(group)) errors.push(invalid(`${field}.group`, group, message));
-    }
-    if (resourceNames.length > 0 && names.length === 0) {
-      const message = "using resourceNames requires at least one resource";
-      errors.push(invalid(`${field}.resourceNames`, goTexts(resourceNames), message));
-    }
-  }
-  errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
-  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
-    const message = "rules cannot apply to both regular resources and non-resource URLs";
-    errors.push(invalid(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
-  }
-  return errors;
-}
-
-function stageErrors(given: readonly string[], path: string): FieldError[] {
-  return given.flatMap((stage, at) =>
-    (stages as readonly string[]).includes(stage)
-      ? []
-      : [invalid(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
-  );
-}
-
 /** A policy ready to be asked. */
 export class AuditPolicy {
   readonly #rules: readonly { readonly rule: RuleDocument; readonly decision: AuditDecision }[];
   readonly #none: AuditDecision;
 
-  /** `document` has no errors. */
+  /** The document was checked. */
   constructor({ rules = [], omitStages = [], omitManagedFields = false }: PolicyDocument) {
     // Checked: every name is a level or stage.
     const decision = (level: string, own: readonly string[], omits: boolean): AuditDecision => ({

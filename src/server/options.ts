@@ -20,7 +20,6 @@ import {
   text,
   withShort,
 } from "#std/flags.ts";
-import { auditFlags } from "./audit-flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
@@ -28,6 +27,7 @@ import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
 import { serviceFlags } from "./service-flags.ts";
+import { auditFlags } from "./audit/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const count = { min: 0, max: 1_000_000_000 };

@@ -1,0 +1,92 @@
+/**
+ * The file of `--audit-policy-file`: its form, and what may not stand in it. Source: the validation of `audit.k8s.io/v1`.
+ */
+import { anyValue, booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "#codec/config-document.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { dns1123Subdomain } from "#meta/names.ts";
+import { levels, type PolicyDocument, type RuleDocument, stages } from "./policy.ts";
+
+/** Version of policies and events; in other domains it has the domain's name. */
+export const auditVersion = "audit.k8s.io/v1";
+
+const texts = listOf(textValue);
+const policyFields = {
+  // Without meaning here.
+  metadata: anyValue,
+  omitStages: texts,
+  omitManagedFields: booleanValue,
+  rules: listOf(
+    struct({
+      level: textValue,
+      users: texts,
+      userGroups: texts,
+      verbs: texts,
+      resources: listOf(struct({ group: textValue, resources: texts, resourceNames: texts })),
+      namespaces: texts,
+      nonResourceURLs: texts,
+      omitStages: texts,
+      omitManagedFields: booleanValue,
+    }),
+  ),
+};
+
+/** Reads a policy. Throws `ConfigError` with everything that is wrong. */
+export function readAuditPolicy(text: string, domain: ApiDomain): PolicyDocument {
+  const document = readDocument<PolicyDocument>(text, {
+    kind: "Policy",
+    apiVersions: [domain.rename(auditVersion)],
+    fields: policyFields,
+  });
+  refuseWith(policyErrors(document));
+  return document;
+}
+
+/** Everything that is wrong with a policy, by path. */
+export function policyErrors({ rules = [], omitStages = [] }: PolicyDocument): FieldError[] {
+  const errors = stageErrors(omitStages, "omitStages");
+  if (rules.length === 0) errors.push(required("rules", "a policy needs at least one rule"));
+  for (const [at, rule] of rules.entries()) errors.push(...ruleErrors(rule, `rules[${at}]`));
+  return errors;
+}
+
+function ruleErrors(rule: RuleDocument, path: string): FieldError[] {
+  const { level = "", resources = [], namespaces = [], nonResourceURLs = [] } = rule;
+  const errors: FieldError[] = [];
+  if (level === "") errors.push(required(`${path}.level`));
+  else if (!(levels as readonly string[]).includes(level)) errors.push(notSupported(`${path}.level`, level, levels));
+  for (const [at, url] of nonResourceURLs.entries()) {
+    const field = `${path}.nonResourceURLs[${at}]`;
+    if (url === "*") continue;
+    if (!url.startsWith("/")) {
+      errors.push(invalid(field, url, "non-resource URL rules must begin with a '/' character"));
+    }
+    if (url.slice(0, -1).includes("*")) {
+      errors.push(invalid(field, url, "non-resource URL wildcards '*' must be the final character of the rule"));
+    }
+  }
+  for (const [at, { group = "", resources: names = [], resourceNames = [] }] of resources.entries()) {
+    const field = `${path}.resources[${at}]`;
+    if (group !== "") {
+      for (const message of dns1123Subdomain(group)) errors.push(invalid(`${field}.group`, group, message));
+    }
+    if (resourceNames.length > 0 && names.length === 0) {
+      const message = "using resourceNames requires at least one resource";
+      errors.push(invalid(`${field}.resourceNames`, goTexts(resourceNames), message));
+    }
+  }
+  errors.push(...stageErrors(rule.omitStages ?? [], `${path}.omitStages`));
+  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) {
+    const message = "rules cannot apply to both regular resources and non-resource URLs";
+    errors.push(invalid(`${path}.nonResourceURLs`, goTexts(nonResourceURLs), message));
+  }
+  return errors;
+}
+
+function stageErrors(given: readonly string[], path: string): FieldError[] {
+  return given.flatMap((stage, at) =>
+    (stages as readonly string[]).includes(stage)
+      ? []
+      : [invalid(`${path}[${at}]`, stage, `allowed stages are ${stages.join(",")}`)],
+  );
+}

@@ -1,0 +1,42 @@
+/** Audit events that are lost: counted, and told without flooding the log. */
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { EventsLost } from "./backend.ts";
+
+/** How long the log is quiet about losses after it told of one. */
+const tellEveryMs = 10_000;
+
+export interface Losses {
+  readonly lost: EventsLost;
+  /** Says what was not said yet. */
+  tellRest(): void;
+}
+
+/** Counts what is lost, and says so once in a while. */
+export function lossesTold(log: Log, metrics: Metrics, clock: Clock): Losses {
+  let untold = 0;
+  const tell = (fields: object): void => {
+    log.error({ ...fields, events: untold }, untold === 0 ? "the audit log is not tidy" : "audit events are lost");
+    untold = 0;
+  };
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  const errors = metrics.counter({
+    name: "apiserver_audit_error_total",
+    help: "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.",
+    labels: ["plugin"],
+  });
+  return {
+    lost(plugin, count, error) {
+      errors.with(plugin).add(count);
+      untold += count;
+      const now = clock.monotonic();
+      if (now < quietUntilMs) return;
+      quietUntilMs = now + tellEveryMs;
+      tell({ plugin, error });
+    },
+    tellRest() {
+      if (untold > 0) tell({});
+    },
+  };
+}

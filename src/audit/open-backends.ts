@@ -1,0 +1,109 @@
+/**
+ * The backends of a server: a log, a webhook, or both, each in its mode, with its batches, throttle and bounds of size.
+ */
+import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import { type AuditBackend, blocking, type EventsLost, type EventWriter, truncating } from "./backend.ts";
+import { Batching } from "./batching.ts";
+import { auditVersion } from "./configuration.ts";
+import { legacyLine } from "./event.ts";
+import { type LineOf, openLogFile, streamWriter } from "./log-file.ts";
+import { auditWebhook } from "./webhook.ts";
+
+/** How events reach a backend. */
+export interface BackendSettings {
+  readonly mode: "batch" | "blocking" | "blocking-strict";
+  readonly batch: { readonly bufferSize: number; readonly maxSize: number; readonly maxWaitMs: number };
+  readonly throttle: { readonly qps: number; readonly burst: number } | undefined;
+  readonly truncate: { readonly eventBytesMax: number; readonly batchBytesMax: number } | undefined;
+}
+
+export interface LogSettings extends BackendSettings {
+  /** `-` for standard output. */
+  readonly path: string;
+  readonly format: "json" | "legacy";
+  readonly bytesMax: number;
+  /** 0 for ever. */
+  readonly keepMs: number;
+  /** 0 for all. */
+  readonly backupsMax: number;
+  readonly compress: boolean;
+}
+
+export interface WebhookSettings extends BackendSettings {
+  readonly connection: WebhookConnection;
+  readonly initialBackoffMs: number;
+}
+
+export interface BackendParts {
+  /** Left out: there is none. */
+  readonly log: LogSettings | undefined;
+  readonly webhook: WebhookSettings | undefined;
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends calls of the webhook. */
+  readonly signal: AbortSignal;
+  readonly lost: EventsLost;
+}
+
+/** Annotation of events that lost their objects. */
+export const truncatedAnnotation = "audit.k8s.io/truncated";
+
+/** Upstream: batches for a webhook do not wait for each other. */
+const webhookCallsMax = 16;
+
+/** Opens them. Rejects with `StartError`. Empty: there is nobody to tell. */
+export async function openBackends(parts: BackendParts): Promise<readonly AuditBackend[]> {
+  const { log, webhook, domain, clock, random, signal } = parts;
+  const apiVersion = domain.rename(auditVersion);
+  const backends: AuditBackend[] = [];
+  if (log !== undefined) backends.push(openBackend("log", await openLog(log, apiVersion, parts), log, parts));
+  if (webhook !== undefined) {
+    const { connection, initialBackoffMs } = webhook;
+    const { url, headers } = connection;
+    const outgoing = openWebhook(connection, clock);
+    const writer = auditWebhook({ outgoing, url, headers, apiVersion, initialBackoffMs, clock, random, signal });
+    backends.push(openBackend("webhook", writer, webhook, parts));
+  }
+  return backends;
+}
+
+async function openLog(settings: LogSettings, apiVersion: string, { clock, lost }: BackendParts): Promise<EventWriter> {
+  const { path: file, format, bytesMax, keepMs, backupsMax, compress } = settings;
+  const lineOf: LineOf = (record) => (format === "json" ? record.line(apiVersion) : legacyLine(record.event));
+  if (file === "-") return streamWriter(process.stdout, lineOf);
+  const failed = (error: unknown): void => lost("log", 0, error);
+  try {
+    return await openLogFile({ file, lineOf, clock, bytesMax, keepMs, backupsMax, compress, failed });
+  } catch (error) {
+    throw new StartError(`--audit-log-path: ${file} cannot be opened: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function openBackend(
+  name: "log" | "webhook",
+  writer: EventWriter,
+  { mode, batch, throttle, truncate }: BackendSettings,
+  { domain, clock, lost }: BackendParts,
+): AuditBackend {
+  const backend =
+    mode === "batch"
+      ? new Batching(writer, {
+          ...batch,
+          plugin: name,
+          clock,
+          parallel: name === "webhook" ? webhookCallsMax : 1,
+          lost,
+          ...(throttle === undefined ? {} : { throttle }),
+          ...(truncate === undefined ? {} : { maxBytes: truncate.batchBytesMax }),
+        })
+      : blocking(name, writer, mode === "blocking-strict", lost);
+  if (truncate === undefined) return backend;
+  const annotation = domain.rename(truncatedAnnotation);
+  return truncating(backend, { eventBytesMax: truncate.eventBytesMax, annotation }, lost);
+}
