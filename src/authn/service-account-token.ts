@@ -165,133 +165,141 @@ const badMax = 1024;
 
 /** Knows tokens of `issuers` and legacy ones; others are somebody else's. */
 export function serviceAccountTokens(options: ServiceAccountTokenOptions): TokenAuthenticator {
-  const { clock, keys } = options;
-  const names = claimNames(options.domain);
-  const issuers = new Set([...options.issuers, legacyIssuer]);
-  const verifier = new SignatureVerifier();
-  const verified = new TokenCache<Verified>(verifiedMax);
-  const bad = new TokenCache<Authentication>(badMax);
-  const waiting = new Map<string, Promise<Finding>>();
+  return new ServiceAccountTokens(options);
+}
+
+class ServiceAccountTokens implements TokenAuthenticator {
+  readonly #options: ServiceAccountTokenOptions;
+  readonly #names: ClaimNames;
+  readonly #issuers: ReadonlySet<string>;
+  readonly #verifier = new SignatureVerifier();
+  readonly #verified = new TokenCache<Verified>(verifiedMax);
+  readonly #bad = new TokenCache<Authentication>(badMax);
+  readonly #waiting = new Map<string, Promise<Finding>>();
+
+  constructor(options: ServiceAccountTokenOptions) {
+    this.#options = options;
+    this.#names = claimNames(options.domain);
+    this.#issuers = new Set([...options.issuers, legacyIssuer]);
+  }
+
+  authenticateToken(token: string, audiences?: readonly string[]): MaybePromise<Authentication> {
+    if (!token.includes(".")) return noCredentials;
+    const digest = tokenDigest(token);
+    const found = this.#verified.get(digest);
+    if (found !== undefined) return this.#use(found, token, audiences);
+    return this.#bad.get(digest) ?? this.#firstUse(token, digest, audiences);
+  }
 
   /** Tries the candidates from `from` on, without a promise as long as none is needed. */
-  function verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): MaybePromise<Finding> {
+  #verify(jwt: Jwt, candidates: VerificationKeys["all"], digest: string, from = 0): MaybePromise<Finding> {
     for (let at = from; at < candidates.length; at++) {
-      const isGood = verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
+      const isGood = this.#verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
       if (isGood instanceof Promise) {
-        return isGood.then((late) => (late ? vouched(jwt, digest) : verify(jwt, candidates, digest, at + 1)));
+        return isGood.then((late) =>
+          late ? this.#vouched(jwt, digest) : this.#verify(jwt, candidates, digest, at + 1),
+        );
       }
-      if (isGood) return vouched(jwt, digest);
+      if (isGood) return this.#vouched(jwt, digest);
     }
-    bad.set(digest, refused(badSignature));
+    this.#bad.set(digest, refused(badSignature));
     return { refused: badSignature };
   }
 
   /** What a good signature says. */
-  function vouched(jwt: Jwt, digest: string): Finding {
-    const finding = readClaims(jwt, names, options.audiences);
-    if (!isRefused(finding)) verified.set(digest, finding);
+  #vouched(jwt: Jwt, digest: string): Finding {
+    const finding = readClaims(jwt, this.#names, this.#options.audiences);
+    if (!isRefused(finding)) this.#verified.set(digest, finding);
     return finding;
   }
 
-  function firstUse(
-    token: string,
-    digest: string,
-    audiences: readonly string[] | undefined,
-  ): MaybePromise<Authentication> {
+  #firstUse(token: string, digest: string, audiences: readonly string[] | undefined): MaybePromise<Authentication> {
     const jwt = parseJwt(token);
     if (jwt === undefined) return noCredentials;
     const issuer = textClaim(jwt.claims, "iss");
-    if (issuer === undefined || !issuers.has(issuer)) return noCredentials;
-    const candidates = keys.find(jwt.keyId);
+    if (issuer === undefined || !this.#issuers.has(issuer)) return noCredentials;
+    const candidates = this.#options.keys.find(jwt.keyId);
     if (candidates.length === 0) return refused("invalid signature, no keys found");
     // Times are looked at before the dear part, again at every use.
     const times = timeClaims(jwt.claims);
-    const problem = times === undefined ? undefined : timeProblem(times, clock.now());
+    const problem = times === undefined ? undefined : timeProblem(times, this.#options.clock.now());
     if (problem !== undefined) return refused(timeTexts[problem]);
-    let finding: MaybePromise<Finding> | undefined = waiting.get(digest);
+    let finding: MaybePromise<Finding> | undefined = this.#waiting.get(digest);
     if (finding === undefined) {
-      finding = verify(jwt, candidates, digest);
+      finding = this.#verify(jwt, candidates, digest);
       if (finding instanceof Promise) {
-        finding = finding.finally(() => waiting.delete(digest));
-        waiting.set(digest, finding);
+        finding = finding.finally(() => this.#waiting.delete(digest));
+        this.#waiting.set(digest, finding);
       }
     }
-    return andThen(finding, (made) => (isRefused(made) ? refused(made.refused) : use(made, token, audiences)));
+    return andThen(finding, (made) => (isRefused(made) ? refused(made.refused) : this.#use(made, token, audiences)));
   }
 
-  function use(found: Verified, token: string, audiences: readonly string[] | undefined): Authentication {
+  #use(found: Verified, token: string, audiences: readonly string[] | undefined): Authentication {
     let { answer } = found;
     if (audiences !== undefined || answer.outcome !== "user") {
-      answer = forAudiences(found, options.audiences, audiences ?? options.audiences);
+      answer = forAudiences(found, this.#options.audiences, audiences ?? this.#options.audiences);
       if (answer.outcome !== "user") return answer;
     }
-    const now = clock.now();
+    const now = this.#options.clock.now();
     const problem = timeProblem(found.times, now);
     if (problem !== undefined) return refused(timeTexts[problem]);
-    return found.isLegacy ? useLegacy(found, token, answer) : useBound(found, answer, now);
+    return found.isLegacy ? this.#useLegacy(found, token, answer) : this.#useBound(found, answer, now);
   }
 
-  function useBound(found: Verified, answer: Authentication & { outcome: "user" }, now: number): Authentication {
+  #useBound(found: Verified, answer: Authentication & { outcome: "user" }, now: number): Authentication {
     const { namespace, account, pod, secret, node, warnAfter } = found;
     const missing =
-      accountProblem(options.find("serviceaccounts", namespace, account.name), found, now) ??
+      accountProblem(this.#options.find("serviceaccounts", namespace, account.name), found, now) ??
       (secret === undefined
         ? undefined
-        : boundProblem("secret", options.find("secrets", namespace, secret.name), secret, now)) ??
-      (pod === undefined ? undefined : boundProblem("pod", options.find("pods", namespace, pod.name), pod, now)) ??
+        : boundProblem("secret", this.#options.find("secrets", namespace, secret.name), secret, now)) ??
+      (pod === undefined
+        ? undefined
+        : boundProblem("pod", this.#options.find("pods", namespace, pod.name), pod, now)) ??
       (node === undefined || pod !== undefined
         ? undefined
-        : boundProblem("node", options.find("nodes", "", node.name), node, now));
+        : boundProblem("node", this.#options.find("nodes", "", node.name), node, now));
     if (missing !== undefined) return refused(missing);
     if (warnAfter === 0) return answer;
     const late = Math.floor(now / 1000) - warnAfter;
-    options.count?.(late > 0 ? "stale" : "valid");
+    this.#options.count?.(late > 0 ? "stale" : "valid");
     if (late <= 0) return answer;
     const stale = `subject: ${found.subject}, seconds after warning threshold: ${late}`;
-    return { ...answer, annotations: { [names.staleToken]: stale } };
+    return { ...answer, annotations: { [this.#names.staleToken]: stale } };
   }
 
-  function useLegacy(found: Verified, token: string, answer: Authentication & { outcome: "user" }): Authentication {
+  #useLegacy(found: Verified, token: string, answer: Authentication & { outcome: "user" }): Authentication {
     const { namespace, account, secret: ref } = found;
-    options.count?.("legacy");
-    const annotations: Record<string, string> = { [names.legacyToken]: found.subject };
-    if (!options.lookup || ref === undefined) return { ...answer, annotations };
-    const secret = options.find("secrets", namespace, ref.name);
+    this.#options.count?.("legacy");
+    const annotations: Record<string, string> = { [this.#names.legacyToken]: found.subject };
+    if (!this.#options.lookup || ref === undefined) return { ...answer, annotations };
+    const secret = this.#options.find("secrets", namespace, ref.name);
     if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return refused(invalidated);
     const seen = `${secret.metadata.uid}/${secret.metadata.resourceVersion}`;
     if (found.secretSeen !== seen) {
       if (!holdsToken(secret, token)) return refused("service account token does not match server's copy");
       found.secretSeen = seen;
     }
-    const present = options.find("serviceaccounts", namespace, account.name);
+    const present = this.#options.find("serviceaccounts", namespace, account.name);
     const missing = accountProblem(present, found, Number.POSITIVE_INFINITY);
     if (missing !== undefined || present === undefined) return refused(missing ?? invalidated);
     const { labels = {} } = secret.metadata;
-    const day = new Date(clock.now()).toISOString().slice(0, 10);
-    if (labels[names.lastUsed] !== day) options.usedSecret(secret, day);
-    if ((labels[names.invalidSince] ?? "") !== "") {
-      options.count?.("invalid");
+    const day = new Date(this.#options.clock.now()).toISOString().slice(0, 10);
+    if (labels[this.#names.lastUsed] !== day) this.#options.usedSecret(secret, day);
+    if ((labels[this.#names.invalidSince] ?? "") !== "") {
+      this.#options.count?.("invalid");
       return refused(
         `the token in secret ${namespace}/${ref.name} for service account ${namespace}/${account.name} has been marked ` +
           `invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the ` +
-          `'${names.invalidSince}' label from the secret to temporarily allow use of this token`,
+          `'${this.#names.invalidSince}' label from the secret to temporarily allow use of this token`,
       );
     }
     const isAutomatic = isListed(present, ref.name);
-    options.count?.(isAutomatic ? "automatic" : "manual");
-    annotations[isAutomatic ? names.automaticSecret : names.manualSecret] = ref.name;
+    this.#options.count?.(isAutomatic ? "automatic" : "manual");
+    annotations[isAutomatic ? this.#names.automaticSecret : this.#names.manualSecret] = ref.name;
     return { ...answer, annotations, ...(isAutomatic ? { warnings: [automaticWarning] } : {}) };
   }
-
-  return {
-    authenticateToken(token, audiences) {
-      if (!token.includes(".")) return noCredentials;
-      const digest = tokenDigest(token);
-      const found = verified.get(digest);
-      if (found !== undefined) return use(found, token, audiences);
-      return bad.get(digest) ?? firstUse(token, digest, audiences);
-    },
-  };
 }
 
 const automaticWarning =

@@ -8,7 +8,8 @@ import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { Clock } from "#std/clock.ts";
-import { type Attributes, type Authorizer, type Decision, noOpinion, type Verdict } from "./authorizer.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { type Attributes, type Authorizer, type Decision, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { VerdictCache } from "./verdict-cache.ts";
 
 /** What the webhook is asked; also what match conditions look at. In the form of version v1. */
@@ -75,84 +76,102 @@ const firstPauseMs = 500;
 /** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
 const passingCodes: readonly number[] = [429, 500, 504];
 
-export interface Webhook extends Authorizer {
+export interface Webhook extends Required<Authorizer> {
   /** Gives up what is under way. */
   close(): void;
 }
 
 export function webhook(options: WebhookOptions): Webhook {
-  const { clock, failurePolicy, observe, conditions } = options;
-  const allowed = new VerdictCache(keptMax);
-  const others = new VerdictCache(keptMax);
-  const waiting = new Map<string, Promise<Verdict>>();
-  const gone = new AbortController();
+  return new RemoteAuthorizer(options);
+}
 
-  const withoutAnswer = (why: string): Verdict => {
-    const reason = `authorizer ${options.name} could not decide`;
-    return failurePolicy === "Deny"
-      ? { decision: "deny", reason, error: `${options.name}: ${why}` }
-      : { ...noOpinion, error: `${options.name}: ${why}` };
-  };
+class RemoteAuthorizer implements Webhook {
+  readonly #options: WebhookOptions;
+  readonly #allowed = new VerdictCache(keptMax);
+  readonly #others = new VerdictCache(keptMax);
+  readonly #waiting = new Map<string, Promise<Verdict>>();
+  readonly #gone = new AbortController();
 
-  async function ask(key: string, spec: ReviewSpec): Promise<Verdict> {
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+  }
+
+  authorize(attributes: Attributes): MaybePromise<Verdict> {
+    const { conditions, selectors, observe } = this.#options;
+    const spec = specOf(attributes, selectors);
+    const match = conditions.length === 0 ? "all" : matching(conditions, spec);
+    if (match === "not") {
+      observe.excluded();
+      return noOpinion;
+    }
+    if (match === "unknown") {
+      observe.conditionFailed();
+      return this.#withoutAnswer("a match condition could not be evaluated");
+    }
+    const key = keyOf(spec);
+    const kept = this.#answered(key) ?? this.#waiting.get(key);
+    if (kept !== undefined) return kept;
+    if (this.#waiting.size >= waitingMax) return this.#withoutAnswer("too many questions wait for it");
+    const asked = this.#ask(key, spec).finally(() => this.#waiting.delete(key));
+    this.#waiting.set(key, asked);
+    return asked;
+  }
+
+  rulesFor(): Rules {
+    return {
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: true,
+      errors: ["webhook authorizer does not support user rule resolution"],
+    };
+  }
+
+  explain(attributes: Attributes): string {
+    const { conditions, name, selectors } = this.#options;
+    const spec = specOf(attributes, selectors);
+    if (conditions.length > 0 && matching(conditions, spec) === "not") return `Webhook ${name}: is not asked`;
+    const { decision, reason } = this.#answered(keyOf(spec)) ?? { decision: undefined, reason: "" };
+    const said = decision === undefined ? "decides by itself" : answers[decision];
+    return `Webhook ${name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
+  }
+
+  close(): void {
+    this.#gone.abort();
+  }
+
+  async #ask(key: string, spec: ReviewSpec): Promise<Verdict> {
+    const { clock, failurePolicy, observe, authorizedTtlMs, unauthorizedTtlMs } = this.#options;
+    const { signal } = this.#gone;
     const startMs = clock.monotonic();
     const took = (): number => (clock.monotonic() - startMs) / 1000;
     try {
-      const verdict = verdictOf(await review(options, spec, gone.signal));
+      const verdict = verdictOf(await review(this.#options, spec, signal));
       observe.asked("success", took());
       const isAllowed = verdict.decision === "allow";
-      const ttlMs = isAllowed ? options.authorizedTtlMs : options.unauthorizedTtlMs;
-      if (ttlMs > 0) (isAllowed ? allowed : others).set(key, verdict, clock.monotonic() + ttlMs);
+      const ttlMs = isAllowed ? authorizedTtlMs : unauthorizedTtlMs;
+      if (ttlMs > 0) (isAllowed ? this.#allowed : this.#others).set(key, verdict, clock.monotonic() + ttlMs);
       return verdict;
     } catch (error) {
       const result = resultOf(error);
       observe.asked(result, took());
       if (failurePolicy === "NoOpinion") observe.failedOpen(result);
-      if (!gone.signal.aborted) observe.failed(error);
-      return withoutAnswer(error instanceof Error ? error.message : "no answer");
+      if (!signal.aborted) observe.failed(error);
+      return this.#withoutAnswer(error instanceof Error ? error.message : "no answer");
     }
   }
 
-  const answered = (key: string): Verdict | undefined => {
-    const nowMs = clock.monotonic();
-    return allowed.get(key, nowMs) ?? others.get(key, nowMs);
-  };
+  #answered(key: string): Verdict | undefined {
+    const nowMs = this.#options.clock.monotonic();
+    return this.#allowed.get(key, nowMs) ?? this.#others.get(key, nowMs);
+  }
 
-  return {
-    authorize(attributes) {
-      const spec = specOf(attributes, options.selectors);
-      const match = conditions.length === 0 ? "all" : matching(conditions, spec);
-      if (match === "not") {
-        observe.excluded();
-        return noOpinion;
-      }
-      if (match === "unknown") {
-        observe.conditionFailed();
-        return withoutAnswer("a match condition could not be evaluated");
-      }
-      const key = keyOf(spec);
-      const kept = answered(key) ?? waiting.get(key);
-      if (kept !== undefined) return kept;
-      if (waiting.size >= waitingMax) return withoutAnswer("too many questions wait for it");
-      const asked = ask(key, spec).finally(() => waiting.delete(key));
-      waiting.set(key, asked);
-      return asked;
-    },
-    rulesFor: () => ({
-      resourceRules: [],
-      nonResourceRules: [],
-      incomplete: true,
-      errors: ["webhook authorizer does not support user rule resolution"],
-    }),
-    explain(attributes) {
-      const spec = specOf(attributes, options.selectors);
-      if (conditions.length > 0 && matching(conditions, spec) === "not") return `Webhook ${options.name}: is not asked`;
-      const { decision, reason } = answered(keyOf(spec)) ?? { decision: undefined, reason: "" };
-      const said = decision === undefined ? "decides by itself" : answers[decision];
-      return `Webhook ${options.name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
-    },
-    close: () => gone.abort(),
-  };
+  #withoutAnswer(why: string): Verdict {
+    const { name, failurePolicy } = this.#options;
+    const error = `${name}: ${why}`;
+    return failurePolicy === "Deny"
+      ? { decision: "deny", reason: `authorizer ${name} could not decide`, error }
+      : { ...noOpinion, error };
+  }
 }
 
 const keyOf = (spec: ReviewSpec): string => hash("sha256", JSON.stringify(spec), "latin1");

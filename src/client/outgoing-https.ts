@@ -3,7 +3,7 @@
  * kept, with exactly the trust they were opened with. A redirect is an answer like any other: nobody follows it, so no
  * answer can send the server, and the credentials it carries, to another place.
  */
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
 import type { Clock } from "#std/clock.ts";
 
@@ -72,77 +72,95 @@ const headerBytesMax = 64 * 1024;
 export function openOutgoing(options: OutgoingOptions): Outgoing {
   const { clock, ca, cert, key, serverName, insecure } = options;
   const pool = { keepAlive: true, maxSockets: options.connectionsMax ?? 64, maxFreeSockets: 8, timeout: 90_000 };
-  const agents = {
-    "https:": new Agent({
-      ...pool,
-      rejectUnauthorized: insecure !== true,
-      minVersion: "TLSv1.2",
-      // Whoever is named an authority is one, signed by another one or not.
-      ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-      ...(serverName === undefined ? {} : { servername: serverName }),
-    }),
-    "http:": new PlainAgent(pool),
-  };
-
-  function send(call: OutgoingCall, deadlineMs: number, isRetry: boolean): Promise<OutgoingAnswer> {
-    const url = new URL(call.url);
-    const { signal, body, timeoutMs, maxBytes } = call;
-    const secure = url.protocol === "https:";
-    if (!secure && url.protocol !== "http:") {
-      return Promise.reject(new TypeError(`${url.protocol}// is no protocol for a call`));
-    }
-    if (signal?.aborted === true) return Promise.reject(aborted());
-    return new Promise((resolve, reject) => {
-      const request = (secure ? tlsRequest : plainRequest)(url, {
-        agent: secure ? agents["https:"] : agents["http:"],
-        method: call.method ?? "GET",
-        headers: { ...call.headers, ...(body === undefined ? {} : { "content-length": body.length }) },
-        maxHeaderSize: headerBytesMax,
-      });
-      let isSettled = false;
-      const settle = (): void => {
-        isSettled = true;
-        cancel();
-        signal?.removeEventListener("abort", abort);
-      };
-      const fail = (error: unknown): void => {
-        if (isSettled) return;
-        settle();
-        reject(error);
-        request.destroy();
-      };
-      const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
-        fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${timeoutMs}ms`));
-      });
-      const abort = (): void => fail(aborted());
-      signal?.addEventListener("abort", abort, { once: true });
-      request.on("error", (error) => {
-        if (isSettled) return;
-        // The peer closed a kept connection just when it was used again: that says nothing about the call.
-        if (request.reusedSocket && !isRetry && (error as NodeJS.ErrnoException).code === "ECONNRESET") {
-          settle();
-          resolve(send(call, deadlineMs, true));
-        } else fail(error);
-      });
-      request.once("response", (response) => {
-        readBody(response, maxBytes).then((whole) => {
-          settle();
-          resolve({ code: response.statusCode ?? 0, headers: response.headers, body: whole });
-        }, fail);
-      });
-      request.end(body);
-    });
-  }
-
+  const secure = new Agent({
+    ...pool,
+    rejectUnauthorized: insecure !== true,
+    minVersion: "TLSv1.2",
+    // Whoever is named an authority is one, signed by another one or not.
+    ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  });
+  const plain = new PlainAgent(pool);
+  const start: StartRequest = (url, init) =>
+    url.protocol === "https:"
+      ? tlsRequest(url, { ...init, agent: secure })
+      : plainRequest(url, { ...init, agent: plain });
   return {
-    callOut: (call) => send(call, clock.monotonic() + call.timeoutMs, false),
+    callOut: (call) =>
+      send({ call, url: new URL(call.url), deadlineMs: clock.monotonic() + call.timeoutMs, start, clock }),
     close() {
-      agents["https:"].destroy();
-      agents["http:"].destroy();
+      secure.destroy();
+      plain.destroy();
     },
   };
+}
+
+type StartRequest = (url: URL, init: Pick<RequestOptions, "method" | "headers" | "maxHeaderSize">) => ClientRequest;
+
+/** A call under way. */
+interface Sending {
+  readonly call: OutgoingCall;
+  readonly url: URL;
+  readonly deadlineMs: number;
+  readonly start: StartRequest;
+  readonly clock: Clock;
+}
+
+async function send(sending: Sending): Promise<OutgoingAnswer> {
+  const { url, call } = sending;
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw new TypeError(`${url.protocol}// is no protocol for a call`);
+  }
+  if (call.signal?.aborted === true) throw aborted();
+  // The peer may close a kept connection just when it is used again: that says nothing about the call.
+  return (await attempt(sending, true)) ?? (await attempt(sending, false))!; // the second gives up nothing
+}
+
+/** The answer; `undefined` when `mayRepeat` and a kept connection turned out to be closed. */
+function attempt(
+  { call, url, deadlineMs, start, clock }: Sending,
+  mayRepeat: boolean,
+): Promise<OutgoingAnswer | undefined> {
+  const { signal, body, timeoutMs, maxBytes } = call;
+  return new Promise((resolve, reject) => {
+    const request = start(url, {
+      method: call.method ?? "GET",
+      headers: { ...call.headers, ...(body === undefined ? {} : { "content-length": body.length }) },
+      maxHeaderSize: headerBytesMax,
+    });
+    let isSettled = false;
+    const settle = (): void => {
+      isSettled = true;
+      cancel();
+      signal?.removeEventListener("abort", abort);
+    };
+    const fail = (error: unknown): void => {
+      if (isSettled) return;
+      settle();
+      reject(error);
+      request.destroy();
+    };
+    const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
+      fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${timeoutMs}ms`));
+    });
+    const abort = (): void => fail(aborted());
+    signal?.addEventListener("abort", abort, { once: true });
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      if (isSettled) return;
+      if (!mayRepeat || !request.reusedSocket || error.code !== "ECONNRESET") return fail(error);
+      settle();
+      resolve(undefined);
+    });
+    request.once("response", (response) => {
+      readBody(response, maxBytes).then((whole) => {
+        settle();
+        resolve({ code: response.statusCode ?? 0, headers: response.headers, body: whole });
+      }, fail);
+    });
+    request.end(body);
+  });
 }
 
 const aborted = (): OutgoingError => new OutgoingError("ABORTED", "the call was given up");

@@ -29,102 +29,116 @@ const waitMaxMs = 60_000;
 const beginningMaxMs = 60_000;
 
 export function priorityAndFairness(options: PriorityAndFairnessOptions): Filter {
-  const { control, watches, clock, waitLimitMs, errorReply, observe } = options;
-  const running = { reads: 0, writes: 0 };
+  const gate = new Gate(options);
+  return (request, next) => gate.handle(request, next);
+}
 
-  const refused = (request: ApiRequest, { flow, queued }: Claimed): Reply => {
-    const error = tooManyRequests("Too many requests, please try again later.", queued.level.retryAfter.seconds);
-    return withHeaders(errorReply(request, error), flow.headers);
-  };
+class Gate {
+  readonly #options: PriorityAndFairnessOptions;
+  readonly #running = { reads: 0, writes: 0 };
 
-  const count = (kind: "reads" | "writes", by: number): void => {
+  constructor(options: PriorityAndFairnessOptions) {
+    this.#options = options;
+  }
+
+  handle(request: ApiRequest, next: Handler): MaybePromise<Reply> {
+    const { control, clock } = this.#options;
+    const { info } = request;
+    if (info.verb !== "watch" && isLongRunning(info)) return next(request);
+    const claimed = control.claim(request);
+    const { queued } = claimed;
+    if (queued.state === "executing") return this.#run(request, next, claimed);
+    if (queued.state === "refused") return this.#refused(request, claimed);
+    return decision(clock, request, queued, this.#patience(request)).then(() =>
+      queued.state === "executing" ? this.#run(request, next, claimed) : this.#refused(request, claimed),
+    );
+  }
+
+  #run(request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> {
+    const { queued } = claimed;
+    const kind = queued.isRead ? "reads" : "writes";
+    request.seats = queued;
+    this.#count(kind, 1);
+    let reply: MaybePromise<Reply>;
+    try {
+      reply = next(request);
+    } catch (error) {
+      this.#count(kind, -1);
+      return this.#failed(request, claimed, error);
+    }
+    if (reply instanceof Promise) {
+      return reply.then(
+        (late) => {
+          this.#count(kind, -1);
+          return this.#answered(request, claimed, late);
+        },
+        (error: unknown) => {
+          this.#count(kind, -1);
+          return this.#failed(request, claimed, error);
+        },
+      );
+    }
+    this.#count(kind, -1);
+    return this.#answered(request, claimed, reply);
+  }
+
+  #count(kind: "reads" | "writes", by: number): void {
+    const running = this.#running;
     running[kind] += by;
-    observe?.(running.reads, running.writes);
-  };
+    this.#options.observe?.(running.reads, running.writes);
+  }
 
-  const answered = (request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply => {
+  #refused(request: ApiRequest, { flow, queued }: Claimed): Reply {
+    const error = tooManyRequests("Too many requests, please try again later.", queued.level.retryAfter.seconds);
+    return withHeaders(this.#options.errorReply(request, error), flow.headers);
+  }
+
+  #failed(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
+    queued.end();
+    // What went wrong inside is told and logged elsewhere.
+    if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
+    return withHeaders(this.#options.errorReply(request, error), flow.headers);
+  }
+
+  #answered(request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply {
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
-    if (stream !== undefined && request.info.verb === "watch") return watching(request, queued, marked, stream);
+    if (stream !== undefined && request.info.verb === "watch") return this.#watching(request, queued, marked, stream);
     // What is made while it is written waits for turns of the loop.
     if (reply.chunks !== undefined) queued.slow();
     // A large answer has its seats until it is written, so that only so many are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
-      return whenDone(marked, holding(queued, request.deadlineMs));
+      return whenDone(marked, this.#holding(queued, request.deadlineMs));
     queued.end();
     return marked;
-  };
+  }
 
   /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
-  const watching = (request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply => {
+  #watching(request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply {
+    const { clock, watches } = this.#options;
     if (stream.hasBeginning === true) {
       queued.slow();
-      stream.onBegun = holding(queued, clock.now() + beginningMaxMs);
+      stream.onBegun = this.#holding(queued, clock.now() + beginningMaxMs);
     } else queued.end();
     return whenDone(reply, watches.began(request.info, request.url));
-  };
+  }
 
   /** Ends the queued when the returned function is called, or when its time is over. */
-  const holding = (queued: QueuedRequest, untilMs: number): (() => void) => {
+  #holding(queued: QueuedRequest, untilMs: number): () => void {
+    const { clock } = this.#options;
     const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => queued.end());
     return () => {
       cancel();
       queued.end();
     };
-  };
-
-  const failed = (request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply => {
-    queued.end();
-    // What went wrong inside is told and logged elsewhere.
-    if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
-    return withHeaders(errorReply(request, error), flow.headers);
-  };
+  }
 
   /** How much longer a request may wait: a quarter of its time is for that. */
-  const patience = ({ receivedMs, deadlineMs }: ApiRequest): number => {
+  #patience({ receivedMs, deadlineMs }: ApiRequest): number {
+    const { clock, waitLimitMs } = this.#options;
     const waitMs = deadlineMs === Number.POSITIVE_INFINITY ? waitLimitMs : (deadlineMs - receivedMs) / 4;
     return receivedMs + Math.min(waitMs, waitMaxMs) - clock.now();
-  };
-
-  const run = (request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> => {
-    const { queued } = claimed;
-    const kind = queued.isRead ? "reads" : "writes";
-    request.seats = queued;
-    count(kind, 1);
-    let reply: MaybePromise<Reply>;
-    try {
-      reply = next(request);
-    } catch (error) {
-      count(kind, -1);
-      return failed(request, claimed, error);
-    }
-    if (reply instanceof Promise) {
-      return reply.then(
-        (late) => {
-          count(kind, -1);
-          return answered(request, claimed, late);
-        },
-        (error: unknown) => {
-          count(kind, -1);
-          return failed(request, claimed, error);
-        },
-      );
-    }
-    count(kind, -1);
-    return answered(request, claimed, reply);
-  };
-
-  return (request, next) => {
-    const { info } = request;
-    if (info.verb !== "watch" && isLongRunning(info)) return next(request);
-    const claimed = control.claim(request);
-    const { queued } = claimed;
-    if (queued.state === "executing") return run(request, next, claimed);
-    if (queued.state === "refused") return refused(request, claimed);
-    return decision(clock, request, queued, patience(request)).then(() =>
-      queued.state === "executing" ? run(request, next, claimed) : refused(request, claimed),
-    );
-  };
+  }
 }
 
 /** Resolves when the queued need not wait any longer. */
