@@ -15,11 +15,11 @@ function findings(file: string, text: string, header = "/** A file. */\n"): stri
   const sources = new Map([
     ["src/std/clock.ts", "/** Time. */\nexport const clock = 1;\n"],
     ["src/std/queue/ring.ts", "/** Ring. */\nexport const ring = 1;\n"],
-    ["src/storage/backend.ts", '/** Face. */\nimport { clock } from "#std/clock.ts";\nexport const x = clock;\n'],
+    ["src/storage/log-store.ts", '/** Face. */\nimport { clock } from "#std/clock.ts";\nexport const x = clock;\n'],
     ["src/api/apps/v1.ts", "/** Types. */\nexport const v1 = 1;\n"],
     [
       "test/all.test.ts",
-      '/** Uses all. */\nimport "#storage/backend.ts";\nimport "#api/apps/v1.ts";\nimport "#std/queue/ring.ts";\n',
+      '/** Uses all. */\nimport "#storage/log-store.ts";\nimport "#api/apps/v1.ts";\nimport "#std/queue/ring.ts";\n',
     ],
     [file, header + text],
   ]);
@@ -32,21 +32,21 @@ function findings(file: string, text: string, header = "/** A file. */\n"): stri
 void test("imports may follow the map, and nothing else", () => {
   const cases: readonly [string, string, string[]][] = [
     ["src/storage/a.ts", 'import { clock } from "#std/clock.ts";', []],
-    ["src/std/a.ts", 'import { x } from "#storage/backend.ts";', ["std may not import storage (scripts/layers.ts)"]],
+    ["src/std/a.ts", 'import { x } from "#storage/log-store.ts";', ["std may not import storage (scripts/layers.ts)"]],
     [
       "src/std/a.ts",
-      'import type { x } from "#storage/backend.ts";',
+      'import type { x } from "#storage/log-store.ts";',
       ["std may not import storage (scripts/layers.ts)"],
     ],
     [
       "src/std/a.ts",
-      'const y = await import("#storage/backend.ts");',
+      'const y = await import("#storage/log-store.ts");',
       ["std may not import storage (scripts/layers.ts)"],
     ],
-    ["src/std/a.ts", 'export { x } from "#storage/backend.ts";', ["std may not import storage (scripts/layers.ts)"]],
+    ["src/std/a.ts", 'export { x } from "#storage/log-store.ts";', ["std may not import storage (scripts/layers.ts)"]],
     [
       "src/std/a.test.ts",
-      'import { x } from "#storage/backend.ts";',
+      'import { x } from "#storage/log-store.ts";',
       ["std may not import storage (scripts/layers.ts)"],
     ],
     [
@@ -59,9 +59,9 @@ void test("imports may follow the map, and nothing else", () => {
     ["src/http/a.ts", 'import { v1 } from "#api/apps/v1.ts";', []],
     ["src/std/a.ts", 'import { z } from "./z.ts";', ["./z.ts does not exist"]],
     ["src/odd/a.ts", 'import { clock } from "#std/clock.ts";', ["src/odd is not in scripts/layers.ts"]],
-    ["bin/a.ts", 'import { x } from "#storage/backend.ts";', ["bin may not import storage (scripts/layers.ts)"]],
-    ["bench/a.ts", 'import { x } from "#storage/backend.ts";', []],
-    ["src/std/a.ts", '// import { x } from "#storage/backend.ts";', []],
+    ["bin/a.ts", 'import { x } from "#storage/log-store.ts";', ["bin may not import storage (scripts/layers.ts)"]],
+    ["bench/a.ts", 'import { x } from "#storage/log-store.ts";', []],
+    ["src/std/a.ts", '// import { x } from "#storage/log-store.ts";', []],
   ];
   for (const [file, text, messages] of cases) assert.deepStrictEqual(findings(file, `${text}\n`), messages, text);
 });

@@ -5,9 +5,9 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { systemClock } from "#std/clock.ts";
-import { StoreInUse } from "#storage/backend.ts";
+import { StoreInUse } from "#storage/log-store.ts";
 import { restoreBackup } from "#storage/restore.ts";
-import { openSqliteBackend } from "#storage/sqlite.ts";
+import { openSqliteStore } from "#storage/sqlite.ts";
 import { readMarker } from "#server/data-folder.ts";
 import { backupPath } from "#server/endpoints.ts";
 import { parseArguments, printHelp, text } from "#std/flags.ts";
@@ -77,11 +77,11 @@ async function askServer(dataDir: string, file: string): Promise<string | Unreac
 async function copyStore(dataDir: string, file: string, unreachable: Unreachable): Promise<number> {
   if (readMarker(dataDir) === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
   try {
-    const store = await openSqliteBackend({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
+    const store = await openSqliteStore({ dataDir, clock: systemClock, compactionIntervalMs: 0 });
     try {
-      return await store.backup(file);
+      return await store.log.backup(file);
     } finally {
-      await store.close();
+      await store.cache.close();
     }
   } catch (error) {
     if (error instanceof StoreInUse)

@@ -51,7 +51,7 @@ export interface CustomResourceControllerOptions {
   /** Most bytes of a stored object. */
   readonly objectBytesMax: number;
   readonly domain: ApiDomain;
-  readonly backend: Backend;
+  readonly cache: Backend;
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,7 +60,7 @@ export interface CustomResourceControllerOptions {
   readonly changed?: () => void;
 }
 
-type Backend = StoreOptions["backend"];
+type Backend = StoreOptions["cache"];
 type Entry = NonNullable<ReturnType<Backend["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 

@@ -11,7 +11,7 @@ import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Pace } from "#std/turn.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Pieces } from "./api-request.ts";
 import type { Chunk } from "./chunk-cache.ts";
 

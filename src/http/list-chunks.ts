@@ -5,7 +5,7 @@
  */
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
 import type { Chunks } from "./api-request.ts";

@@ -10,7 +10,7 @@ import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Listed } from "#registry/store.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "./api-request.ts";
 import { largeBytes } from "./large-requests.ts";
 import { isJoinable, type ListMeta, listPieces } from "./list-body.ts";

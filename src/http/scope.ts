@@ -10,7 +10,7 @@ import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
 import type { Sizes } from "./large-requests.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
@@ -20,7 +20,7 @@ export interface HandlerParts {
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly objects: StoredObjects;
   readonly admission: AdmissionChain;
   /** Asked again by writes that turn out to be creates. */

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { Backend } from "#storage/backend.ts";
-import { openMemoryBackend } from "#storage/memory.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
+import { openMemoryStore } from "#storage/memory.ts";
+import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { StreamSink } from "./api-request.ts";
 import { slowMs } from "./api-request.ts";
 import { type FrameEncoder, WatchStream } from "./watch-stream.ts";
@@ -16,11 +17,11 @@ const encoder: FrameEncoder = {
   error: ({ reason = "" }) => Buffer.from(`ERROR ${reason}\n`),
 };
 
-const put = (backend: Backend, name: string, text: string): Promise<unknown> =>
-  backend.put(prefix + name, backend.get(prefix + name)?.revision ?? 0, () => ({
-    value: Buffer.from(text),
-    view: undefined,
-  }));
+const put = (cache: WatchCache, name: string, text: string): Promise<unknown> =>
+  cache.put(prefix + name, cache.get(prefix + name)?.revision ?? 0, {
+    value: unversionedBytes(Buffer.from(text)),
+    view: () => undefined,
+  });
 
 /** A client that reads nothing until it is told to. */
 class SlowSink implements StreamSink {
@@ -50,15 +51,15 @@ class SlowSink implements StreamSink {
 
 async function open(filter?: (name: string) => boolean) {
   const clock = new FakeClock();
-  const backend = openMemoryBackend({ clock });
-  for (let i = 0; i < 300; i++) await put(backend, `c${String(i).padStart(3, "0")}`, "x".repeat(200));
-  const { entries, revision } = backend.range(prefix);
+  const cache = await openMemoryStore({ clock });
+  for (let i = 0; i < 300; i++) await put(cache, `c${String(i).padStart(3, "0")}`, "x".repeat(200));
+  const { entries, revision } = cache.range(prefix);
   const sink = new SlowSink();
   let hasBegun = false;
   const passes =
     filter === undefined ? undefined : (entry: { readonly key: string }) => filter(entry.key.slice(prefix.length));
   const stream = new WatchStream({
-    backend,
+    cache,
     prefix,
     exact: false,
     initial: passes === undefined ? entries : entries.filter(passes),
@@ -72,19 +73,19 @@ async function open(filter?: (name: string) => boolean) {
   });
   stream.onBegun = () => (hasBegun = true);
   stream.open(sink);
-  return { backend, clock, sink, hasBegun: () => hasBegun, count: entries.length };
+  return { cache, clock, sink, hasBegun: () => hasBegun, count: entries.length };
 }
 
 const lines = ({ text }: SlowSink, start: string): string[] =>
   text.split("\n").filter((line) => line.startsWith(start));
 
 test("a client that does not read gives up its seats, and gets all objects as they were once it reads", async () => {
-  const { backend, clock, sink, hasBegun, count } = await open();
+  const { cache, clock, sink, hasBegun, count } = await open();
   assert.ok(lines(sink, "ADDED").length < 100, "little waits for a client that reads nothing");
   assert.equal(hasBegun(), false);
   clock.advance(slowMs);
   assert.equal(hasBegun(), true);
-  await put(backend, "c299", "changed");
+  await put(cache, "c299", "changed");
   await sink.readAll();
   assert.equal(lines(sink, "ADDED").length, count);
   assert.match(lines(sink, "ADDED c299")[0]!, /x{200}$/, "as it was when the watch began");
@@ -100,10 +101,10 @@ test("what a selector leaves out stays out after a pause", async () => {
 });
 
 test("when the history has gone on without the client, it is told to start anew", async () => {
-  const { backend, clock, sink } = await open();
+  const { cache, clock, sink } = await open();
   clock.advance(slowMs);
-  await put(backend, "c299", "changed");
-  await backend.compact(backend.revision);
+  await put(cache, "c299", "changed");
+  await cache.compact(cache.revision);
   await sink.readAll();
   assert.equal(lines(sink, "ERROR")[0], "ERROR Expired");
   assert.ok(sink.text.endsWith("END\n"));

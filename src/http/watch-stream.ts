@@ -8,8 +8,9 @@ import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
 import { expired, type Status } from "#meta/status-error.ts";
 import type { EntryFilter } from "#registry/store.ts";
-import type { Backend, Entry, EventType, Revision, StoreEvent, Watch } from "#storage/backend.ts";
-import { isCompacted } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
+import type { WatchCache, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
+import { isCompacted } from "#storage/log-store.ts";
 import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
 /** How objects become frames of one form. */
@@ -23,7 +24,7 @@ export interface FrameEncoder {
 }
 
 export interface WatchStreamOptions {
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly prefix: string;
   readonly exact: boolean;
   /** Objects to send first, as ADDED; empty for a plain watch. */
@@ -141,9 +142,9 @@ export class WatchStream implements ReplyStream {
 
   /** Reads again what is left of the initial objects. */
   async #continue(from: string): Promise<void> {
-    const { backend, prefix, after, filter, clock } = this.#options;
+    const { cache, prefix, after, filter, clock } = this.#options;
     try {
-      const range = await backend.rangeAt(prefix, { at: after, from });
+      const range = await cache.rangeAt(prefix, { at: after, from });
       if (this.#over) return;
       if (isCompacted(range)) return this.#expired();
       this.#initial = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
@@ -155,10 +156,10 @@ export class WatchStream implements ReplyStream {
   }
 
   async #follow(): Promise<void> {
-    const { backend, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
+    const { cache, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
     this.#begun();
     if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
-    const watch = await backend.watch({
+    const watch = await cache.watch({
       prefix,
       exact,
       after,
@@ -179,7 +180,7 @@ export class WatchStream implements ReplyStream {
     }
   }
 
-  #expired(compacted = this.#options.backend.compactedRevision): void {
+  #expired(compacted = this.#options.cache.compactedRevision): void {
     const { after, encoder } = this.#options;
     this.#write(encoder.error(expired(`too old resource version: ${after} (${compacted})`).status), 0);
     this.#end();

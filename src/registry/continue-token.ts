@@ -9,7 +9,7 @@ import type { DecodeError } from "#schema/decode-error.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
-import type { Revision } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
 
 export interface Continue {
   /** Revision of the first chunk; -1 asks for the rest at the present revision, giving up consistency. */

@@ -8,15 +8,8 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import {
-  type Backend,
-  type Entry,
-  isCompacted,
-  StorageFailure,
-  type StoreEvent,
-  type Watch,
-  type WatchOptions,
-} from "#storage/backend.ts";
+import { isCompacted, StorageFailure } from "#storage/log-store.ts";
+import type { WatchCache, Entry, StoreEvent, Watch, WatchOptions } from "#storage/watch-cache.ts";
 import { override } from "./override.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { Store } from "./store.ts";
@@ -30,7 +23,7 @@ export interface InformerHandlers {
 }
 
 export interface StoreInformerOptions extends InformerHandlers {
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   /** Keys of the resource begin with it. */
   readonly prefix: string;
   readonly clock: Clock;
@@ -66,11 +59,11 @@ export class StoreInformer {
 
   /** Tells what there is and follows it from there. Rejects when it cannot be read or a handler fails. */
   async start(): Promise<void> {
-    const { backend, prefix, replace } = this.#options;
+    const { cache, prefix, replace } = this.#options;
     for (;;) {
       await this.#busy;
-      await backend.fresh();
-      const { entries, revision } = backend.range(prefix);
+      await cache.fresh();
+      const { entries, revision } = cache.range(prefix);
       this.#queue = [];
       await replace(entries);
       if (this.#closed) return;
@@ -100,13 +93,13 @@ export class StoreInformer {
 
   /** `undefined` when history no longer goes back so far. */
   async #open(after: number): Promise<Watch | undefined> {
-    const { backend, prefix } = this.#options;
+    const { cache, prefix } = this.#options;
     let isOver = false;
     const ended = (reason: EndReason): void => {
       if (!isOver && !this.#closed) void this.#restart(reason, firstPauseMs);
       isOver = true;
     };
-    const watch = await backend.watch({
+    const watch = await cache.watch({
       prefix,
       after,
       deliver: (events) => {

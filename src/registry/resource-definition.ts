@@ -12,7 +12,7 @@ import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Revision } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
 
 export interface SubresourceDefinition {
   /** `status`, `scale`, `log`, … */

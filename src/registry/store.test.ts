@@ -8,7 +8,9 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { Int64 } from "#std/int64.ts";
 import { seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
-import { openMemoryBackend } from "#storage/memory.ts";
+import { openMemoryStore } from "#storage/memory.ts";
+import type { StoreEvent } from "#storage/watch-cache.ts";
+import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { ResourceDefinition, Strategy, WriteAttributes } from "./resource-definition.ts";
 import { Store } from "./store.ts";
 import { StoredObjects } from "./stored-object.ts";
@@ -55,18 +57,18 @@ const context: RequestContext = {
 const attributes: WriteAttributes = { context, subresource: "", dryRun: false };
 const readable = (): StatusError => invalidObject({ group: "", kind: "DeleteOptions" }, "", []);
 
-function setup(strategy: Strategy = {}) {
+async function setup(strategy: Strategy = {}) {
   const clock = new FakeClock();
-  const backend = openMemoryBackend({ clock });
+  const cache = await openMemoryStore({ clock });
   const store = new Store({
     definition: { ...definition, strategy },
-    backend,
+    cache,
     objects: new StoredObjects(4),
     objectBytesMax: 2 ** 20,
     clock,
     random: seededRandom(1),
   });
-  return { backend, store, clock };
+  return { cache, store, clock };
 }
 
 const thing = (name: string, more: object = {}): Unstructured => ({
@@ -86,8 +88,11 @@ async function refused(answer: Promise<unknown>): Promise<{ code: number; reason
 }
 
 test("a corrupt object is removed on request, and by nothing else [DELST-06]", async () => {
-  const { backend, store } = setup();
-  await backend.put(store.key("ns", "broken"), 0, () => ({ value: Buffer.from("{\u0000"), view: undefined }));
+  const { cache, store } = await setup();
+  await cache.put(store.key("ns", "broken"), 0, {
+    value: unversionedBytes(Buffer.from("{\u0000")),
+    view: () => undefined,
+  });
   const plain = await refused(store.delete("ns", "broken", { dryRun: false }));
   assert.deepEqual(plain, { code: 500, reason: "StorageReadError" });
   assert.ok(store.peek("ns", "broken") !== undefined);
@@ -96,24 +101,24 @@ test("a corrupt object is removed on request, and by nothing else [DELST-06]", a
 });
 
 test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELST-08]", async () => {
-  const { backend, store } = setup();
+  const { cache, store } = await setup();
   const { entry } = await store.create(thing("held", { finalizers: ["example.com/hold"] }), attributes);
   assert.ok(entry !== undefined);
   const cut = entry.value.subarray(0, entry.value.length - 8);
-  await backend.put(entry.key, entry.revision, () => ({ value: cut, view: undefined }));
+  await cache.put(entry.key, entry.revision, { value: unversionedBytes(cut), view: () => undefined });
   await store.removeUnreadable("ns", "held", readable);
   assert.equal(store.peek("ns", "held"), undefined);
 });
 
 test("an object that can be read is not removed that way [DELST-09]", async () => {
-  const { store } = setup();
+  const { store } = await setup();
   await store.create(thing("fine"), attributes);
   assert.equal((await refused(store.removeUnreadable("ns", "fine", readable))).code, 422);
   assert.ok(store.peek("ns", "fine") !== undefined);
 });
 
 test("a grace period counts from the first deletion, and 64 bits of nanoseconds at most", async () => {
-  const { store, clock } = setup({ graceSeconds: (_object, requested) => requested ?? 30 });
+  const { store, clock } = await setup({ graceSeconds: (_object, requested) => requested ?? 30 });
   const deleted = async (name: string, gracePeriodSeconds?: Int64): Promise<number> => {
     const { object } = await store.delete("ns", name, { gracePeriodSeconds, dryRun: false });
     return Date.parse(object.metadata.deletionTimestamp ?? "");
@@ -131,7 +136,7 @@ test("a grace period counts from the first deletion, and 64 bits of nanoseconds 
 });
 
 test("an update that insists on no version sees what others wrote meanwhile", async () => {
-  const { store } = setup();
+  const { store } = await setup();
   await store.create(thing("a"), attributes);
   let tries = 0;
   const { object } = await store.update("ns", "a", attributes, {
@@ -155,28 +160,35 @@ test("an update that insists on no version sees what others wrote meanwhile", as
 });
 
 test("objects decode again after they have left the cache", async () => {
-  const { store } = setup();
+  const { store } = await setup();
   for (let i = 0; i < 20; i++) await store.create(thing(`t${i}`, { labels: { i: String(i) } }), attributes);
   const names = [...store.peekAll()].map((object) => object.metadata.labels?.["i"]);
   assert.deepEqual(names.toSorted(), Array.from({ length: 20 }, (_, i) => String(i)).toSorted());
 });
 
 test("a deletion is told with the last state at the version of the deletion", async () => {
-  const { store, backend } = setup();
+  const { store, cache } = await setup();
   const { entry } = await store.create(thing("a", { labels: { l: "1" } }), attributes);
+  const told = new Promise<StoreEvent>((resolve) => {
+    const deliver = (events: readonly StoreEvent[]): boolean => {
+      resolve(events[0]!);
+      return true;
+    };
+    void cache.watch({ prefix: store.prefix, after: entry!.revision, deliver, ended: () => undefined });
+  });
   const deleted = await store.delete("ns", "a", { dryRun: false });
   assert.equal(deleted.removed, true);
-  const last = JSON.parse(deleted.entry!.value.toString()) as Unstructured;
-  assert.equal(last.metadata.resourceVersion, String(backend.revision));
+  const last = JSON.parse((await told).entry.value.toString()) as Unstructured;
+  assert.equal(last.metadata.resourceVersion, String(cache.revision));
   assert.notEqual(last.metadata.resourceVersion, String(entry!.revision));
   assert.deepEqual(last.metadata.labels, { l: "1" });
 });
 
 test("an update that ends an object answers with what it wrote; the deletion is told with what was there", async () => {
-  const { store, backend } = setup();
+  const { store, cache } = await setup();
   await store.create(thing("a", { labels: { l: "1" }, finalizers: ["example.com/hold"] }), attributes);
   const marked = await store.delete("ns", "a", { dryRun: false });
-  const revision = backend.revision;
+  const revision = cache.revision;
   const { object, entry } = await store.update("ns", "a", attributes, {
     allowCreate: false,
     uidIsPrecondition: false,
@@ -188,12 +200,12 @@ test("an update that ends an object answers with what it wrote; the deletion is 
   assert.equal(entry, undefined);
   assert.deepEqual(object.metadata.labels, { l: "2" });
   assert.equal(object.metadata.resourceVersion, marked.object.metadata.resourceVersion);
-  assert.equal(backend.get(store.key("ns", "a")), undefined);
-  assert.equal(backend.revision, revision + 1);
+  assert.equal(cache.get(store.key("ns", "a")), undefined);
+  assert.equal(cache.revision, revision + 1);
 });
 
 test("who wants to create what somebody else has just created changes it instead", async () => {
-  const { store } = setup();
+  const { store } = await setup();
   const seen: (Unstructured | undefined)[] = [];
   const stored = await store.update("ns", "one", attributes, {
     allowCreate: true,

@@ -1,5 +1,5 @@
 /**
- * The generic behaviour of a resource: create, get, list, update, delete over a backend, with a kind's `Strategy` at
+ * The generic behaviour of a resource: create, get, list, update, delete over the watch cache, with a kind's `Strategy` at
  * the places where kinds differ. Knows keys and revisions, no HTTP. Source of the rules: upstream's generic registry.
  *
  * Hot path: a create or update decodes nothing that is already decoded and encodes the object once.
@@ -28,8 +28,9 @@ import {
   unclassified,
 } from "#meta/status-error.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
-import type { Backend, Encoded, Entry, Range, Revision } from "#storage/backend.ts";
-import { isCompacted } from "#storage/backend.ts";
+import { isCompacted, type Revision } from "#storage/log-store.ts";
+import { lengthOf } from "#storage/versioned-value.ts";
+import type { Encoded, Entry, Range, WatchCache } from "#storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 
 import {
@@ -70,6 +71,20 @@ export interface Deleted {
   readonly removed: boolean;
 }
 
+/** An updated object. */
+export interface Updated extends Stored {
+  readonly created: boolean;
+}
+
+/** How one attempt of a write ended. */
+type Outcome<T> =
+  | { readonly written: T }
+  /** Nothing is to be written, or the write refused, if the entry was the newest one. */
+  | { readonly unwritten: T }
+  | { readonly refused: unknown }
+  /** Somebody else was faster, and wrote this. */
+  | { readonly lostTo: Entry | undefined };
+
 /** A selector over stored entries; `undefined` keeps everything. */
 export type EntryFilter = ((entry: Entry) => boolean) | undefined;
 
@@ -109,7 +124,7 @@ type Allocate = (object: Unstructured, old: Unstructured | undefined) => MaybePr
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
@@ -130,7 +145,7 @@ export class Store {
   readonly definition: ResourceDefinition;
   /** `/registry/<group>/<resource>/` */
   readonly prefix: string;
-  readonly #backend: Backend;
+  readonly #cache: WatchCache;
   readonly #objects: StoredObjects;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -138,7 +153,7 @@ export class Store {
 
   constructor(options: StoreOptions) {
     this.definition = options.definition;
-    this.#backend = options.backend;
+    this.#cache = options.cache;
     this.#objects = options.objects;
     this.#clock = options.clock;
     this.#random = options.random;
@@ -159,29 +174,25 @@ export class Store {
 
   /** Present entry, without waiting. */
   peek(namespace: string, name: string): Entry | undefined {
-    return this.#backend.get(this.key(namespace, name));
+    return this.#cache.get(this.key(namespace, name));
   }
 
   /** Everything there is at present, decoded; for collections known to be small. */
   *peekAll(): Iterable<Unstructured> {
-    for (const entry of this.#backend.range(this.prefix).entries) yield this.object(entry);
+    for (const entry of this.#cache.range(this.prefix).entries) yield this.object(entry);
   }
 
   /** How many objects there are at present. */
   count(): number {
-    return this.#backend.count(this.prefix);
+    return this.#cache.count(this.prefix);
   }
 
   /** One object, at least as new as `resourceVersion` (empty: the newest). Throws `notFound`. */
   get(namespace: string, name: string, resourceVersion: string): MaybePromise<Entry> {
     const reached =
-      resourceVersion === ""
-        ? this.#backend.fresh()
-        : resourceVersion === "0"
-          ? undefined
-          : this.reach(resourceVersion);
+      resourceVersion === "" ? this.#cache.fresh() : resourceVersion === "0" ? undefined : this.reach(resourceVersion);
     return andThen<unknown, Entry>(reached, () => {
-      const entry = this.#backend.get(this.key(namespace, name));
+      const entry = this.#cache.get(this.key(namespace, name));
       if (entry === undefined) throw notFound(this.definition, name);
       return entry;
     });
@@ -190,8 +201,8 @@ export class Store {
   /** Waits until reads see `resourceVersion`. */
   async reach(resourceVersion: string): Promise<Revision> {
     const revision = this.parseVersion(resourceVersion);
-    if (revision > this.#backend.revision && !(await this.#backend.waitFor(revision, freshWaitMs))) {
-      throw tooLargeResourceVersion(resourceVersion, String(this.#backend.revision));
+    if (revision > this.#cache.revision && !(await this.#cache.waitFor(revision, freshWaitMs))) {
+      throw tooLargeResourceVersion(resourceVersion, String(this.#cache.revision));
     }
     return revision;
   }
@@ -216,16 +227,16 @@ export class Store {
     const exact = resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && limit > 0);
     if (resourceVersion !== "" && resourceVersion !== "0") {
       const revision = await this.reach(resourceVersion);
-      if (exact && revision !== this.#backend.revision) return this.#listAt(prefix, request, revision, "");
+      if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, "");
     } else if (resourceVersion === "") {
-      await this.#backend.fresh();
+      await this.#cache.fresh();
     }
     return this.#listPresent(prefix, request, "");
   }
 
   /** Of many who ask for much at once, one is served in a round of the loop. */
   #inTurn(prefix: string, limit: number): MaybePromise<void> {
-    const count = this.#backend.count(prefix);
+    const count = this.#cache.count(prefix);
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? turn() : undefined;
   }
 
@@ -233,7 +244,7 @@ export class Store {
   async all(namespace: string): Promise<Range> {
     const prefix = this.collection(namespace);
     await this.#inTurn(prefix, 0);
-    return this.#backend.range(prefix);
+    return this.#cache.range(prefix);
   }
 
   /** The state there is now, or was when the first of several reads began. */
@@ -241,12 +252,12 @@ export class Store {
     let at: Revision | undefined;
     return this.#collect(prefix, request, start, async (from, count) => {
       const options = { from, ...(count === undefined ? {} : { limit: count }) };
-      if (at !== undefined && at !== this.#backend.revision) {
-        const range = await this.#backend.rangeAt(prefix, { ...options, at });
+      if (at !== undefined && at !== this.#cache.revision) {
+        const range = await this.#cache.rangeAt(prefix, { ...options, at });
         if (isCompacted(range)) throw expired("The resourceVersion for the provided list is too old.");
         return range;
       }
-      const range = this.#backend.range(prefix, options);
+      const range = this.#cache.range(prefix, options);
       at = range.revision;
       return range;
     });
@@ -257,15 +268,15 @@ export class Store {
     if (token.revision === -1) {
       return this.#listPresent(prefix, request, token.start);
     }
-    if (token.revision > this.#backend.revision) {
-      throw tooLargeResourceVersion(String(token.revision), String(this.#backend.revision));
+    if (token.revision > this.#cache.revision) {
+      throw tooLargeResourceVersion(String(token.revision), String(this.#cache.revision));
     }
     return this.#listAt(prefix, request, token.revision, token.start);
   }
 
   #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
     return this.#collect(prefix, request, start, async (from, count) => {
-      const range = await this.#backend.rangeAt(prefix, { at, from, ...(count === undefined ? {} : { limit: count }) });
+      const range = await this.#cache.rangeAt(prefix, { at, from, ...(count === undefined ? {} : { limit: count }) });
       if (!isCompacted(range)) return range;
       if (start === "") throw expired("The resourceVersion for the provided list is too old.");
       throw expiredContinue(
@@ -406,30 +417,25 @@ export class Store {
     const { definition } = this;
     const key = this.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
     if (attributes.dryRun) {
-      await this.#backend.fresh();
+      await this.#cache.fresh();
       // Asked for like this since a thread of large requests knows no other object by itself.
-      const found = await this.#backend.getAt(key, this.#backend.revision);
+      const found = await this.#cache.getAt(key, this.#cache.revision);
       return found === undefined ? { object, entry: undefined } : undefined;
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
-    const result = await this.#backend.put(
-      key,
-      0,
-      (revision) => this.#encode(object, revision, attributes, true),
-      ttl === 0 ? undefined : ttl,
-    );
+    const result = await this.#cache.put(key, 0, this.#encode(object, attributes, true), { ttlSeconds: ttl });
     if (!result.ok) return undefined;
     await this.#settle(result.entry);
     return { object: this.object(result.entry), entry: result.entry };
   }
 
   /** What a client made of an object. Throws when it is too large to be stored; deletions are not asked. */
-  #encode(object: Unstructured, revision: Revision, attributes: WriteAttributes, creates = false): Encoded {
-    const encoded = this.#objects.encode(this.definition, object, revision, creates);
-    if (encoded.value.length <= this.#objectBytesMax) return encoded;
+  #encode(object: Unstructured, attributes: WriteAttributes, creates = false): Encoded {
+    const encoded = this.#objects.encode(this.definition, object, creates);
+    if (lengthOf(encoded.value) <= this.#objectBytesMax) return encoded;
     const { managedFields, ...metadata } = object.metadata;
     if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
-    return this.#encode({ ...object, metadata }, revision, { ...attributes, dropsOwners: false }, creates);
+    return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
   }
 
   /** Waits for what a kind does about a write before anybody hears that it is done. */
@@ -471,102 +477,126 @@ export class Store {
    * new object does not insist on a version. `transform` sees `undefined` when there is none and the definition allows
    * to create by update (then `created` is true); otherwise a missing object throws `notFound`.
    */
-  update(
-    namespace: string,
-    name: string,
-    attributes: WriteAttributes,
-    options: UpdateOptions,
-  ): Promise<Stored & { readonly created: boolean }> {
+  update(namespace: string, name: string, attributes: WriteAttributes, options: UpdateOptions): Promise<Updated> {
     return this.#allocating(attributes, (allocate) => this.#update(namespace, name, attributes, allocate, options));
   }
 
-  async #update(
+  #update(
     namespace: string,
     name: string,
     attributes: WriteAttributes,
     allocate: Allocate,
     options: UpdateOptions,
-  ): Promise<Stored & { readonly created: boolean }> {
-    const { definition } = this;
-    const { strategy } = definition;
-    const hooks = updateStrategy(strategy, attributes.subresource);
-    const key = this.key(namespace, name);
-    await this.#backend.fresh();
-    let entry = this.#backend.get(key);
-    for (;;) {
-      if (entry === undefined) {
-        if (!options.allowCreate) throw notFound(definition, name);
-        const fresh = await options.transform(undefined);
-        if ((fresh.metadata.uid ?? "") !== "") {
-          throw conflict(
-            definition,
-            name,
-            `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `,
-          );
-        }
-        // Whatever version the client last saw is gone with the object that had it; it must be one all the same.
-        const { resourceVersion = "" } = fresh.metadata;
-        if (resourceVersion !== "") this.parseVersion(resourceVersion);
-        const unversioned = withMeta(fresh, { resourceVersion: "" });
-        const { validate } = options;
-        const stored = await this.#createOrFind(
-          unversioned,
-          attributes,
-          validate === undefined ? undefined : (object) => validate(object, undefined),
-        );
-        if (stored === undefined) {
-          entry = this.#backend.get(key);
-          continue;
-        }
-        return { ...stored, created: true };
+  ): Promise<Updated> {
+    return this.#fromNewest(this.key(namespace, name), async (entry) => {
+      if (entry === undefined) return this.#createInstead(name, attributes, options);
+      const next = await this.#changed(entry, name, attributes, allocate, options);
+      return this.#write(entry, next, attributes);
+    });
+  }
+
+  /**
+   * Runs a write from the version that the cache holds. Where others write to the store as well that may be an old one: it
+   * loses its comparison then, and what it would refuse or leave as it is, is looked at again when the cache is fresh.
+   */
+  async #fromNewest<T>(key: string, attempt: (entry: Entry | undefined) => Promise<Outcome<T>>): Promise<T> {
+    let entry = this.#cache.get(key);
+    for (let isNewest = false; ; isNewest = true) {
+      let outcome: Outcome<T>;
+      try {
+        outcome = await attempt(entry);
+      } catch (error) {
+        outcome = { refused: error };
       }
-      const old = this.object(entry);
-      const wanted = await options.transform(old);
-      if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
-      this.#checkVersion(wanted, entry, name);
-      const kept = allocate(this.#keepSystemFields(wanted, old), old);
-      let next = kept instanceof Promise ? await kept : kept;
-      if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
-      this.#check(next, [
-        ...validateObjectMetaUpdate(next.metadata, old.metadata, {
-          standardFinalizers: definition.anyFinalizers !== true,
-          repeats: definition.metadataRepeats ?? 0,
-        }),
-        ...(hooks.validateUpdate?.(next, old, attributes) ?? []),
-      ]);
-      for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
-      await options.validate?.(next, old);
-      if (this.#isFinished(next)) {
-        if (attributes.dryRun) return { object: next, entry: undefined, created: false };
-        // Upstream: watchers are told of what was there, the writer of what it would have written.
-        const result = await this.#backend.remove(key, entry.revision, (revision) =>
-          this.#objects.encode(definition, old, revision),
-        );
-        if (result.ok) {
-          await this.#settle(result.entry);
-          return { object: next, entry: undefined, created: false };
-        }
-        // Somebody wrote first. A version that was insisted on is refused when it is looked at again.
-        entry = result.current;
+      if ("written" in outcome) return outcome.written;
+      if ("lostTo" in outcome) {
+        entry = outcome.lostTo;
         continue;
       }
-      if (jsonEquals(next, old)) return { object: old, entry, created: false };
-      if (attributes.dryRun) return { object: next, entry: undefined, created: false };
-      const ttl = strategy.ttlSeconds?.(next) ?? 0;
-      const result = await this.#backend.put(
-        key,
-        entry.revision,
-        (revision) => this.#encode(next, revision, attributes),
-        ttl === 0 ? undefined : ttl,
-        next.metadata.deletionTimestamp !== undefined,
-      );
-      if (result.ok) {
-        const settled = this.#settle(result.entry);
-        if (settled !== undefined) await settled;
-        return { object: this.object(result.entry), entry: result.entry, created: false };
+      if (!isNewest) {
+        await this.#cache.fresh();
+        const newest = this.#cache.get(key);
+        if (newest !== entry) {
+          entry = newest;
+          continue;
+        }
       }
-      entry = result.current;
+      if ("refused" in outcome) throw outcome.refused;
+      return outcome.unwritten;
     }
+  }
+
+  /** An update of what does not exist. */
+  async #createInstead(
+    name: string,
+    attributes: WriteAttributes,
+    { allowCreate, transform, validate }: UpdateOptions,
+  ): Promise<Outcome<Updated>> {
+    const { definition } = this;
+    if (!allowCreate) throw notFound(definition, name);
+    const fresh = await transform(undefined);
+    if ((fresh.metadata.uid ?? "") !== "") {
+      const reason = `Precondition failed: UID in precondition: ${fresh.metadata.uid}, UID in object meta: `;
+      throw conflict(definition, name, reason);
+    }
+    // Whatever version the client last saw is gone with the object that had it; it must be one all the same.
+    const { resourceVersion = "" } = fresh.metadata;
+    if (resourceVersion !== "") this.parseVersion(resourceVersion);
+    const unversioned = withMeta(fresh, { resourceVersion: "" });
+    const validated = validate === undefined ? undefined : (object: Unstructured) => validate(object, undefined);
+    const stored = await this.#createOrFind(unversioned, attributes, validated);
+    if (stored !== undefined) return { written: { ...stored, created: true } };
+    await this.#cache.fresh();
+    return { lostTo: this.#cache.get(this.key(fresh.metadata.namespace ?? "", name)) };
+  }
+
+  /** What an update makes of an entry. */
+  async #changed(
+    entry: Entry,
+    name: string,
+    attributes: WriteAttributes,
+    allocate: Allocate,
+    options: UpdateOptions,
+  ): Promise<Unstructured> {
+    const { definition } = this;
+    const hooks = updateStrategy(definition.strategy, attributes.subresource);
+    const old = this.object(entry);
+    const wanted = await options.transform(old);
+    if (options.uidIsPrecondition) this.#checkUid(wanted, old, name);
+    this.#checkVersion(wanted, entry, name);
+    const kept = allocate(this.#keepSystemFields(wanted, old), old);
+    let next = kept instanceof Promise ? await kept : kept;
+    if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
+    this.#check(next, [
+      ...validateObjectMetaUpdate(next.metadata, old.metadata, {
+        standardFinalizers: definition.anyFinalizers !== true,
+        repeats: definition.metadataRepeats ?? 0,
+      }),
+      ...(hooks.validateUpdate?.(next, old, attributes) ?? []),
+    ]);
+    for (const text of hooks.warningsOnUpdate?.(next, old, attributes) ?? []) attributes.context.warn(text);
+    await options.validate?.(next, old);
+    return next;
+  }
+
+  /** Puts `next` in the place of an entry, or removes it when nothing holds it any more. */
+  async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
+    const old = this.object(entry);
+    const isFinished = this.#isFinished(next);
+    if (!isFinished && jsonEquals(next, old)) return { unwritten: { object: old, entry, created: false } };
+    if (attributes.dryRun) return { unwritten: { object: next, entry: undefined, created: false } };
+    // Upstream: watchers are told of what was there, the writer of what it would have written.
+    const result = isFinished
+      ? await this.#cache.remove(entry.key, entry.revision)
+      : await this.#cache.put(entry.key, entry.revision, this.#encode(next, attributes), {
+          ttlSeconds: this.definition.strategy.ttlSeconds?.(next) ?? 0,
+          isForDeletion: next.metadata.deletionTimestamp !== undefined,
+        });
+    if (!result.ok) return { lostTo: result.current };
+    const settled = this.#settle(result.entry);
+    if (settled !== undefined) await settled;
+    if (isFinished) return { written: { object: next, entry: undefined, created: false } };
+    return { written: { object: this.object(result.entry), entry: result.entry, created: false } };
   }
 
   /** `undefined` when somebody else was faster. */
@@ -636,46 +666,33 @@ export class Store {
   }
 
   /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and what `admit` throws. */
-  async delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
-    const key = this.key(namespace, name);
-    await this.#backend.fresh();
-    let entry = this.#backend.get(key);
-    for (;;) {
+  delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
+    return this.#fromNewest(this.key(namespace, name), async (entry): Promise<Outcome<Deleted>> => {
       if (entry === undefined) throw notFound(this.definition, name);
       const old = this.object(entry);
       this.#checkPreconditions(old, name, request.preconditions);
       await request.admit?.(old);
       const end = this.#endOf(old, request.gracePeriodSeconds);
-      if (end === undefined) return { object: old, entry, removed: false };
+      if (end === undefined) return { unwritten: { object: old, entry, removed: false } };
       const next = this.#marked(old, end, request);
-      if (next === undefined) {
-        const last = this.#atItsEnd(old, end);
-        if (request.dryRun) return { object: last, entry: undefined, removed: true };
-        const result = await this.#backend.remove(key, entry.revision, (revision) =>
-          this.#objects.encode(this.definition, last, revision),
-        );
-        if (result.ok) {
-          await this.#settle(result.entry);
-          return { object: last, entry: result.entry, removed: true };
-        }
-        entry = result.current;
-        continue;
-      }
-      if (next === old) return { object: old, entry, removed: false };
-      if (request.dryRun) return { object: next, entry: undefined, removed: false };
-      const result = await this.#backend.put(
-        key,
-        entry.revision,
-        (revision) => this.#objects.encode(this.definition, next, revision),
-        undefined,
-        true,
-      );
-      if (result.ok) {
-        await this.#settle(result.entry);
-        return { object: this.object(result.entry), entry: result.entry, removed: false };
-      }
-      entry = result.current;
-    }
+      if (next === undefined) return this.#remove(entry, this.#atItsEnd(old, end), request.dryRun);
+      if (next === old) return { unwritten: { object: old, entry, removed: false } };
+      if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
+      const encoded = this.#objects.encode(this.definition, next);
+      const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true });
+      if (!result.ok) return { lostTo: result.current };
+      await this.#settle(result.entry);
+      return { written: { object: this.object(result.entry), entry: result.entry, removed: false } };
+    });
+  }
+
+  /** Removes an entry; `last` is what the answer shows of it. */
+  async #remove(entry: Entry, last: Unstructured, dryRun: boolean): Promise<Outcome<Deleted>> {
+    if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
+    const result = await this.#cache.remove(entry.key, entry.revision);
+    if (!result.ok) return { lostTo: result.current };
+    await this.#settle(result.entry);
+    return { written: { object: last, entry: undefined, removed: true } };
   }
 
   /**
@@ -684,14 +701,10 @@ export class Store {
    */
   async removeUnreadable(namespace: string, name: string, readable: () => StatusError): Promise<void> {
     const key = this.key(namespace, name);
-    for (let entry = this.#backend.get(key); ; ) {
+    for (let entry = this.#cache.get(key); ; ) {
       if (entry === undefined) throw notFound(this.definition, name);
       if (this.#isReadable(entry)) throw readable();
-      const { kind } = this.definition;
-      const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
-      const result = await this.#backend.remove(key, entry.revision, (revision) =>
-        this.#objects.encode(this.definition, { kind, metadata }, revision),
-      );
+      const result = await this.#cache.remove(key, entry.revision);
       if (result.ok) return;
       entry = result.current;
     }

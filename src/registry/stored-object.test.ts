@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Objects as bytes and back. One encoding per object version, made when it is committed, is what the log keeps, what
+ * Objects as bytes and back. One encoding per object version, made for its commit, is what the log keeps (but for the revision), what
  * GET answers, what LIST joins and what every watcher is sent; the decoded form is kept only for a bounded number.
  *
  * Hot path: encoding a 1 KB object costs 2 to 3 us (`bench/stored-object.bench.ts`); reading one costs nothing.
@@ -11,7 +11,8 @@ import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
-import type { Encoded, Entry, Revision } from "#storage/backend.ts";
+import { unversioned } from "#storage/versioned-value.ts";
+import type { Encoded, Entry } from "#storage/watch-cache.ts";
 import type { Conversion, SchemaEpoch, ResourceDefinition, Strategy } from "./resource-definition.ts";
 
 /** What is remembered of an entry beside its bytes. */
@@ -93,14 +94,14 @@ function prefixOf(kind: string, apiVersion: string): Buffer {
   return Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`);
 }
 
-/** Metadata in the order of upstream's struct, with this resource version. */
-function orderedMeta(meta: ObjectMeta, resourceVersion: string): ObjectMeta {
+/** Metadata in the order of upstream's struct, with an empty resource version. */
+function orderedMeta(meta: ObjectMeta): ObjectMeta {
   const ordered: Record<string, unknown> = {};
   if (meta.name !== undefined) ordered["name"] = meta.name;
   if (meta.generateName !== undefined) ordered["generateName"] = meta.generateName;
   if (meta.namespace !== undefined) ordered["namespace"] = meta.namespace;
   if (meta.uid !== undefined) ordered["uid"] = meta.uid;
-  ordered["resourceVersion"] = resourceVersion;
+  ordered["resourceVersion"] = "";
   if (meta.generation !== undefined) ordered["generation"] = meta.generation;
   if (meta.creationTimestamp !== undefined) ordered["creationTimestamp"] = meta.creationTimestamp;
   if (meta.deletionTimestamp !== undefined) ordered["deletionTimestamp"] = meta.deletionTimestamp;
@@ -115,10 +116,10 @@ function orderedMeta(meta: ObjectMeta, resourceVersion: string): ObjectMeta {
   return ordered as ObjectMeta; // built from the same keys
 }
 
-/** `object` with kind, apiVersion and metadata first and this resource version in it. */
-function withVersion(object: Unstructured, kind: string, apiVersion: string, resourceVersion: string): Unstructured {
+/** `object` with kind, apiVersion and metadata first, and an empty resource version. */
+function unversionedObject(object: Unstructured, kind: string, apiVersion: string): Unstructured {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
-  return { kind, apiVersion, metadata: orderedMeta(metadata, resourceVersion), ...rest };
+  return { kind, apiVersion, metadata: orderedMeta(metadata), ...rest };
 }
 
 /** Throws `storageReadError` when the bytes are no object any more. */
@@ -138,10 +139,13 @@ export function parseObject(text: string): Unstructured {
 }
 
 /** What was encoded by another thread's `StoredObjects`, which told the labels of it. */
-export function encodedElsewhere(value: Buffer, labels: EntryView["labels"]): Encoded {
-  const view: EntryView = { labels, object: undefined };
-  return { value, view };
-}
+export const encodedElsewhere = (value: Buffer, labels: EntryView["labels"]): Encoded => ({
+  value,
+  view: (): EntryView => ({ labels, object: undefined }),
+});
+
+/** What stands before the digits of the revision in an encoded object: the first such member is the metadata's. */
+const beforeRevision = '"resourceVersion":"';
 
 const longNumber = /[0-9]{16}/;
 const noFields: Readonly<Record<string, string>> = {};
@@ -181,14 +185,22 @@ export class StoredObjects {
     this.#recent = new Recent(decodedMax);
   }
 
-  /** Bytes and view of `object` (in the definition's version) at `revision`, which may create it. */
-  encode(definition: ResourceDefinition, object: Unstructured, revision: Revision, creates = false): Encoded {
+  /** What to store of `object` (in the definition's version), by a write that may create it. */
+  encode(definition: ResourceDefinition, object: Unstructured, creates = false): Encoded {
     const layout = layoutOf(definition);
     const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
-    const stored = withVersion(hub, layout.storedKind, layout.storedApiVersion, String(revision));
-    const view: EntryView = { labels: stored.metadata.labels, object: stored };
-    (creates ? this.#created : this.#recent).add(view);
-    return { value: Buffer.from(`${escapeHtml(JSON.stringify(stored))}\n`), view };
+    const stored = unversionedObject(hub, layout.storedKind, layout.storedApiVersion);
+    const recent = creates ? this.#created : this.#recent;
+    return {
+      value: unversioned(`${escapeHtml(JSON.stringify(stored))}\n`, beforeRevision),
+      view(revision): EntryView {
+        // Safe: nobody else has seen the object.
+        (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
+        const view: EntryView = { labels: stored.metadata.labels, object: stored };
+        recent.add(view);
+        return view;
+      },
+    };
   }
 
   /** What is remembered of an entry; decodes it when nobody has yet. */

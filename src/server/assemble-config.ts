@@ -9,7 +9,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ClientTrust } from "./authentication/client-trust.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
@@ -23,7 +23,7 @@ export interface AssembleConfig {
   readonly options: ServerOptions;
   readonly plan: ServingPlan;
   readonly domain: ApiDomain;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly requestMetrics: RequestMetrics;
@@ -58,6 +58,6 @@ export interface Assembled {
   serves(info: RequestInfo): boolean;
   /** Whether what decides about requests is in step with the store. */
   isSynced(): boolean;
-  /** Ends controllers. Called when no request is left, before the backend is closed. */
+  /** Ends controllers. Called when no request is left, before the cache is closed. */
   close(): Promise<void>;
 }

@@ -2,17 +2,18 @@
  * The API domain, kept in the store itself too: names of the domain are inside the objects, so a copy of the store must
  * never be served under another one.
  */
-import type { Backend } from "#storage/backend.ts";
+import { unversionedBytes } from "#storage/versioned-value.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** Beside the API's keys, whose groups have a dot or are empty. */
 const key = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, refuses a store of another domain. */
-export async function checkDomainRecord(backend: Backend, apiDomain: string): Promise<void> {
-  const found = backend.get(key)?.value.toString();
+export async function checkDomainRecord(cache: WatchCache, apiDomain: string): Promise<void> {
+  const found = cache.get(key)?.value.toString();
   if (found === undefined) {
-    await backend.put(key, 0, () => ({ value: Buffer.from(apiDomain), view: undefined }));
+    await cache.put(key, 0, { value: unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
   } else if (found !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
   }

@@ -5,7 +5,7 @@ import type { RequestMetrics } from "#http/request-metrics.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
 
 /** Where `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
 export const backupPath = "/binnacle/v1/backup";
@@ -13,24 +13,28 @@ export const backupPath = "/binnacle/v1/backup";
 export interface EndpointParts {
   readonly health: Health;
   readonly requestMetrics: RequestMetrics;
-  readonly backend: Backend;
+  /** Writes a consistent copy of the store to a file, and resolves with the revision that it shows. */
+  readonly backup: Backup;
   /** This program's version. */
   readonly version: string;
 }
 
+/** Rejects where there is nothing to copy. */
+export type Backup = (file: string) => Promise<Revision>;
+
 /** Answers these paths and leaves all others (`undefined`). Who may ask is decided before. */
 export type Endpoints = (request: ApiRequest) => MaybePromise<Reply> | undefined;
 
-export function serverEndpoints({ health, requestMetrics, backend, version }: EndpointParts): Endpoints {
+export function serverEndpoints({ health, requestMetrics, backup, version }: EndpointParts): Endpoints {
   const document = versionDocument(version);
   return (request) => {
-    if (request.path === backupPath) return backup(backend, request);
+    if (request.path === backupPath) return copyTo(backup, request);
     if (request.path === "/version" && request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
     return health.reply(request) ?? requestMetrics.reply(request) ?? versionReply(document, request);
   };
 }
 
-async function backup(backend: Backend, request: ApiRequest): Promise<Reply> {
+async function copyTo(backup: Backup, request: ApiRequest): Promise<Reply> {
   if (request.method !== "POST") throw methodUnknown();
   const body = await request.body(16_384);
   let file: unknown;
@@ -43,7 +47,7 @@ async function backup(backend: Backend, request: ApiRequest): Promise<Reply> {
     throw badRequest("file must be an absolute path");
   let revision: number;
   try {
-    revision = await backend.backup(file);
+    revision = await backup(file);
   } catch (cause) {
     throw internalError(`the backup failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }

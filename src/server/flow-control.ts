@@ -22,12 +22,12 @@ import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ServerOptions } from "./options.ts";
 
 export interface FairnessOptions {
   readonly domain: ApiDomain;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -71,7 +71,7 @@ export class Fairness {
           const definition = this.#table?.().find(group, version, resource);
           if (definition === undefined || !definition.stored) return undefined;
           const { prefix } = options.stores.of(definition);
-          return options.backend.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
+          return options.cache.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
         },
       },
     });
@@ -84,7 +84,7 @@ export class Fairness {
   /** Reads what there is and follows it. `served` is the table of what is served. */
   async start(table: ResourceTable, served: () => ResourceTable): Promise<void> {
     this.#table = served;
-    const { backend, clock, log, stores } = this.#options;
+    const { cache, clock, log, stores } = this.#options;
     const { control } = this;
     control.start();
     await Promise.all(
@@ -101,7 +101,7 @@ export class Fairness {
               else control.setSchema(name, object as FlowSchema | undefined);
             },
           });
-          const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+          const informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
           this.#informers.set(definition.resource, informer);
           return informer.start();
         }),

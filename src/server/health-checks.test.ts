@@ -8,8 +8,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Health } from "#http/health.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { systemClock } from "#std/clock.ts";
-import { StorageFull, StorageFailure } from "#storage/backend.ts";
-import { openSqliteBackend } from "#storage/sqlite.ts";
+import { StorageFull, StorageFailure } from "#storage/log-store.ts";
+import { openSqliteStore } from "#storage/sqlite.ts";
+import { unversionedBytes } from "#storage/versioned-value.ts";
 import { addHealthChecks, type Checked } from "./health-checks.ts";
 
 function setup(checked: Partial<Checked> = {}) {
@@ -18,7 +19,7 @@ function setup(checked: Partial<Checked> = {}) {
   const state = { failure: undefined as Error | undefined, full: undefined as StorageFull | undefined };
   const flags = { isSynced: true, isStopping: false };
   addHealthChecks(health, {
-    backend: state,
+    store: state,
     isSynced: () => flags.isSynced,
     isStopping: () => flags.isStopping,
     clock,
@@ -73,19 +74,19 @@ void test("a storage thread that does not answer for ten seconds fails the log c
 
 void test("a real thread that is stuck in a commit is found", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "binnacle-health-"));
-  const backend = await openSqliteBackend({ clock: systemClock, dataDir, faults: { commitDelayMs: 500 } });
+  const store = await openSqliteStore({ clock: systemClock, dataDir, faults: { commitDelayMs: 500 } });
   try {
-    const { clock, failing } = setup({ askThread: () => backend.logged([]) });
-    const written = backend.put("/a", 0, () => ({ value: Buffer.from("{}"), view: undefined }));
+    const { clock, failing } = setup({ askThread: () => store.log.logged([]) });
+    const written = store.cache.put("/a", 0, { value: unversionedBytes(Buffer.from("{}")), view: () => undefined });
     await turn();
     assert.deepEqual(failing("livez"), []);
     clock.advance(10_000);
     assert.deepEqual(failing("livez"), ["log"]);
     await written;
-    await backend.logged([]);
+    await store.log.logged([]);
     assert.deepEqual(failing("livez"), []);
   } finally {
-    await backend.close();
+    await store.cache.close();
     rmSync(dataDir, { recursive: true });
   }
 });

@@ -1,10 +1,10 @@
 /** What `/healthz`, `/livez` and `/readyz` check of a running server; steps of the start come from those who take them. */
 import type { Health } from "#http/health.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 
 export interface Checked {
-  readonly backend: Pick<Backend, "failure" | "full">;
+  readonly store: Pick<WatchCache, "failure" | "full">;
   /** Resolves when the thread that owns the log has answered; absent where there is none. */
   askThread?(): Promise<unknown>;
   /** Whether what decides about requests is in step with the store. */
@@ -18,16 +18,16 @@ const everywhere = ["healthz", "livez", "readyz"] as const;
 /** How long the storage thread may take for an answer: longer than anything it does in one go. */
 const threadPatienceMs = 10_000;
 
-export function addHealthChecks(health: Health, { backend, askThread, isSynced, isStopping, clock }: Checked): void {
+export function addHealthChecks(health: Health, { store, askThread, isSynced, isStopping, clock }: Checked): void {
   if (askThread !== undefined) {
     health.add({ name: "log", endpoints: everywhere, problem: threadProblem(askThread, clock) });
   }
   // Reads and deletions go on while the disk is full, and a new start would not help.
-  health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => backend.failure?.message });
+  health.add({ name: "storage", endpoints: ["healthz", "livez"], problem: () => store.failure?.message });
   health.add({
     name: "storage",
     endpoints: ["readyz"],
-    problem: () => backend.failure?.message ?? backend.full?.message,
+    problem: () => store.failure?.message ?? store.full?.message,
   });
   health.add({
     name: "informer-sync",

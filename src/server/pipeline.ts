@@ -76,8 +76,8 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
 
 /** Built-in kinds with what they do beyond being stored, and custom ones beside them. */
 function openTable(config: AssembleConfig, state: ServerState, access: Access) {
-  const { backend, domain, plan, options } = config;
-  const withStatuses = withComponentStatuses(() => backend.failure?.message ?? backend.full?.message);
+  const { cache, domain, plan, options } = config;
+  const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(
     serverActions({ ...config, access, lookups: state.lookups, storeOf: state.storeOf }),
     domain,
@@ -106,7 +106,7 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
   };
 }
 
-function openThreads({ options, clock, backend, domain }: AssembleConfig, state: ServerState): LargeRequestThreads {
+function openThreads({ options, clock, cache, domain }: AssembleConfig, state: ServerState): LargeRequestThreads {
   const { builtIn, stores } = state;
   return new LargeRequestThreads({
     options: kindOptions(options),
@@ -116,7 +116,7 @@ function openThreads({ options, clock, backend, domain }: AssembleConfig, state:
       .filter(({ strategy }) => strategy.allocate !== undefined)
       .map(({ group, resource }) => `${group}/${resource}`),
     clock,
-    backend,
+    cache,
     definitionOf(name) {
       const definition = builtIn.find(domain.rename("apiextensions.k8s.io"), "v1", "customresourcedefinitions");
       return definition === undefined ? undefined : stores.of(definition).peek("", name);

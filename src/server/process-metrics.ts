@@ -1,8 +1,7 @@
 /** Metrics of the process and its store, read when somebody scrapes. Names are those Prometheus' own clients use. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Metrics, Sample } from "#std/metrics.ts";
-import type { EmbeddedBackend } from "#storage/memory.ts";
-import type { StorageObserver } from "#storage/mvcc.ts";
+import type { MemoryCache, StorageObserver } from "#storage/memory.ts";
 
 const one = (value: number): readonly Sample[] => [{ labels: [], value }];
 
@@ -93,13 +92,13 @@ export function storageObserver(metrics: Metrics): StorageObserver {
   };
 }
 
-export function addStorageMetrics(metrics: Metrics, backend: EmbeddedBackend): void {
+export function addStorageMetrics(metrics: Metrics, cache: MemoryCache): void {
   const gauge = (name: string, help: string, read: () => number): void =>
     metrics.observed({ name, help, type: "gauge" }, () => one(read()));
-  gauge("binnacle_storage_revision", "Revision that reads see.", () => backend.revision);
-  gauge("binnacle_storage_compacted_revision", "Oldest revision kept.", () => backend.compactedRevision);
-  gauge("binnacle_storage_keys", "Objects stored.", () => backend.statistics.keys);
-  gauge("binnacle_storage_watchers", "Open watches.", () => backend.statistics.watchers);
-  gauge("binnacle_storage_value_bytes", "Bytes of objects held in memory.", () => backend.statistics.valueBytes);
-  gauge("binnacle_storage_history_bytes", "Of them for history only.", () => backend.statistics.historyBytes);
+  gauge("binnacle_storage_revision", "Revision that reads see.", () => cache.revision);
+  gauge("binnacle_storage_compacted_revision", "Oldest revision kept.", () => cache.compactedRevision);
+  gauge("binnacle_storage_keys", "Objects stored.", () => cache.statistics.keys);
+  gauge("binnacle_storage_watchers", "Open watches.", () => cache.statistics.watchers);
+  gauge("binnacle_storage_value_bytes", "Bytes of objects held in memory.", () => cache.statistics.valueBytes);
+  gauge("binnacle_storage_history_bytes", "Of them for history only.", () => cache.statistics.historyBytes);
 }

@@ -10,11 +10,11 @@ import { override } from "#registry/override.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface ServiceFollowerOptions {
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -47,14 +47,14 @@ export class ServiceFollower {
   async start(table: ResourceTable, stores: Stores): Promise<void> {
     const definition = table.definitions.find(isServices);
     if (definition === undefined) return;
-    const { backend, clock, log } = this.#options;
+    const { cache, clock, log } = this.#options;
     const { allocator } = this;
     const store = stores.of(definition);
     const handlers = objectHandlers(store, log, {
       cleared: () => allocator.clear(),
       changed: (namespace, name, object) => allocator.set(namespace, name, object as Service | undefined), // by its schema
     });
-    this.#informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+    this.#informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
     await this.#informer.start();
   }
 

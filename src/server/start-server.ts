@@ -16,9 +16,9 @@ import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
-import { type EmbeddedBackend, openMemoryBackend } from "#storage/memory.ts";
-import type { EmbeddedOptions } from "#storage/mvcc.ts";
-import { openSqliteBackend } from "#storage/sqlite.ts";
+import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
+import { StorageFailure } from "#storage/log-store.ts";
+import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
@@ -28,7 +28,7 @@ import { type ControllerCredentials, readControllerCredentials } from "./control
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
-import { serverEndpoints } from "./endpoints.ts";
+import { type Backup, serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
 import type { ExternalPlan } from "./authentication/external-plan.ts";
 import { addHealthChecks } from "./health-checks.ts";
@@ -226,15 +226,15 @@ async function start({
   const disk =
     options.storage === "memory" || folder === undefined
       ? undefined
-      : await openSqliteBackend({ ...storageOptions, dataDir: folder, acceptLoss: options.acceptDataLoss });
-  if (disk?.notice !== undefined) log.warn({ dataDir: folder }, disk.notice);
-  const backend: EmbeddedBackend = disk ?? openMemoryBackend(storageOptions);
-  undo.push(() => backend.close());
-  if (folder !== undefined) await checkDomainRecord(backend, options.apiDomain);
-  addStorageMetrics(metrics, backend);
+      : await openSqliteStore({ ...storageOptions, dataDir: folder, acceptLoss: options.acceptDataLoss });
+  if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
+  const cache = disk?.cache ?? (await openMemoryStore(storageOptions));
+  undo.push(() => cache.close());
+  if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
+  addStorageMetrics(metrics, cache);
   addHealthChecks(health, {
-    backend,
-    ...(disk === undefined ? {} : { askThread: () => disk.logged([]) }),
+    store: cache,
+    ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
     isSynced: () => assembled?.isSynced() === true,
     isStopping: () => stopping !== "no",
     clock,
@@ -250,7 +250,7 @@ async function start({
     options,
     plan: inputs.plan,
     domain: apiDomain(options.apiDomain),
-    backend,
+    cache,
     log,
     metrics,
     requestMetrics,
@@ -258,7 +258,7 @@ async function start({
     clock,
     random,
     largeBytes,
-    endpoints: serverEndpoints({ health, requestMetrics, backend, version }),
+    endpoints: serverEndpoints({ health, requestMetrics, backup: backupOf(disk), version }),
     clientTrust,
     external: inputs.external,
     authorization: inputs.authorization,
@@ -305,7 +305,7 @@ async function start({
     await assembled?.close();
     await audit?.close();
     await listener.close();
-    await backend.close();
+    await cache.close();
     log.info({}, "stopped");
     log.flush();
   };
@@ -351,6 +351,13 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
     throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
   }
 }
+
+const backupOf =
+  (disk: SqliteStore | undefined): Backup =>
+  (file) =>
+    disk === undefined
+      ? Promise.reject(new StorageFailure("a store in memory has nothing to back up"))
+      : disk.log.backup(file);
 
 /** For clients on this machine, whatever address the server listens on. */
 function urlOf(options: ServerOptions, port: number): string {

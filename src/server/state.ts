@@ -32,9 +32,9 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, backend, clock, random, plan } = config;
+  const { options, domain, cache, clock, random, plan } = config;
   const objects = new StoredObjects();
-  const stores = new Stores({ backend, objects, clock, random, objectBytesMax: options.objectBytesMax });
+  const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
   const rbac = new RbacFollower(config);
   const nodes = new NodeFollower({
     ...config,

@@ -1,5 +1,5 @@
 /** What went wrong with the store, as one line for the person who typed the command. */
-import { LostWrites, StorageFailure } from "#storage/backend.ts";
+import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { StartError } from "#std/start-error.ts";
 
 /** A `StartError` of a failure of the store, with the way on; anything else as it is. */

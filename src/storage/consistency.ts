@@ -5,35 +5,37 @@
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 
-import type { Entry } from "./backend.ts";
-import type { SqliteBackend } from "./sqlite.ts";
+import type { SqliteStore } from "./sqlite.ts";
+import { atRevision } from "./versioned-value.ts";
+import type { Entry } from "./watch-cache.ts";
 
 /** One sentence per difference; none when memory and log agree. */
-export async function checkConsistency(backend: SqliteBackend, random: Random, sampleSize = 100): Promise<string[]> {
+export async function checkConsistency(store: SqliteStore, random: Random, sampleSize = 100): Promise<string[]> {
   const differences: string[] = [];
-  const { memory, log } = await backend.digests();
+  const { cache } = store;
+  const memory = cache.digest;
+  const log = await store.log.digest(memory.revision);
   if (memory.keys !== log.keys || memory.sum !== log.sum) {
     differences.push(
       `at revision ${memory.revision} memory has ${memory.keys} keys (sum ${memory.sum}), the log ${log.keys} (sum ${log.sum})`,
     );
   }
   const sample: { readonly entry: Entry; readonly bytes: Buffer }[] = [];
-  const { keys } = backend.statistics;
+  const { keys } = cache.statistics;
   for (let i = 0; i < Math.min(sampleSize, keys); i++) {
-    const entry = backend.entryAt(Math.floor(random.next() * keys));
+    const entry = cache.entryAt(Math.floor(random.next() * keys));
     if (entry !== undefined) sample.push({ entry, bytes: entry.value });
   }
-  const logged = await backend.logged(sample.map(({ entry }) => entry.revision));
+  const logged = await store.log.logged(sample.map(({ entry }) => entry.revision));
   for (const [i, { entry, bytes }] of sample.entries()) {
     const found = logged[i];
     // Replaced since, and its old version compacted: nothing to compare.
-    if (found === undefined && backend.get(entry.key)?.revision !== entry.revision) continue;
+    if (found === undefined && cache.get(entry.key)?.revision !== entry.revision) continue;
     const agrees =
       found !== undefined &&
       found.key === entry.key &&
-      found.created === entry.created &&
       found.expiresAt === entry.expiresAt &&
-      found.value.equals(bytes);
+      atRevision(found.value, found.revision).equals(bytes);
     if (!agrees) differences.push(`key ${entry.key} differs at revision ${entry.revision}`);
   }
   return differences;
@@ -48,7 +50,7 @@ export interface ConsistencyWatchOptions {
 }
 
 /** Checks every `intervalMs` until the returned function is called. */
-export function watchConsistency(backend: SqliteBackend, options: ConsistencyWatchOptions): () => void {
+export function watchConsistency(store: SqliteStore, options: ConsistencyWatchOptions): () => void {
   const { clock, random, intervalMs, report } = options;
   let isStopped = false;
   let cancel: () => void = () => undefined;
@@ -57,7 +59,7 @@ export function watchConsistency(backend: SqliteBackend, options: ConsistencyWat
   };
   const run = async (): Promise<void> => {
     try {
-      const differences = await checkConsistency(backend, random);
+      const differences = await checkConsistency(store, random);
       if (differences.length > 0 && !isStopped) report(differences);
     } catch (error) {
       if (!isStopped)

@@ -12,7 +12,8 @@ import { writeSync } from "node:fs";
 import { systemClock } from "#std/clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { openSqliteBackend } from "./sqlite.ts";
+import { openSqliteStore } from "./sqlite.ts";
+import { unversioned } from "./versioned-value.ts";
 
 const keys = 150;
 const [dataDir = "", seed = "1"] = process.argv.slice(2);
@@ -21,7 +22,7 @@ const random = seededRandom(Number(seed));
 const writers = Number(seed) % 2 === 0 ? 16 : 1;
 const say = (line: string): number => writeSync(1, `${line}\n`);
 
-const backend = await openSqliteBackend({
+const store = await openSqliteStore({
   clock: systemClock,
   dataDir,
   historyBytesMax: 200_000,
@@ -29,10 +30,10 @@ const backend = await openSqliteBackend({
   // So that a kill finds compaction half done, and tables of the log come and go.
   faults: { sweepRuns: 3, segmentRows: 60 },
 });
-say(`open ${backend.revision}`);
-await backend.watch({
+say(`open ${store.cache.revision}`);
+await store.cache.watch({
   prefix: "/registry//pods/",
-  after: backend.revision,
+  after: store.cache.revision,
   deliver: (events) => {
     for (const event of events) say(`e ${event.type} ${event.entry.key} ${event.revision}`);
     return true;
@@ -43,18 +44,15 @@ await backend.watch({
 async function write(): Promise<void> {
   for (;;) {
     const key = `/registry//pods/shop/${Math.floor(random.next() * keys)}`;
-    const current = backend.get(key);
+    const current = store.cache.get(key);
     const filler = "x".repeat(Math.floor(random.next() ** 4 * 20_000));
-    const encode = (revision: number): { value: Buffer; view: undefined } => ({
-      value: Buffer.from(`${key} ${revision} ${filler}`),
-      view: undefined,
-    });
+    const encoded = { value: unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
     const verb = current !== undefined && random.next() < 0.25 ? "remove" : "put";
     say(`? ${verb} ${key}`);
     const result =
       verb === "remove"
-        ? await backend.remove(key, current!.revision, encode)
-        : await backend.put(key, current?.revision ?? 0, encode);
+        ? await store.cache.remove(key, current!.revision)
+        : await store.cache.put(key, current?.revision ?? 0, encoded);
     say(result.ok ? `! ${verb} ${key} ${result.entry.revision}` : `? lost ${key}`);
   }
 }
@@ -62,7 +60,7 @@ async function write(): Promise<void> {
 async function compact(): Promise<void> {
   for (;;) {
     await new Promise((resolve) => systemClock.after(20 + random.next() * 60, () => resolve(undefined)));
-    await backend.compact(backend.revision - 500);
+    await store.cache.compact(store.cache.revision - 500);
   }
 }
 

@@ -14,10 +14,10 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "#std/clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 
-import { pods, Recorder } from "./backend.contract.ts";
-import type { Revision } from "./backend.ts";
+import { pods, Recorder } from "./store.contract.ts";
+import type { Revision } from "./log-store.ts";
 import { checkConsistency } from "./consistency.ts";
-import { openSqliteBackend } from "./sqlite.ts";
+import { openSqliteStore } from "./sqlite.ts";
 
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 25);
 const seed = Number(process.env["CRASH_SEED"] ?? Date.now() % 1_000_000);
@@ -104,13 +104,13 @@ test(`nothing acknowledged is lost in ${rounds} kills, and no revision repeats (
       assert(revision > (i === 0 ? highest : ordered[i - 1]!), `${where}: revision ${revision} was given out before`);
     }
 
-    const backend = await openSqliteBackend({ clock: systemClock, compactionIntervalMs: 0, dataDir });
-    t.after(() => backend.close());
-    assert(backend.revision >= (ordered.at(-1) ?? highest), `${where}: the revision went back`);
-    assert(backend.revision >= (story.events.at(-1)?.revision ?? 0));
+    const store = await openSqliteStore({ clock: systemClock, compactionIntervalMs: 0, dataDir });
+    t.after(() => store.cache.close());
+    assert(store.cache.revision >= (ordered.at(-1) ?? highest), `${where}: the revision went back`);
+    assert(store.cache.revision >= (story.events.at(-1)?.revision ?? 0));
 
     for (const [key, { verb, revision }] of story.last) {
-      const entry = backend.get(key);
+      const entry = store.cache.get(key);
       const unanswered = story.unanswered.get(key) ?? new Set();
       if (entry === undefined) {
         assert(verb === "remove" || unanswered.has("remove"), `${where}: ${key} was lost at ${revision}`);
@@ -126,27 +126,27 @@ test(`nothing acknowledged is lost in ${rounds} kills, and no revision repeats (
     // Keys this life did not touch are as they were.
     for (const [key, revision] of state) {
       if (!story.unanswered.has(key))
-        assert.equal(backend.get(key)?.revision, revision, `${where}: ${key} changed by itself`);
+        assert.equal(store.cache.get(key)?.revision, revision, `${where}: ${key} changed by itself`);
     }
-    for (const entry of backend.range(pods).entries) {
+    for (const entry of store.cache.range(pods).entries) {
       assert(entry.value.toString().startsWith(`${entry.key} ${entry.revision} `), `${where}: bytes of another write`);
     }
 
     // No watcher saw an event that is gone, or another one in its place.
-    const from = Math.max(backend.compactedRevision, story.openedAt ?? 0);
+    const from = Math.max(store.cache.compactedRevision, story.openedAt ?? 0);
     const seen = story.events.filter((event) => event.revision > from);
-    const replay = await Recorder.open(backend, { prefix: pods, after: from });
-    while (replay.watch.position < backend.revision) await new Promise((resolve) => setImmediate(resolve));
+    const replay = await Recorder.open(store.cache, { prefix: pods, after: from });
+    while (replay.watch.position < store.cache.revision) await new Promise((resolve) => setImmediate(resolve));
     const replayed = new Set(replay.events.map((event) => `${event.type} ${event.entry.key} ${event.revision}`));
     for (const event of seen) assert(replayed.has(event.text), `${where}: the event ${event.text} is gone`);
     const revisions = new Set(replay.events.map((event) => event.revision));
     for (const revision of ordered)
       assert(revision <= from || revisions.has(revision), `${where}: no event ${revision}`);
 
-    assert.deepEqual(await checkConsistency(backend, random, 20), [], where);
-    highest = backend.revision;
-    state = new Map(backend.range(pods).entries.map((entry) => [entry.key, entry.revision]));
-    await backend.close();
+    assert.deepEqual(await checkConsistency(store, random, 20), [], where);
+    highest = store.cache.revision;
+    state = new Map(store.cache.range(pods).entries.map((entry) => [entry.key, entry.revision]));
+    await store.cache.close();
   }
   t.diagnostic(`${writes} writes were acknowledged`);
   assert(writes > rounds, "the children should have written something");

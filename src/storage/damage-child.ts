@@ -7,8 +7,9 @@ import { writeSync } from "node:fs";
 import { systemClock } from "#std/clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import type { Revision } from "./backend.ts";
-import { openSqliteBackend } from "./sqlite.ts";
+import type { Revision } from "./log-store.ts";
+import { openSqliteStore } from "./sqlite.ts";
+import { unversionedBytes } from "./versioned-value.ts";
 
 /** What was acknowledged. */
 export interface Told {
@@ -20,7 +21,7 @@ export interface Told {
 
 const [dataDir = "", end = ""] = process.argv.slice(2);
 const random = seededRandom(7);
-const backend = await openSqliteBackend({
+const store = await openSqliteStore({
   clock: systemClock,
   dataDir,
   compactionIntervalMs: 0,
@@ -29,16 +30,18 @@ const backend = await openSqliteBackend({
 });
 for (let i = 0; i < 900; i++) {
   const key = `/registry//pods/shop/${Math.floor(random.next() * 120)}`;
-  const current = backend.get(key)?.revision ?? 0;
+  const current = store.cache.get(key)?.revision ?? 0;
   const text = `${i} `.repeat(1 + Math.floor(random.next() ** 3 * 900));
-  const encode = () => ({ value: Buffer.from(text), view: undefined });
-  if (current > 0 && random.next() < 0.3) await backend.remove(key, current, encode);
-  else await backend.put(key, current, encode);
-  if (i === 700) await backend.compact(500);
+  const encoded = { value: unversionedBytes(Buffer.from(text)), view: () => undefined };
+  if (current > 0 && random.next() < 0.3) await store.cache.remove(key, current);
+  else await store.cache.put(key, current, encoded);
+  if (i === 700) await store.cache.compact(500);
 }
-const { revision, compactedRevision: compacted } = backend;
-const entries = backend.range("").entries.map((entry) => [entry.key, entry.revision, entry.value.toString()] as const);
+const { revision, compactedRevision: compacted } = store.cache;
+const entries = store.cache
+  .range("")
+  .entries.map((entry) => [entry.key, entry.revision, entry.value.toString()] as const);
 const told: Told = { revision, compacted, entries };
-if (end === "close") await backend.close();
+if (end === "close") await store.cache.close();
 writeSync(1, JSON.stringify(told));
 if (end === "kill") process.kill(process.pid, "SIGKILL");

@@ -24,11 +24,11 @@ import { crc32 } from "node:zlib";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { pods, putText, Recorder } from "./backend.contract.ts";
-import { isCompacted, LostWrites, type Revision, StorageFailure } from "./backend.ts";
+import { pods, putText, Recorder } from "./store.contract.ts";
+import { isCompacted, LostWrites, type Revision, StorageFailure } from "./log-store.ts";
 import { checkConsistency } from "./consistency.ts";
 import type { Told } from "./damage-child.ts";
-import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
+import { openSqliteStore, type SqliteStore, type SqliteOptions } from "./sqlite.ts";
 
 const places = Number(process.env["DAMAGE_PLACES"] ?? 10);
 const root = mkdtempSync(join(tmpdir(), "binnacle-damage-"));
@@ -36,13 +36,13 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 const files = ["store.db", "store.db-wal", "store.head", "store.reserve"] as const;
 // A store that a failed test left open would keep its thread, and the run would not end.
-const opened: SqliteBackend[] = [];
-after(() => Promise.all(opened.map((backend) => backend.close())));
+const opened: SqliteStore[] = [];
+after(() => Promise.all(opened.map((store) => store.cache.close())));
 
-async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteBackend> {
-  const backend = await openSqliteBackend({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
-  opened.push(backend);
-  return backend;
+async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteStore> {
+  const store = await openSqliteStore({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
+  opened.push(store);
+  return store;
 }
 
 function makeStore(name: string, end: "close" | "kill"): { dataDir: string; told: Told } {
@@ -85,22 +85,27 @@ const contents = (folder: string): Map<string, number> =>
   new Map(readdirSync(folder).map((name) => [name, crc32(readFileSync(join(folder, name)))]));
 
 /** That the store has everything, and gives out no revision again. */
-async function expectAll(backend: SqliteBackend, told: Told, where: string): Promise<void> {
-  const entries = backend.range("").entries.map((entry) => [entry.key, entry.revision, entry.value.toString()]);
+async function expectAll(store: SqliteStore, told: Told, where: string): Promise<void> {
+  const entries = store.cache.range("").entries.map((entry) => [entry.key, entry.revision, entry.value.toString()]);
   assert.deepEqual(entries, told.entries, where);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), [], where);
-  const { compactedRevision } = backend;
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), [], where);
+  const { compactedRevision } = store.cache;
   if (compactedRevision === told.compacted) {
-    const recorder = await Recorder.open(backend, { prefix: pods, after: told.compacted });
+    const recorder = await Recorder.open(store.cache, { prefix: pods, after: told.compacted });
     await recorder.until(told.revision - told.compacted);
-  } else await expectForgotten(backend, told.revision, where);
-  assert((await putText(backend, `${pods}shop/next`, 0, "x")).revision > told.revision, where);
+  } else await expectForgotten(store, told.revision, where);
+  assert((await putText(store.cache, `${pods}shop/next`, 0, "x")).revision > told.revision, where);
 }
 
 /** That whoever knows a revision up to this one has to start over. */
-async function expectForgotten(backend: SqliteBackend, known: Revision, where: string): Promise<void> {
+async function expectForgotten(store: SqliteStore, known: Revision, where: string): Promise<void> {
   for (const revision of [1, known, known + 100_000]) {
-    const watch = await backend.watch({ prefix: pods, after: revision, deliver: () => true, ended: () => undefined });
+    const watch = await store.cache.watch({
+      prefix: pods,
+      after: revision,
+      deliver: () => true,
+      ended: () => undefined,
+    });
     assert(isCompacted(watch), where);
   }
 }
@@ -119,9 +124,9 @@ for (const end of ["close", "kill"] as const) {
         cpSync(source, dataDir, { recursive: true });
         damage(join(dataDir, file));
         const before = contents(dataDir);
-        let backend: SqliteBackend;
+        let store: SqliteStore;
         try {
-          backend = await open(dataDir);
+          store = await open(dataDir);
         } catch (error) {
           assert(error instanceof StorageFailure, `${where}: ${String(error)}`);
           assert(error.message.includes(join(dataDir, "store.")), `${where}: ${error.message}`);
@@ -134,11 +139,11 @@ for (const end of ["close", "kill"] as const) {
           rmSync(dataDir, { recursive: true });
           continue;
         }
-        outcomes[backend.revision === told.revision ? "complete" : "ahead"]++;
+        outcomes[store.cache.revision === told.revision ? "complete" : "ahead"]++;
         try {
-          await expectAll(backend, told, where);
+          await expectAll(store, told, where);
         } finally {
-          await backend.close();
+          await store.cache.close();
         }
         rmSync(dataDir, { recursive: true });
       }
@@ -150,16 +155,16 @@ for (const end of ["close", "kill"] as const) {
 
 /** That a loss can be accepted once, after which the store is a whole one again. */
 async function expectGoingOn(dataDir: string, told: Told, where: string): Promise<void> {
-  let backend = await open(dataDir, { acceptLoss: true });
-  assert.match(backend.notice!, /a loss was accepted/, where);
-  await expectForgotten(backend, told.revision, where);
-  const { revision } = await putText(backend, `${pods}shop/after-loss`, 0, "x");
-  await backend.close();
-  backend = await open(dataDir);
-  assert.equal(backend.revision, revision, where);
-  assert.equal(backend.notice, undefined, where);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), [], where);
-  await backend.close();
+  let store = await open(dataDir, { acceptLoss: true });
+  assert.match(store.log.notice!, /a loss was accepted/, where);
+  await expectForgotten(store, told.revision, where);
+  const { revision } = await putText(store.cache, `${pods}shop/after-loss`, 0, "x");
+  await store.cache.close();
+  store = await open(dataDir);
+  assert.equal(store.cache.revision, revision, where);
+  assert.equal(store.log.notice, undefined, where);
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), [], where);
+  await store.cache.close();
 }
 
 test("after the machine stopped with an open store revisions go on far ahead, once", async () => {
@@ -169,30 +174,30 @@ test("after the machine stopped with an open store revisions go on far ahead, on
   cpSync(dataDir, missing, { recursive: true });
   rmSync(join(missing, "store.db-wal"));
   await assert.rejects(open(missing, { faults }), { name: "StorageFailure", message: /store\.db-wal is missing/ });
-  let backend = await open(dataDir, { faults });
-  assert.match(backend.notice!, /the machine stopped .* revisions go on after 1000000900/);
-  await expectForgotten(backend, told.revision, "another boot");
-  await backend.close();
+  let store = await open(dataDir, { faults });
+  assert.match(store.log.notice!, /the machine stopped .* revisions go on after 1000000900/);
+  await expectForgotten(store, told.revision, "another boot");
+  await store.cache.close();
   // Nothing was written: the move holds all the same.
-  backend = await open(dataDir, { faults });
-  assert.deepEqual([backend.revision, backend.notice], [1_000_000_900, undefined]);
-  await expectAll(backend, told, "the second start");
-  await backend.close();
-  backend = await open(dataDir);
-  assert.deepEqual([backend.revision, backend.notice], [1_000_000_901, undefined]);
-  await backend.close();
+  store = await open(dataDir, { faults });
+  assert.deepEqual([store.cache.revision, store.log.notice], [1_000_000_900, undefined]);
+  await expectAll(store, told, "the second start");
+  await store.cache.close();
+  store = await open(dataDir);
+  assert.deepEqual([store.cache.revision, store.log.notice], [1_000_000_901, undefined]);
+  await store.cache.close();
 });
 
 test("a store that was open and idle when the machine stopped goes on where it was", async () => {
   const dataDir = join(root, "idle");
-  let backend = await open(dataDir);
-  await putText(backend, `${pods}shop/a`, 0, "x");
-  await backend.close();
-  backend = await open(dataDir);
+  let store = await open(dataDir);
+  await putText(store.cache, `${pods}shop/a`, 0, "x");
+  await store.cache.close();
+  store = await open(dataDir);
   const stopped = join(root, "idle-stopped");
   cpSync(dataDir, stopped, { recursive: true });
-  await backend.close();
-  backend = await open(stopped, { faults: { boot: "0123456789abcdef0123456789abcdef" } });
-  assert.deepEqual([backend.revision, backend.notice], [1, undefined]);
-  await backend.close();
+  await store.cache.close();
+  store = await open(stopped, { faults: { boot: "0123456789abcdef0123456789abcdef" } });
+  assert.deepEqual([store.cache.revision, store.log.notice], [1, undefined]);
+  await store.cache.close();
 });

@@ -1,5 +1,5 @@
 /** Count and sum of the revisions of all live keys: equal for equal stores, and cheap to keep up with every write. */
-import type { Revision } from "./backend.ts";
+import type { Revision } from "./log-store.ts";
 
 export interface Digest {
   readonly revision: Revision;

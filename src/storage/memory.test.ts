@@ -1,24 +1,33 @@
-/** The backend in memory keeps every promise of `Backend`. */
+/** The cache in memory keeps every promise of `WatchCache`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
 
-import { backendContract, putText, textOf } from "./backend.contract.ts";
-import { openMemoryBackend } from "./memory.ts";
+import { storeContract, putText } from "./store.contract.ts";
+import { DelayedLog } from "./delayed-log.ts";
+import { openMemoryLog, openMemoryStore } from "./memory.ts";
+import { MemoryCache } from "./watch-cache/cache.ts";
 
-backendContract({ name: "memory", open: (options) => Promise.resolve(openMemoryBackend(options)), hasLog: false });
+storeContract({ name: "memory", open: openMemoryStore, hasLog: false });
+
+storeContract({
+  name: "a log far away",
+  open: (options) => MemoryCache.open(new DelayedLog(openMemoryLog(options), seededRandom(1)), options),
+  hasLog: false,
+});
 
 test("history stays within its bytes, and a deleted key leaves nothing behind", async () => {
-  const backend = openMemoryBackend({ clock: new FakeClock(), historyBytesMax: 100_000 });
+  const cache = await openMemoryStore({ clock: new FakeClock(), historyBytesMax: 100_000 });
   for (let i = 0; i < 2000; i++) {
-    const { revision } = await putText(backend, `/registry//pods/shop/${i}`, 0, "x".repeat(200));
-    await backend.remove(`/registry//pods/shop/${i}`, revision, textOf("gone"));
+    const { revision } = await putText(cache, `/registry//pods/shop/${i}`, 0, "x".repeat(200));
+    await cache.remove(`/registry//pods/shop/${i}`, revision);
   }
-  assert(backend.statistics.historyBytes <= 100_000);
-  assert(backend.statistics.valueBytes <= 100_000);
-  await backend.compact(backend.revision);
-  const { historyBytes, historyEvents, valueBytes } = backend.statistics;
+  assert(cache.statistics.historyBytes <= 100_000);
+  assert(cache.statistics.valueBytes <= 100_000);
+  await cache.compact(cache.revision);
+  const { historyBytes, historyEvents, valueBytes } = cache.statistics;
   assert.deepEqual({ historyBytes, historyEvents, valueBytes }, { historyBytes: 0, historyEvents: 0, valueBytes: 0 });
-  await backend.close();
+  await cache.close();
 });

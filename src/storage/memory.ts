@@ -1,56 +1,59 @@
-/** The backend that keeps nothing: for tests, and for servers whose state may go with the process. */
-import { type Backend, StorageFailure } from "./backend.ts";
-import { type EmbeddedOptions, Mvcc, type StorageStatistics } from "./mvcc.ts";
+/** The store that keeps nothing: for tests, and for servers whose state may go with the process. */
+import { EmbeddedLog } from "./embedded-log.ts";
+import type { LogStore } from "./log-store.ts";
+import { type CacheObserver, type CacheOptions, MemoryCache } from "./watch-cache/cache.ts";
 
-/** An embedded backend tells how it is doing. */
-export interface EmbeddedBackend extends Backend {
-  readonly statistics: StorageStatistics;
+export type { MemoryCache } from "./watch-cache/cache.ts";
+
+/** What stores in this process let be counted. Every member is called synchronously and must not throw. */
+export interface StorageObserver extends CacheObserver {
+  /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
+  readonly commit?: (writes: number, seconds: number) => void;
+  /** Keys whose time was over have been deleted. */
+  readonly expired?: (keys: number) => void;
+}
+
+export interface EmbeddedOptions extends CacheOptions {
+  readonly observe?: StorageObserver;
 }
 
 /** A new, empty store. History older than `historyBytesMax` allows is answered `Compacted`. */
-export function openMemoryBackend(options: EmbeddedOptions): EmbeddedBackend {
-  const mvcc = new Mvcc(options);
-  return embeddedBackend(mvcc, {
-    backup: () => Promise.reject(new StorageFailure("a store in memory has nothing to back up")),
-    close: () => {
-      mvcc.close();
-      return Promise.resolve();
-    },
-  });
+export function openMemoryStore(options: EmbeddedOptions): Promise<MemoryCache> {
+  return MemoryCache.open(openMemoryLog(options), options);
 }
 
-/** `mvcc` as a backend, with what depends on where its bytes are kept. */
-export function embeddedBackend(mvcc: Mvcc, own: Pick<Backend, "backup" | "close">): EmbeddedBackend {
+/** A log whose writes are as durable as the process. It holds no values: all there is, the cache above it has. */
+export function openMemoryLog({ clock, observe }: EmbeddedOptions): LogStore {
+  const log = new EmbeddedLog({ clock, expired: observe?.expired });
+  let compacted = 0;
+  let told: (revision: number) => void = () => undefined;
   return {
+    keepsHistory: false,
     get revision() {
-      return mvcc.revision;
+      return log.revision;
     },
     get compactedRevision() {
-      return mvcc.compactedRevision;
+      return compacted;
     },
-    get failure() {
-      return mvcc.failure;
+    failure: undefined,
+    full: undefined,
+    follow(follower) {
+      log.follow(follower);
+      told = (revision) => follower.compacted(revision);
+      return Promise.resolve();
     },
-    get full() {
-      return mvcc.full;
+    latest: () => log.revision,
+    commit: (write) => log.commit(write),
+    range: () => Promise.resolve({ compacted: log.revision }),
+    history: () => Promise.resolve(undefined),
+    compact(revision) {
+      compacted = Math.max(compacted, revision);
+      told(compacted);
+      return Promise.resolve();
     },
-    get statistics() {
-      return mvcc.statistics;
+    close() {
+      log.seal();
+      return Promise.resolve();
     },
-    // One process has the store, and what it acknowledged is visible to it already.
-    fresh() {},
-    waitFor: (revision, timeoutMs) => mvcc.waitFor(revision, timeoutMs),
-    get: (key) => mvcc.get(key),
-    getAt: (key, revision) => mvcc.getAt(key, revision),
-    range: (prefix, rangeOptions) => mvcc.range(prefix, rangeOptions),
-    rangeAt: (prefix, rangeOptions) => mvcc.rangeAt(prefix, rangeOptions),
-    count: (prefix) => mvcc.count(prefix),
-    put: (key, expected, encode, ttlSeconds, isForDeletion) =>
-      mvcc.put(key, expected, encode, ttlSeconds, isForDeletion),
-    remove: (key, expected, encodeLast) => mvcc.remove(key, expected, encodeLast),
-    watch: (watchOptions) => mvcc.watch(watchOptions),
-    compact: (revision) => mvcc.compact(revision),
-    backup: own.backup,
-    close: own.close,
   };
 }

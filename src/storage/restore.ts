@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 
 import { makeFolder, syncFolder } from "#std/folder.ts";
-import { type Revision, StorageFailure } from "./backend.ts";
+import { type Revision, StorageFailure } from "./log-store.ts";
 import { type Head, headFilePath, makeHeadFile } from "./sqlite/head-file.ts";
 import { damagedFile, LogFile, logFilePath } from "./sqlite/log-file.ts";
 import { revisionStep as defaultRevisionStep } from "./sqlite/open-log.ts";

@@ -1,4 +1,4 @@
-/** The durable backend keeps every promise of `Backend`, and those about files, faults and restarts. */
+/** The durable store keeps every promise of `WatchCache`, and those about files, faults and restarts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
@@ -18,16 +18,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
+import { crc32 } from "node:zlib";
 
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
-import { backendContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./backend.contract.ts";
-import { isCompacted, StorageFailure, StorageFull } from "./backend.ts";
+import { storeContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./store.contract.ts";
+import { isCompacted, StorageFailure, StorageFull } from "./log-store.ts";
 import { checkConsistency } from "./consistency.ts";
 import { restoreBackup } from "./restore.ts";
+import { unversioned } from "./versioned-value.ts";
 import { makeHeadFile } from "./sqlite/head-file.ts";
-import { openSqliteBackend, type SqliteBackend, type SqliteOptions } from "./sqlite.ts";
+import { openSqliteStore, type SqliteOptions, type SqliteStore } from "./sqlite.ts";
+import type { WatchCache } from "./watch-cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-storage-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -35,18 +38,18 @@ let folders = 0;
 const newFolder = (): string => join(root, `store-${++folders}`);
 
 // A store that a failed test left open would keep its thread, and the run would not end.
-const opened: SqliteBackend[] = [];
-after(() => Promise.all(opened.map((backend) => backend.close())));
+const opened: SqliteStore[] = [];
+after(() => Promise.all(opened.map((store) => store.cache.close())));
 
-async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteBackend> {
-  const backend = await openSqliteBackend({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
-  opened.push(backend);
-  return backend;
+async function open(dataDir: string, options: Partial<SqliteOptions> = {}): Promise<SqliteStore> {
+  const store = await openSqliteStore({ clock: new FakeClock(), compactionIntervalMs: 0, dataDir, ...options });
+  opened.push(store);
+  return store;
 }
 
-backendContract({
+storeContract({
   name: "sqlite",
-  open: (options) => openSqliteBackend({ ...options, dataDir: newFolder() }),
+  open: async (options) => (await openSqliteStore({ ...options, dataDir: newFolder() })).cache,
   hasLog: true,
 });
 
@@ -54,43 +57,43 @@ const podA = `${pods}shop/a`;
 
 test("everything is there after a restart, and revisions go on where they were [GEN-02]", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir);
-  for (let i = 0; i < 200; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
-  for (let i = 0; i < 100; i++) await putText(backend, `${pods}shop/${i}`, i + 1, "y");
-  for (let i = 50; i < 60; i++) await backend.remove(`${pods}shop/${i}`, 201 + i, textOf("gone"));
-  const before = backend.range("").entries.map((entry) => ({ ...entry, value: entry.value.toString() }));
-  const state = before.map(({ key, value, revision, created }) => ({ key, value, revision, created }));
-  await backend.close();
-  backend = await open(dataDir);
-  const again = backend.range("");
+  let store = await open(dataDir);
+  for (let i = 0; i < 200; i++) await putText(store.cache, `${pods}shop/${i}`, 0, "x");
+  for (let i = 0; i < 100; i++) await putText(store.cache, `${pods}shop/${i}`, i + 1, "y");
+  for (let i = 50; i < 60; i++) await store.cache.remove(`${pods}shop/${i}`, 201 + i);
+  const before = store.cache.range("").entries.map((entry) => ({ ...entry, value: entry.value.toString() }));
+  const state = before.map(({ key, value, revision }) => ({ key, value, revision }));
+  await store.cache.close();
+  store = await open(dataDir);
+  const again = store.cache.range("");
   assert.deepEqual(
-    again.entries.map(({ key, value, revision, created }) => ({ key, value: value.toString(), revision, created })),
+    again.entries.map(({ key, value, revision }) => ({ key, value: value.toString(), revision })),
     state,
   );
-  assert.equal(backend.revision, 310);
-  assert.equal((await putText(backend, podA, 0, "next")).revision, 311);
+  assert.equal(store.cache.revision, 310);
+  assert.equal((await putText(store.cache, podA, 0, "next")).revision, 311);
   // History from before the restart can still be read and watched.
-  const old = await backend.rangeAt(pods, { at: 200 });
+  const old = await store.cache.rangeAt(pods, { at: 200 });
   assert(!isCompacted(old));
   assert.equal(old.entries.length, 200);
   assert(old.entries.every((entry) => entry.value.toString().startsWith("x@")));
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 290 });
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 290 });
   await recorder.until(21);
   assert.equal(recorder.events.filter((event) => event.type === "DELETED").length, 10);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
-  await backend.close();
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), []);
+  await store.cache.close();
 });
 
 test("the store's files can be read by their owner only", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir);
-  await putText(backend, podA, 0, "a");
+  const store = await open(dataDir);
+  await putText(store.cache, podA, 0, "a");
   const file = join(root, "private.db");
-  await backend.backup(file);
+  await store.log.backup(file);
   for (const path of [dataDir, join(dataDir, "store.db"), join(dataDir, "store.db-wal"), file]) {
     assert.equal(statSync(path).mode & 0o077, 0, path);
   }
-  await backend.close();
+  await store.cache.close();
 });
 
 test("a start that was cut short before there were tables is taken up again", async () => {
@@ -101,74 +104,74 @@ test("a start that was cut short before there were tables is taken up again", as
     const cut = join(root, `cut-short-${files.length}`);
     cpSync(dataDir, cut, { recursive: true });
     for (const file of files) writeFileSync(join(cut, file), "");
-    const backend = await open(cut);
-    assert.equal((await putText(backend, podA, 0, "a")).revision, 1);
-    await backend.close();
+    const store = await open(cut);
+    assert.equal((await putText(store.cache, podA, 0, "a")).revision, 1);
+    await store.cache.close();
   }
 });
 
 // A revision that decreases: the youngest row may be a deletion, which compaction removes.
 test("the revision does not go back when the last write was a deletion that was compacted", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir);
-  await putText(backend, podA, 0, "a");
-  await backend.remove(podA, 1, textOf("gone"));
-  await backend.compact(2);
-  await backend.close();
-  backend = await open(dataDir);
-  assert.deepEqual([backend.revision, backend.compactedRevision], [2, 2]);
-  assert.equal(backend.get(podA), undefined);
-  assert.equal((await putText(backend, podA, 0, "b")).revision, 3);
-  await backend.close();
+  let store = await open(dataDir);
+  await putText(store.cache, podA, 0, "a");
+  await store.cache.remove(podA, 1);
+  await store.cache.compact(2);
+  await store.cache.close();
+  store = await open(dataDir);
+  assert.deepEqual([store.cache.revision, store.cache.compactedRevision], [2, 2]);
+  assert.equal(store.cache.get(podA), undefined);
+  assert.equal((await putText(store.cache, podA, 0, "b")).revision, 3);
+  await store.cache.close();
 });
 
 test("a write is neither readable nor watched before it is durable", async () => {
-  const backend = await open(newFolder(), { faults: { commitDelayMs: 30 } });
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 0 });
-  const written = backend.put(podA, 0, textOf("a"));
+  const store = await open(newFolder(), { faults: { commitDelayMs: 30 } });
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 0 });
+  const written = store.cache.put(podA, 0, textOf("a"));
   for (let i = 0; i < 10; i++) {
     await settle();
-    if (backend.revision > 0) break;
-    assert.equal(backend.get(podA), undefined);
+    if (store.cache.revision > 0) break;
+    assert.equal(store.cache.get(podA), undefined);
     assert.equal(recorder.events.length, 0);
     assert.equal(recorder.watch.position, 0);
   }
   assert((await written).ok);
-  assert.equal(backend.get(podA)?.revision, 1);
+  assert.equal(store.cache.get(podA)?.revision, 1);
   await recorder.until(1);
-  await backend.close();
+  await store.cache.close();
 });
 
 test("a failed comparison against a write under way waits for its outcome", async () => {
-  const backend = await open(newFolder(), { faults: { commitDelayMs: 20 } });
+  const store = await open(newFolder(), { faults: { commitDelayMs: 20 } });
   const order: string[] = [];
-  const first = backend.put(podA, 0, textOf("a")).then((result) => order.push(`first ${result.ok}`));
-  const second = backend.put(podA, 0, textOf("b")).then((result) => order.push(`second ${result.ok}`));
+  const first = store.cache.put(podA, 0, textOf("a")).then((result) => order.push(`first ${result.ok}`));
+  const second = store.cache.put(podA, 0, textOf("b")).then((result) => order.push(`second ${result.ok}`));
   await Promise.all([first, second]);
   assert.deepEqual(order, ["first true", "second false"]);
-  await backend.close();
+  await store.cache.close();
 });
 
 test("writes given before close are durable after it", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir, { faults: { commitDelayMs: 20 } });
-  const writes = Array.from({ length: 50 }, (_, i) => backend.put(`${pods}shop/${i}`, 0, textOf("x")));
-  await backend.close();
+  let store = await open(dataDir, { faults: { commitDelayMs: 20 } });
+  const writes = Array.from({ length: 50 }, (_, i) => store.cache.put(`${pods}shop/${i}`, 0, textOf("x")));
+  await store.cache.close();
   assert((await Promise.all(writes)).every((result) => result.ok));
-  backend = await open(dataDir);
-  assert.equal(backend.count(pods), 50);
-  await backend.close();
+  store = await open(dataDir);
+  assert.equal(store.cache.count(pods), 50);
+  await store.cache.close();
 });
 
 test("after a sync that fails no write is acknowledged, and reads go on", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir, { faults: { failCommit: 3 }, historyBytesMax: 0 });
+  let store = await open(dataDir, { faults: { failCommit: 3 }, historyBytesMax: 0 });
   const acknowledged: string[] = [];
   let failure: unknown;
   for (let i = 0; i < 20 && failure === undefined; i++) {
     const key = `${pods}shop/${i}`;
     try {
-      await putText(backend, key, 0, "x".repeat(2000));
+      await putText(store.cache, key, 0, "x".repeat(2000));
       acknowledged.push(key);
     } catch (error) {
       failure = error;
@@ -176,86 +179,88 @@ test("after a sync that fails no write is acknowledged, and reads go on", async 
   }
   assert(failure instanceof StorageFailure);
   assert.match(failure.message, /injected/);
-  assert.match(backend.failure!.message, /injected/);
-  const seen = backend.revision;
-  await assert.rejects(backend.put(podA, 0, textOf("a")), StorageFailure);
-  await assert.rejects(backend.remove(acknowledged[0]!, 1, textOf("a")), StorageFailure);
-  assert.equal(backend.revision, seen);
+  assert.match(store.cache.failure!.message, /injected/);
+  const seen = store.cache.revision;
+  await assert.rejects(store.cache.put(podA, 0, textOf("a")), StorageFailure);
+  await assert.rejects(store.cache.remove(acknowledged[0]!, 1), StorageFailure);
+  assert.equal(store.cache.revision, seen);
   assert.deepEqual(
-    backend
+    store.cache
       .range(pods)
       .entries.map((entry) => entry.key)
       .toSorted(),
     acknowledged.toSorted(),
   );
   // Old state is still had from the log.
-  const old = await backend.rangeAt(pods, { at: 1 });
+  const old = await store.cache.rangeAt(pods, { at: 1 });
   assert.equal(!isCompacted(old) && old.entries.length, 1);
-  await backend.close();
-  backend = await open(dataDir);
-  for (const key of acknowledged) assert.notEqual(backend.get(key), undefined);
-  assert((await backend.put(podA, 0, textOf("a"))).ok);
-  await backend.close();
+  await store.cache.close();
+  store = await open(dataDir);
+  for (const key of acknowledged) assert.notEqual(store.cache.get(key), undefined);
+  assert((await store.cache.put(podA, 0, textOf("a"))).ok);
+  await store.cache.close();
 });
 
 test("a file that cannot grow refuses writes, and has all that was acknowledged", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir, { faults: { pagesLeft: 12 } });
+  let store = await open(dataDir, { faults: { pagesLeft: 12 } });
   let acknowledged = 0;
-  for (; backend.full === undefined; acknowledged++) {
-    const written = await putText(backend, `${pods}shop/${acknowledged}`, 0, "x".repeat(2000)).catch(
+  for (; store.cache.full === undefined; acknowledged++) {
+    const written = await putText(store.cache, `${pods}shop/${acknowledged}`, 0, "x".repeat(2000)).catch(
       (error: unknown) => error,
     );
     if (written instanceof StorageFull) break;
   }
   assert(acknowledged > 3);
-  assert.deepEqual([backend.failure, backend.revision], [undefined, acknowledged]);
-  await backend.close();
-  backend = await open(dataDir);
-  assert.deepEqual([backend.revision, backend.count(pods)], [acknowledged, acknowledged]);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
-  await backend.close();
+  assert.deepEqual([store.cache.failure, store.cache.revision], [undefined, acknowledged]);
+  await store.cache.close();
+  store = await open(dataDir);
+  assert.deepEqual([store.cache.revision, store.cache.count(pods)], [acknowledged, acknowledged]);
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), []);
+  await store.cache.close();
 });
 
 test("while the disk is full deletions pass and other writes are refused, and these come back by themselves", async () => {
   const dataDir = newFolder();
   const fullWhile = join(root, "full");
-  const backend = await open(dataDir, { faults: { fullWhile } });
-  for (let i = 0; i < 20; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 20 });
+  const store = await open(dataDir, { faults: { fullWhile } });
+  for (let i = 0; i < 20; i++) await putText(store.cache, `${pods}shop/${i}`, 0, "x");
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 20 });
   writeFileSync(fullWhile, "");
   const refusal = {
     name: "StorageFailure",
     message: new RegExp(`no space left on the disk of data folder ${dataDir}`),
   };
   // Several commits are under way when the first finds no room, and none of them is half done.
-  const writes = Array.from({ length: 300 }, (_, i) => backend.put(`${pods}bulk/${i}`, 0, textOf("x".repeat(2000))));
+  const writes = Array.from({ length: 300 }, (_, i) =>
+    store.cache.put(`${pods}bulk/${i}`, 0, textOf("x".repeat(2000))),
+  );
   const outcomes = await Promise.allSettled(writes);
   for (const outcome of outcomes) assert(outcome.status === "rejected" && outcome.reason instanceof StorageFull);
-  await assert.rejects(putText(backend, podA, 0, "x"), refusal);
-  assert.match(backend.full!.message, refusal.message);
-  assert.deepEqual([backend.failure, backend.revision, backend.count(pods)], [undefined, 20, 20]);
-  for (let i = 0; i < 10; i++) assert((await backend.remove(`${pods}shop/${i}`, i + 1, textOf("gone"))).ok);
-  assert.deepEqual([backend.revision, backend.count(pods)], [30, 10]);
+  await assert.rejects(putText(store.cache, podA, 0, "x"), refusal);
+  assert.match(store.cache.full!.message, refusal.message);
+  assert.deepEqual([store.cache.failure, store.cache.revision, store.cache.count(pods)], [undefined, 20, 20]);
+  for (let i = 0; i < 10; i++) assert((await store.cache.remove(`${pods}shop/${i}`, i + 1)).ok);
+  assert.deepEqual([store.cache.revision, store.cache.count(pods)], [30, 10]);
   assert.equal(existsSync(join(dataDir, "store.reserve")), false, "deletions have its room");
-  await assert.rejects(putText(backend, podA, 0, "x"), refusal);
+  await assert.rejects(putText(store.cache, podA, 0, "x"), refusal);
 
   rmSync(fullWhile);
-  await waitUntil(() => backend.full === undefined);
+  await waitUntil(() => store.cache.full === undefined);
   assert.equal(existsSync(join(dataDir, "store.reserve")), true);
-  assert.equal((await putText(backend, podA, 0, "x")).revision, 31);
+  assert.equal((await putText(store.cache, podA, 0, "x")).revision, 31);
   await recorder.until(11);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
-  await backend.close();
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), []);
+  await store.cache.close();
   const again = await open(dataDir);
-  assert.deepEqual([again.revision, again.count(pods), again.notice], [31, 11, undefined]);
-  await again.close();
+  assert.deepEqual([again.cache.revision, again.cache.count(pods), again.log.notice], [31, 11, undefined]);
+  await again.cache.close();
 });
 
 test("a disk that is full now and then costs no acknowledged write, and no revision is skipped", async () => {
   const dataDir = newFolder();
   const fullWhile = join(root, "full-now-and-then");
-  const backend = await open(dataDir, { faults: { fullWhile, segmentRows: 50 } });
+  const store = await open(dataDir, { faults: { fullWhile, segmentRows: 50 } });
   const random = seededRandom(3);
   const acknowledged = new Map<string, number>();
   let isDone = false;
@@ -263,7 +268,7 @@ test("a disk that is full now and then costs no acknowledged write, and no revis
     for (let i = 0; !isDone; i++) {
       const key = `${pods}w${writer}/${i % 7}`;
       try {
-        const entry = await putText(backend, key, backend.get(key)?.revision ?? 0, "x".repeat(i % 500));
+        const entry = await putText(store.cache, key, store.cache.get(key)?.revision ?? 0, "x".repeat(i % 500));
         acknowledged.set(key, entry.revision);
       } catch (error) {
         assert(error instanceof StorageFull, String(error));
@@ -274,63 +279,63 @@ test("a disk that is full now and then costs no acknowledged write, and no revis
   for (let round = 0; round < 3; round++) {
     for (let i = 0; i < 20 + random.next() * 50; i++) await settle();
     writeFileSync(fullWhile, "");
-    await waitUntil(() => backend.full !== undefined);
+    await waitUntil(() => store.cache.full !== undefined);
     rmSync(fullWhile);
-    await waitUntil(() => backend.full === undefined);
+    await waitUntil(() => store.cache.full === undefined);
   }
   isDone = true;
   await Promise.all(writers);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(1)), []);
-  const { revision } = backend;
-  const recorder = await Recorder.open(backend, { prefix: pods, after: backend.compactedRevision });
-  await recorder.until(revision - backend.compactedRevision);
-  await backend.close();
+  assert.deepEqual(await checkConsistency(store, seededRandom(1)), []);
+  const { revision } = store.cache;
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: store.cache.compactedRevision });
+  await recorder.until(revision - store.cache.compactedRevision);
+  await store.cache.close();
   const again = await open(dataDir);
-  assert.equal(again.revision, revision);
-  for (const [key, at] of acknowledged) assert.equal(again.get(key)?.revision, at, key);
-  await again.close();
+  assert.equal(again.cache.revision, revision);
+  for (const [key, at] of acknowledged) assert.equal(again.cache.get(key)?.revision, at, key);
+  await again.cache.close();
 });
 
 test("writers that wait for each other all learn of a failure", async () => {
-  const backend = await open(newFolder(), { faults: { failCommit: 1, commitDelayMs: 10 } });
+  const store = await open(newFolder(), { faults: { failCommit: 1, commitDelayMs: 10 } });
   const outcomes = await Promise.allSettled([
-    backend.put(podA, 0, textOf("a")),
-    backend.put(podA, 0, textOf("b")),
-    backend.put(podA, 1, textOf("c")),
-    backend.remove(podA, 2, textOf("d")),
+    store.cache.put(podA, 0, textOf("a")),
+    store.cache.put(podA, 0, textOf("b")),
+    store.cache.put(podA, 1, textOf("c")),
+    store.cache.remove(podA, 2),
   ]);
   assert.deepEqual(
     outcomes.map((outcome) => outcome.status),
     ["rejected", "rejected", "rejected", "rejected"],
   );
-  assert.equal(backend.get(podA), undefined);
-  await backend.close();
+  assert.equal(store.cache.get(podA), undefined);
+  await store.cache.close();
 });
 
 test("a second process on the same folder is refused, with a reason", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir);
-  await putText(backend, podA, 0, "a");
+  const store = await open(dataDir);
+  await putText(store.cache, podA, 0, "a");
   await assert.rejects(open(dataDir), /in use by another process/);
-  const script = `import { openSqliteBackend } from ${JSON.stringify(import.meta.resolve("./sqlite.ts"))};
+  const script = `import { openSqliteStore } from ${JSON.stringify(import.meta.resolve("./sqlite.ts"))};
     import { systemClock } from ${JSON.stringify(import.meta.resolve("#std/clock.ts"))};
-    await openSqliteBackend({ clock: systemClock, dataDir: ${JSON.stringify(dataDir)} }).then(
+    await openSqliteStore({ clock: systemClock, dataDir: ${JSON.stringify(dataDir)} }).then(
       () => process.exit(0), (error) => { console.log(error.message); process.exit(3); });`;
   const other = spawnSync(process.execPath, ["--conditions=source", "--input-type=module", "-e", script], {
     encoding: "utf8",
   });
   assert.equal(other.status, 3, other.stderr);
   assert.match(other.stdout, /in use by another process/);
-  await putText(backend, podA, 1, "b");
-  await backend.close();
-  await (await open(dataDir)).close();
+  await putText(store.cache, podA, 1, "b");
+  await store.cache.close();
+  await (await open(dataDir)).cache.close();
 });
 
 test("a damaged file is reported and left as it is", async () => {
   const source = newFolder();
-  const backend = await open(source);
-  for (let i = 0; i < 300; i++) await putText(backend, `${pods}shop/${i}`, 0, "x".repeat(500));
-  await backend.close();
+  const store = await open(source);
+  for (let i = 0; i < 300; i++) await putText(store.cache, `${pods}shop/${i}`, 0, "x".repeat(500));
+  await store.cache.close();
   const file = "store.db";
   const size = statSync(join(source, file)).size;
   const damages: [string, (path: string) => void][] = [
@@ -352,55 +357,98 @@ test("a damaged file is reported and left as it is", async () => {
 
 test("a file whose last writes an earlier build left in a second file is refused, with what to do", async () => {
   const dataDir = newFolder();
-  await (await open(dataDir)).close();
+  await (await open(dataDir)).cache.close();
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 3]), 0, 4, 60);
   await assert.rejects(open(dataDir), /last writes are in store\.redo.*start the version that wrote it once more/);
 });
 
 test("a file of another layout is refused with both numbers", async () => {
   const dataDir = newFolder();
-  await (await open(dataDir)).close();
+  await (await open(dataDir)).cache.close();
   // The user version lies at byte 60 of the header.
   writeSync(openSync(join(dataDir, "store.db"), "r+"), Buffer.from([0, 0, 0, 77]), 0, 4, 60);
-  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 4/);
+  await assert.rejects(open(dataDir), /layout 77, this program reads up to layout 5/);
+});
+
+// Up to layout 4 values had their revisions in them, and rows said when their keys were made.
+test("values of an older layout are read as they were, and replaced and deleted like others", async () => {
+  const dataDir = newFolder();
+  let store = await open(dataDir);
+  for (const key of [podA, `${pods}shop/b`]) await putText(store.cache, key, 0, "x");
+  await putText(store.cache, "/settings", 0, "x");
+  await store.cache.close();
+  const database = new DatabaseSync(join(dataDir, "store.db"));
+  const rewrite = (revision: number, key: string, text: string): void => {
+    const checksum = crc32(text, crc32(`${revision} 0 ${revision} 0 0 ${key}`));
+    const update = database.prepare("UPDATE log SET value = ?, created = ?, checksum = ? WHERE revision = ?");
+    update.run(Buffer.from(text), revision, checksum, revision);
+  };
+  const shown = (revision: number): string => `{"metadata":{"name":"\\"n","resourceVersion":"${revision}"},"spec":"ü"}`;
+  rewrite(1, podA, shown(1));
+  rewrite(2, `${pods}shop/b`, shown(2));
+  rewrite(3, "/settings", "k8s.io");
+  database.exec("PRAGMA user_version = 4");
+  database.close();
+
+  store = await open(dataDir);
+  assert.equal(store.cache.get(podA)?.value.toString(), shown(1));
+  assert.equal(store.cache.get("/settings")?.value.toString(), "k8s.io");
+  assert.deepEqual(await checkConsistency(store, seededRandom(2)), []);
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 0 });
+  await recorder.until(2);
+  await store.cache.remove(podA, 1);
+  await putText(store.cache, `${pods}shop/b`, 2, "new");
+  await recorder.until(4);
+  const expected = [`ADDED ${shown(1)}`, `ADDED ${shown(2)}`, `DELETED ${shown(4)}`, "MODIFIED new@5"];
+  assert.deepEqual(recorder.texts, expected);
+  await store.cache.close();
+  assert.equal(readFileSync(join(dataDir, "store.db")).readUInt32BE(60), 5);
+  store = await open(dataDir);
+  const again = await Recorder.open(store.cache, { prefix: pods, after: 0 });
+  await again.until(4);
+  assert.deepEqual(again.texts, expected);
+  await store.cache.close();
 });
 
 // Layout 1 is one table of rows of any length, and nothing else; there was no head file.
-test("a file of layout 1 is read, written to and compacted, and is of layout 4 then", async () => {
+test("a file of layout 1 is read, written to and compacted, and is of layout 5 then", async () => {
   const dataDir = newFolder();
   const path = join(dataDir, "store.db");
   const layout = (): number => readFileSync(path).readUInt32BE(60);
-  let backend = await open(dataDir, { faults: { segmentRows: 1_000_000 } });
-  await overwrite(backend, 500, 20);
-  await backend.close();
+  let store = await open(dataDir, { faults: { segmentRows: 1_000_000 } });
+  await overwrite(store.cache, 500, 20);
+  await store.cache.close();
   writeSync(openSync(path, "r+"), Buffer.from([0, 0, 0, 1]), 0, 4, 60);
   rmSync(join(dataDir, "store.head"));
-  backend = await open(dataDir, { faults: { segmentRows: 100 } });
-  assert.match(backend.notice!, /earlier build/);
+  store = await open(dataDir, { faults: { segmentRows: 100 } });
+  assert.match(store.log.notice!, /earlier build/);
   // Whether the last writes were lost that build could not tell.
   const first = 1_000_000_500;
-  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [first, first, 20]);
+  assert.deepEqual([store.cache.revision, store.cache.compactedRevision, store.cache.count(pods)], [first, first, 20]);
   assert.equal(layout(), 1);
-  await overwrite(backend, 500, 20);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(3)), []);
-  const old = await backend.rangeAt(pods, { at: first + 300 });
+  await overwrite(store.cache, 500, 20);
+  assert.deepEqual(await checkConsistency(store, seededRandom(3)), []);
+  const old = await store.cache.rangeAt(pods, { at: first + 300 });
   assert.equal(!isCompacted(old) && old.entries.length, 20);
-  await backend.compact(first + 490);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(4)), []);
-  await backend.close();
-  assert.equal(layout(), 4);
-  backend = await open(dataDir);
-  assert.equal(backend.notice, undefined);
-  assert.deepEqual([backend.revision, backend.compactedRevision, backend.count(pods)], [first + 500, first + 490, 20]);
-  const recorder = await Recorder.open(backend, { prefix: pods, after: first + 490 });
+  await store.cache.compact(first + 490);
+  assert.deepEqual(await checkConsistency(store, seededRandom(4)), []);
+  await store.cache.close();
+  assert.equal(layout(), 5);
+  store = await open(dataDir);
+  assert.equal(store.log.notice, undefined);
+  assert.deepEqual(
+    [store.cache.revision, store.cache.compactedRevision, store.cache.count(pods)],
+    [first + 500, first + 490, 20],
+  );
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: first + 490 });
   await recorder.until(10);
-  await backend.close();
+  await store.cache.close();
 });
 
 test("one client's write is committed at once, and writes of one turn share a commit", async () => {
   const sizes: number[] = [];
-  const backend = await open(newFolder(), { observe: { commit: (writes) => sizes.push(writes) } });
-  const put = (name: string): Promise<unknown> => putText(backend, `${pods}shop/${name}`, 0, "x");
+  const store = await open(newFolder(), { observe: { commit: (writes) => sizes.push(writes) } });
+  const put = (name: string): Promise<unknown> => putText(store.cache, `${pods}shop/${name}`, 0, "x");
   await Promise.all([put("a"), put("b")]);
   await put("c");
   // Nobody else wrote: the first one does not wait for the others.
@@ -411,100 +459,100 @@ test("one client's write is committed at once, and writes of one turn share a co
 
 test("commits of any size arrive, and in their order", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir);
+  let store = await open(dataDir);
   const sizes = [10, 300_000, 10, 1_500_000, 200_000, 200_000, 10, 10, 700_000, 10];
   const writes: Promise<unknown>[] = [];
   for (const [i, size] of sizes.entries()) {
-    writes.push(backend.put(podA, i, textOf("x".repeat(size))));
+    writes.push(store.cache.put(podA, i, textOf("x".repeat(size))));
     if (i % 3 === 0) await settle();
   }
   await Promise.all(writes);
   for (const [i, size] of sizes.entries()) {
-    const entry = await backend.getAt(podA, i + 1);
+    const entry = await store.cache.getAt(podA, i + 1);
     assert(entry !== undefined && !isCompacted(entry));
     assert.equal(entry.value.length, size + `@${i + 1}`.length);
   }
-  await backend.close();
-  backend = await open(dataDir);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(5)), []);
-  assert.equal(backend.revision, sizes.length);
-  await backend.close();
+  await store.cache.close();
+  store = await open(dataDir);
+  assert.deepEqual(await checkConsistency(store, seededRandom(5)), []);
+  assert.equal(store.cache.revision, sizes.length);
+  await store.cache.close();
 });
 
 test("questions and a close between commits leave the commits under way alone", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir, { faults: { commitDelayMs: 30 } });
+  const store = await open(dataDir, { faults: { commitDelayMs: 30 } });
   const writes: Promise<unknown>[] = [];
   const write = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i++) {
-      writes.push(putText(backend, `${pods}shop/${writes.length}`, 0, "x".repeat(writes.length)));
+      writes.push(putText(store.cache, `${pods}shop/${writes.length}`, 0, "x".repeat(writes.length)));
       await settle();
     }
   };
   // Two are under way, and more wait for one of them.
   await write(4);
-  const digests = backend.digests();
+  const digest = store.log.digest(1);
   await write(4);
-  const closed = backend.close();
-  await Promise.all([...writes, digests, closed]);
+  const closed = store.cache.close();
+  await Promise.all([...writes, digest, closed]);
   const again = await open(dataDir);
-  assert.equal(again.revision, 8);
+  assert.equal(again.cache.revision, 8);
   for (let i = 0; i < 8; i++)
-    assert.equal(again.get(`${pods}shop/${i}`)?.value.toString(), `${"x".repeat(i)}@${i + 1}`);
-  await again.close();
+    assert.equal(again.cache.get(`${pods}shop/${i}`)?.value.toString(), `${"x".repeat(i)}@${i + 1}`);
+  await again.cache.close();
 });
 
 /** Writes `count` times to `keys` keys in turn. */
-async function overwrite(backend: SqliteBackend, count: number, keys: number): Promise<void> {
+async function overwrite(cache: WatchCache, count: number, keys: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const key = `${pods}shop/${i % keys}`;
-    await putText(backend, key, backend.get(key)?.revision ?? 0, "x".repeat(500));
+    await putText(cache, key, cache.get(key)?.revision ?? 0, "x".repeat(500));
   }
 }
 
 test("a key that expires does so after a restart, too", async () => {
   const dataDir = newFolder();
   const clock = new FakeClock();
-  let backend = await open(dataDir, { clock });
-  await backend.put(podA, 0, textOf("short"), 60);
-  await backend.put(`${pods}shop/b`, 0, textOf("long"), 3600);
-  const { expiresAt } = backend.get(podA)!;
-  await backend.close();
+  let store = await open(dataDir, { clock });
+  await store.cache.put(podA, 0, textOf("short"), { ttlSeconds: 60 });
+  await store.cache.put(`${pods}shop/b`, 0, textOf("long"), { ttlSeconds: 3600 });
+  const { expiresAt } = store.cache.get(podA)!;
+  await store.cache.close();
   clock.advance(120_000);
-  backend = await open(dataDir, { clock });
-  assert.equal(backend.get(podA)?.expiresAt, expiresAt);
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 2 });
+  store = await open(dataDir, { clock });
+  assert.equal(store.cache.get(podA)?.expiresAt, expiresAt);
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 2 });
   clock.advance(1000);
   await recorder.until(1);
-  assert.deepEqual(recorder.texts, ["DELETED short@1"]);
-  assert.equal(backend.count(pods), 1);
-  await backend.close();
+  assert.deepEqual(recorder.texts, ["DELETED short@3"]);
+  assert.equal(store.cache.count(pods), 1);
+  await store.cache.close();
 });
 
 test("compaction gives space back and survives a restart", async () => {
   const dataDir = newFolder();
-  let backend = await open(dataDir);
+  let store = await open(dataDir);
   const writes: Promise<unknown>[] = [];
   for (let round = 0; round < 20; round++) {
     for (let i = 0; i < 200; i++) {
       const key = `${pods}shop/${i}`;
-      writes.push(backend.put(key, round === 0 ? 0 : (round - 1) * 200 + i + 1, textOf("x".repeat(1000))));
+      writes.push(store.cache.put(key, round === 0 ? 0 : (round - 1) * 200 + i + 1, textOf("x".repeat(1000))));
     }
   }
   await Promise.all(writes);
-  assert.equal(backend.revision, 4000);
-  await backend.compact(3900);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(2)), []);
-  const old = await backend.rangeAt(pods, { at: 3900 });
+  assert.equal(store.cache.revision, 4000);
+  await store.cache.compact(3900);
+  assert.deepEqual(await checkConsistency(store, seededRandom(2)), []);
+  const old = await store.cache.rangeAt(pods, { at: 3900 });
   assert.equal(!isCompacted(old) && old.entries.length, 200);
-  await backend.close();
+  await store.cache.close();
   assert(statSync(join(dataDir, "store.db")).size < 2_000_000);
-  backend = await open(dataDir);
-  assert.equal(backend.compactedRevision, 3900);
-  assert.deepEqual(await backend.rangeAt(pods, { at: 3899 }), { compacted: 3900 });
-  const recorder = await Recorder.open(backend, { prefix: pods, after: 3900 });
+  store = await open(dataDir);
+  assert.equal(store.cache.compactedRevision, 3900);
+  assert.deepEqual(await store.cache.rangeAt(pods, { at: 3899 }), { compacted: 3900 });
+  const recorder = await Recorder.open(store.cache, { prefix: pods, after: 3900 });
   await recorder.until(100);
-  await backend.close();
+  await store.cache.close();
 });
 
 test("a log is compacted by what it holds, though no process lived long enough to do it by time", async () => {
@@ -513,11 +561,11 @@ test("a log is compacted by what it holds, though no process lived long enough t
   const faults = { segmentRows: 50 };
   const log = join(dataDir, "store.db");
   const grow = async (): Promise<number> => {
-    const backend = await open(dataDir, { historyBytesMax, compactionIntervalMs: 300_000, faults });
-    await overwrite(backend, 1000, 20);
-    await backend.digests();
-    const { compactedRevision } = backend;
-    await backend.close();
+    const store = await open(dataDir, { historyBytesMax, compactionIntervalMs: 300_000, faults });
+    await overwrite(store.cache, 1000, 20);
+    await store.log.digest(1);
+    const { compactedRevision } = store.cache;
+    await store.cache.close();
     return compactedRevision;
   };
   assert.equal(await grow(), 0, "half a megabyte is little");
@@ -527,36 +575,36 @@ test("a log is compacted by what it holds, though no process lived long enough t
   assert(statSync(log).size < 2_500_000, `${statSync(log).size} bytes after 6,000 writes of 500`);
 
   // One that runs for long is bounded as well.
-  const backend = await open(dataDir, { historyBytesMax: 50_000, compactionIntervalMs: 300_000, faults });
-  await overwrite(backend, 3000, 20);
-  assert(backend.compactedRevision > 6000, `compacted to ${backend.compactedRevision}`);
-  assert.deepEqual(await checkConsistency(backend, seededRandom(6)), []);
-  await backend.close();
+  const store = await open(dataDir, { historyBytesMax: 50_000, compactionIntervalMs: 300_000, faults });
+  await overwrite(store.cache, 3000, 20);
+  assert(store.cache.compactedRevision > 6000, `compacted to ${store.cache.compactedRevision}`);
+  assert.deepEqual(await checkConsistency(store, seededRandom(6)), []);
+  await store.cache.close();
 });
 
 test("a backup made under load is one point in time, and a store restored from it is ahead of the old one", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir, { clock: new FakeClock() });
+  const store = await open(dataDir, { clock: new FakeClock() });
   // Two keys are always written in the same order: a copy may show the first ahead by one, never the second.
   let isDone = false;
   const first = `${pods}shop/1`;
   const second = `${pods}shop/2`;
-  for (let i = 0; i < 2000; i++) await putText(backend, `${pods}bulk/${i}`, 0, "x".repeat(500));
+  for (let i = 0; i < 2000; i++) await putText(store.cache, `${pods}bulk/${i}`, 0, "x".repeat(500));
   const load = (async () => {
     for (let i = 0; !isDone; i++) {
-      await putText(backend, first, backend.get(first)?.revision ?? 0, String(i));
-      await putText(backend, second, backend.get(second)?.revision ?? 0, String(i));
+      await putText(store.cache, first, store.cache.get(first)?.revision ?? 0, String(i));
+      await putText(store.cache, second, store.cache.get(second)?.revision ?? 0, String(i));
     }
   })();
-  const early = backend.revision;
+  const early = store.cache.revision;
   const file = join(root, "backup.db");
-  const shown = await backend.backup(file);
-  const late = backend.revision;
+  const shown = await store.log.backup(file);
+  const late = store.cache.revision;
   isDone = true;
   await load;
-  await assert.rejects(backend.backup(file), /exists already/);
+  await assert.rejects(store.log.backup(file), /exists already/);
   await assert.rejects(restoreBackup({ backupFile: file, dataDir }), /exists already/);
-  await backend.close();
+  await store.cache.close();
 
   const restoredDir = newFolder();
   const restored = await restoreBackup({ backupFile: file, dataDir: restoredDir, revisionStep: 1_000_000 });
@@ -565,24 +613,24 @@ test("a backup made under load is one point in time, and a store restored from i
   assert(shown >= early && shown <= late);
   assert.equal(existsSync(`${file}-wal`), false);
   const copy = await open(restoredDir);
-  assert.equal(copy.revision, restored.revision);
-  assert.equal(copy.compactedRevision, restored.revision);
-  assert.equal(copy.count(`${pods}bulk/`), 2000);
-  const numberOf = (key: string): number => Number(copy.get(key)?.value.toString().split("@")[0] ?? -1);
+  assert.equal(copy.cache.revision, restored.revision);
+  assert.equal(copy.cache.compactedRevision, restored.revision);
+  assert.equal(copy.cache.count(`${pods}bulk/`), 2000);
+  const numberOf = (key: string): number => Number(copy.cache.get(key)?.value.toString().split("@")[0] ?? -1);
   assert([0, 1].includes(numberOf(first) - numberOf(second)));
   // Whoever watched the lost store, at whatever revision, has to start over.
   for (const known of [1, early, late, late + 5000]) {
-    const answer = await copy.watch({ prefix: pods, after: known, deliver: () => true, ended: () => undefined });
+    const answer = await copy.cache.watch({ prefix: pods, after: known, deliver: () => true, ended: () => undefined });
     assert(isCompacted(answer));
   }
-  const entry = await putText(copy, podA, 0, "new");
+  const entry = await putText(copy.cache, podA, 0, "new");
   assert(entry.revision > restored.revision);
-  const recorder = await Recorder.open(copy, { prefix: pods, after: restored.revision });
+  const recorder = await Recorder.open(copy.cache, { prefix: pods, after: restored.revision });
   await recorder.until(1);
   assert.deepEqual(await checkConsistency(copy, seededRandom(3)), []);
-  await copy.compact(copy.revision);
+  await copy.cache.compact(copy.cache.revision);
   assert.deepEqual(await checkConsistency(copy, seededRandom(4)), []);
-  await copy.close();
+  await copy.cache.close();
   await assert.rejects(restoreBackup({ backupFile: join(root, "absent"), dataDir: newFolder() }), /does not exist/);
 });
 
@@ -614,25 +662,25 @@ test("what is not a backup is not restored", async () => {
     await assert.rejects(restoreBackup({ backupFile: bogus, dataDir: unusable }), StorageFailure);
   }
   assert.equal(existsSync(join(dataDir, "store.db")), false);
-  await (await open(dataDir)).close();
+  await (await open(dataDir)).cache.close();
 });
 
 test("the consistency check notices a log that differs from memory", async () => {
   const dataDir = newFolder();
-  const backend = await open(dataDir);
-  for (let i = 0; i < 20; i++) await putText(backend, `${pods}shop/${i}`, 0, "x");
-  assert.deepEqual(await checkConsistency(backend, seededRandom(5)), []);
-  // A backend that answers with somebody else's bytes.
-  const lying: SqliteBackend = Object.assign(Object.create(backend) as SqliteBackend, {
+  const store = await open(dataDir);
+  for (let i = 0; i < 20; i++) await putText(store.cache, `${pods}shop/${i}`, 0, "x");
+  assert.deepEqual(await checkConsistency(store, seededRandom(5)), []);
+  // A store that answers with somebody else's bytes.
+  const log: SqliteStore["log"] = Object.assign(Object.create(store.log) as SqliteStore["log"], {
     logged: async (revisions: readonly number[]) =>
-      (await backend.logged(revisions)).map((entry) =>
-        entry === undefined ? undefined : { ...entry, value: Buffer.from("?") },
+      (await store.log.logged(revisions)).map((entry) =>
+        entry === undefined ? undefined : { ...entry, value: unversioned("?", "") },
       ),
-    digests: async () => {
-      const { memory, log } = await backend.digests();
-      return { memory, log: { ...log, keys: log.keys + 1 } };
+    digest: async (revision: number) => {
+      const { keys, sum } = await store.log.digest(revision);
+      return { keys: keys + 1, sum };
     },
   });
-  assert((await checkConsistency(lying, seededRandom(6))).length >= 2);
-  await backend.close();
+  assert((await checkConsistency({ ...store, log }, seededRandom(6))).length >= 2);
+  await store.cache.close();
 });

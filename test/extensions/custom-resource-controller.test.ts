@@ -13,7 +13,7 @@ import type { ResourceDefinition, WriteAttributes } from "#registry/resource-def
 import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
-import { openMemoryBackend } from "#storage/memory.ts";
+import { openMemoryStore } from "#storage/memory.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 const [definition] = builtInDefinitions(
@@ -55,11 +55,11 @@ const widgets = (plural: string) => ({
 
 test("a controller that fails while it takes a definition in tries again until it is in force", async () => {
   const clock = new FakeClock();
-  const backend = openMemoryBackend({ clock });
+  const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects();
   const errors: string[] = [];
   let failures = 0;
-  const options = { backend, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 };
+  const options = { cache, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 };
   const waiting: ResourceDefinition = waitForSync(definition!, () => controller);
   const controller: CustomResourceController = new CustomResourceController({
     ...options,

@@ -6,7 +6,7 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Pieces } from "#http/api-request.ts";
 import { Gzip } from "#transport/gzip.ts";
 import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";

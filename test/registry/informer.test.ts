@@ -12,8 +12,9 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
 import { seededRandom } from "#std/random.ts";
-import type { Backend, WatchOptions } from "#storage/backend.ts";
-import { openMemoryBackend } from "#storage/memory.ts";
+import type { WatchCache, WatchOptions } from "#storage/watch-cache.ts";
+import { openMemoryStore } from "#storage/memory.ts";
+import { unversionedBytes } from "#storage/versioned-value.ts";
 import { type InformerHandlers, objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 
 const environment = { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0 };
@@ -42,13 +43,13 @@ const role = (name: string): Unstructured => ({
   rules: [],
 });
 
-function setup() {
+async function setup() {
   const clock = new FakeClock();
-  const memory = openMemoryBackend({ clock });
+  const memory = await openMemoryStore({ clock });
   /** For each watch asked for: ends it. */
   const watches: WatchOptions["ended"][] = [];
   let failures: Error[] = [];
-  const backend: Backend = new Proxy(memory, {
+  const cache: WatchCache = new Proxy(memory, {
     get(target, key) {
       if (key === "watch") {
         return (options: WatchOptions) => {
@@ -74,7 +75,7 @@ function setup() {
   const definition: ResourceDefinition = waitForSync(roles, () => informer);
   const store = new Store({
     definition,
-    backend,
+    cache,
     objects: new StoredObjects(),
     clock,
     random: seededRandom(1),
@@ -91,18 +92,18 @@ function setup() {
       else present.set(`${namespace}/${name}`, object);
     },
   });
-  informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+  informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
   const names = (): string[] => [...present.keys()].sort();
   const fail = (...errors: Error[]): void => void (failures = errors);
-  return { backend, clock, store, informer, watches, names, errors, fail, cleared: () => cleared };
+  return { cache, clock, store, informer, watches, names, errors, fail, cleared: () => cleared };
 }
 
 test("what there was is handed over at the start, later writes before they are answered", async () => {
-  const { backend, store, informer, names } = setup();
-  await backend.put(store.key("n", "old"), 0, () => ({
-    value: Buffer.from(`${JSON.stringify(role("old"))}\n`),
-    view: undefined,
-  }));
+  const { cache, store, informer, names } = await setup();
+  await cache.put(store.key("n", "old"), 0, {
+    value: unversionedBytes(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
+    view: () => undefined,
+  });
   await informer.start();
   assert.deepEqual(names(), ["n/old"]);
   await Promise.all(["a", "b", "c"].map((name) => store.create(role(name), write)));
@@ -114,7 +115,7 @@ test("what there was is handed over at the start, later writes before they are a
 });
 
 test("when events were missed everything is read again", async () => {
-  const { store, informer, watches, names, cleared } = setup();
+  const { store, informer, watches, names, cleared } = await setup();
   await informer.start();
   await store.create(role("a"), write);
   watches[0]!("slow");
@@ -127,7 +128,7 @@ test("when events were missed everything is read again", async () => {
 });
 
 test("a watch that cannot be begun again is tried again with growing pauses, and writers wait as long", async () => {
-  const { clock, store, informer, watches, names, errors, fail } = setup();
+  const { clock, store, informer, watches, names, errors, fail } = await setup();
   await informer.start();
   fail(...Array.from({ length: 9 }, () => new Error("disk I/O error")));
   watches[0]!("slow");
@@ -163,13 +164,13 @@ test("a watch that cannot be begun again is tried again with growing pauses, and
 });
 
 test("a watch that was closed by a fault is begun again, one that was closed with its store is not", async () => {
-  const { backend, clock, store, informer, watches, names, errors } = setup();
+  const { cache, clock, store, informer, watches, names, errors } = await setup();
   await informer.start();
   watches[0]!("closed");
   await store.create(role("a"), write);
   assert.deepEqual(names(), ["n/a"]);
   assert.equal(watches.length, 2);
-  await backend.close();
+  await cache.close();
   await turn();
   clock.advance(100_000);
   await turn();
@@ -179,7 +180,7 @@ test("a watch that was closed by a fault is begun again, one that was closed wit
 });
 
 test("a informer that was closed tries no more, and lets writers go", async () => {
-  const { clock, store, informer, watches, fail } = setup();
+  const { clock, store, informer, watches, fail } = await setup();
   await informer.start();
   fail(new Error("disk I/O error"));
   watches[0]!("slow");
@@ -193,8 +194,11 @@ test("a informer that was closed tries no more, and lets writers go", async () =
 });
 
 test("an object that cannot be read counts as none, and is told of", async () => {
-  const { backend, store, informer, names, errors } = setup();
-  await backend.put(store.key("n", "torn"), 0, () => ({ value: Buffer.from('{"kind":'), view: undefined }));
+  const { cache, store, informer, names, errors } = await setup();
+  await cache.put(store.key("n", "torn"), 0, {
+    value: unversionedBytes(Buffer.from('{"kind":')),
+    view: () => undefined,
+  });
   await informer.start();
   assert.deepEqual(names(), []);
   assert.deepEqual(errors, ["an object that decides about requests is unreadable"]);
@@ -202,20 +206,20 @@ test("an object that cannot be read counts as none, and is told of", async () =>
 });
 
 /** An informer whose handlers are the test's. */
-function informerOf(handlers: InformerHandlers) {
+async function informerOf(handlers: InformerHandlers) {
   const clock = new FakeClock();
-  const backend = openMemoryBackend({ clock });
+  const cache = await openMemoryStore({ clock });
   const errors: string[] = [];
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
-  const informer = new StoreInformer({ backend, prefix: "/r/", clock, log, ...handlers });
-  const put = (key: string) => backend.put(key, 0, () => ({ value: Buffer.from("{}"), view: undefined }));
-  return { backend, clock, informer, errors, put };
+  const informer = new StoreInformer({ cache, prefix: "/r/", clock, log, ...handlers });
+  const put = (key: string) => cache.put(key, 0, { value: unversionedBytes(Buffer.from("{}")), view: () => undefined });
+  return { cache, clock, informer, errors, put };
 }
 
 test("a handler that fails is told everything anew, with growing pauses, and writers wait as long", async () => {
   const told: string[] = [];
   let failures = 0;
-  const { clock, informer, errors, put } = informerOf({
+  const { clock, informer, errors, put } = await informerOf({
     replace(entries) {
       if (failures-- > 0) throw new Error("no memory");
       told.push(`all ${entries.map(({ key }) => key).join()}`);
@@ -255,7 +259,7 @@ test("a handler that fails is told everything anew, with growing pauses, and wri
 test("what comes while a handler is at work is handed over after it, together, and counts when that is done", async () => {
   const told: string[] = [];
   const gates: (() => void)[] = [];
-  const { informer, put } = informerOf({
+  const { informer, put } = await informerOf({
     replace: () => undefined,
     handle(events) {
       told.push(events.map(({ entry }) => entry.key).join());

@@ -5,7 +5,7 @@
  */
 import { badRequest, internalError, type Status, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { StorageFull } from "#storage/backend.ts";
+import { StorageFull } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import type { Negotiated, Negotiator } from "../negotiation.ts";
 import type { Filter } from "./filter.ts";

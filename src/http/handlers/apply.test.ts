@@ -12,7 +12,7 @@ import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { largeBytes, sizesHere } from "../large-requests.ts";
-import { openMemoryBackend } from "#storage/memory.ts";
+import { openMemoryStore } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
 import { jsonType, negotiator, resourceTransforms } from "../negotiation.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
@@ -58,9 +58,9 @@ const definition: ResourceDefinition = {
 
 test("who may patch and not create applies to what is there, and creates nothing [SSA-26]", async () => {
   const clock = new FakeClock();
-  const backend = openMemoryBackend({ clock });
+  const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects(4);
-  const stores = new Stores({ backend, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 });
+  const stores = new Stores({ cache, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 });
   const asked: Attributes[] = [];
   let mayCreate = false;
   const parts = {

@@ -21,7 +21,7 @@ export function listComputed(scope: Scope, objects: readonly Unstructured[]): Re
   const { definition, parts, request } = scope;
   listOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
-  const metadata = { resourceVersion: String(parts.backend.revision) };
+  const metadata = { resourceVersion: String(parts.cache.revision) };
   switch (negotiated.transform) {
     case "Table":
       return valueReply(negotiated, 200, JSON.parse(tableText(tableRequest(scope, negotiated), metadata, objects)));

@@ -15,7 +15,7 @@ import { badRequest, internalError, invalidObject, notFound, StatusError, unclas
 import type { Column, ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import { isJsonObject, nestedInteger, nestedText, pathNames } from "#schema/nested-field.ts";
-import type { Entry } from "#storage/backend.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import type { HandlerParts, Scope } from "../scope.ts";

@@ -2,7 +2,8 @@
  * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
  * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
  */
-import type { Entry, Revision } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
+import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
 import { frameEncoder } from "../frames.ts";
 import type { Allows } from "../negotiation.ts";
@@ -13,7 +14,7 @@ import { matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
-  const { backend } = parts;
+  const { cache } = parts;
   const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
   const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks;
   const negotiated = parts.negotiator.stream(request, marksEnd ? withoutTables(parts.transforms) : parts.transforms);
@@ -27,20 +28,20 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   if (sendInitialEvents === true && !isSingle) request.seats?.slow();
   const isFresh = resourceVersion === "";
   const revision = isFresh || resourceVersion === "0" ? 0 : store.parseVersion(resourceVersion);
-  if (isFresh) await backend.fresh();
+  if (isFresh) await cache.fresh();
   let initial: readonly Entry[] = [];
   let after: Revision = revision;
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {
-    if (revision > backend.revision) await store.reach(resourceVersion);
-    const range = isSingle ? backend.range(prefix, { limit: 1 }) : await store.all(namespace);
+    if (revision > cache.revision) await store.reach(resourceVersion);
+    const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const { filter } = selection;
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
   } else if (revision === 0) {
-    after = backend.revision;
+    after = cache.revision;
   }
 
   const { timeoutSeconds } = options;
@@ -49,7 +50,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
   const stream = new WatchStream({
-    backend,
+    cache,
     prefix,
     exact: isSingle,
     initial,

@@ -9,11 +9,11 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 
 export interface NodeFollowerOptions {
   readonly domain: ApiDomain;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether anybody asks. */
@@ -46,7 +46,7 @@ export class NodeFollower {
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
-    const { backend, clock, log } = this.#options;
+    const { cache, clock, log } = this.#options;
     const starts: Promise<void>[] = [];
     for (const definition of table.definitions) {
       const resource = this.#followed(definition);
@@ -56,7 +56,7 @@ export class NodeFollower {
         cleared: () => this.graph.clear(resource),
         changed: (namespace, name, object) => this.#changed(resource, namespace, name, object),
       });
-      const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+      const informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
       this.#informers.set(resource, informer);
       starts.push(informer.start());
     }

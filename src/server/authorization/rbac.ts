@@ -8,11 +8,11 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
-import type { Backend } from "#storage/backend.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 
 export interface RbacFollowerOptions {
   readonly domain: ApiDomain;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -38,7 +38,7 @@ export class RbacFollower {
 
   /** Reads what there is and follows it. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
-    const { backend, clock, log } = this.#options;
+    const { cache, clock, log } = this.#options;
     const { index } = this;
     const definitions = table.definitions.filter(
       ({ group, resource }) => group === index.group && resources.includes(resource),
@@ -55,7 +55,7 @@ export class RbacFollower {
             else index.setBinding(namespace, name, object as RoleBinding | undefined);
           },
         });
-        const informer = new StoreInformer({ backend, prefix: store.prefix, clock, log, ...handlers });
+        const informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
         this.#informers.set(definition.resource, informer);
         return informer.start();
       }),

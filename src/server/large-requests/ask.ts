@@ -1,7 +1,7 @@
 /** Questions of a thread to the event loop, and their answers. */
 import { internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
-import { StorageFull } from "#storage/backend.ts";
+import { StorageFull } from "#storage/log-store.ts";
 import { isTextTooLong, outgrown } from "./memory.ts";
 import type { FromThread, Question, Questions, SentFailure, ToThread } from "./messages.ts";
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Scope } from "#http/scope.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import type { Backend, Entry, WriteResult } from "#storage/backend.ts";
+import type { WatchCache, Entry, WriteResult } from "#storage/watch-cache.ts";
 import { type ExchangeOptions, LargeExchange } from "./exchange.ts";
 
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
@@ -17,8 +17,8 @@ function serviceExchange() {
   const released: string[] = [];
   const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
   const scope = { definition, context: {} } as unknown as Scope; // all that these questions look at
-  const backend = { put: () => written.promise } as unknown as Backend; // the same
-  const options = { clock: new FakeClock(), backend, definitionOf: () => undefined } as unknown as ExchangeOptions; // the same
+  const cache = { put: () => written.promise } as unknown as WatchCache; // the same
+  const options = { clock: new FakeClock(), cache, definitionOf: () => undefined } as unknown as ExchangeOptions; // the same
   const exchange = new LargeExchange(scope, Buffer.alloc(0), options);
   const ask = { object: json(service), old: undefined, subresource: "", dryRun: false };
   return {
@@ -32,9 +32,8 @@ function serviceExchange() {
         ask: {
           key: "/registry/core/services/n/s",
           expected: 0,
-          object: { value: json(service), versionAt: 0, versionLength: 0, labels: undefined },
+          object: { value: json(service), labels: undefined },
           ttlSeconds: 0,
-          removes: false,
           isForDeletion: false,
         },
       }),

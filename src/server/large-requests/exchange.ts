@@ -9,14 +9,14 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedElsewhere, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Backend, Entry, Revision } from "#storage/backend.ts";
+import type { WatchCache, Entry } from "#storage/watch-cache.ts";
 import type { Question, Questions, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
-import { bufferOf, withRevision } from "./remote-backend.ts";
+import { bufferOf } from "./remote-cache.ts";
 import type { Work } from "./work.ts";
 
 export interface ExchangeOptions {
   readonly clock: Clock;
-  readonly backend: Backend;
+  readonly cache: WatchCache;
   /** The stored form of the definition of a custom resource. */
   definitionOf(name: string): Entry | undefined;
 }
@@ -42,7 +42,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
 
   job(): SentRequest {
     const { request, store, namespace, name, definition } = this.#scope;
-    const { backend, clock } = this.#options;
+    const { cache, clock } = this.#options;
     const { method, url, path, info, user, auditId, receivedMs, deadlineMs } = request;
     const headers: Record<string, string> = {};
     for (const key of sentHeaders) {
@@ -70,7 +70,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       nowMs: clock.now(),
       body: this.#body,
       entry: entry === undefined ? undefined : sentEntry(entry),
-      revision: backend.revision,
+      revision: cache.revision,
       definition: custom,
     };
   }
@@ -85,7 +85,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
       case "definition":
         return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
       case "read": {
-        const entry = this.#options.backend.get(ask);
+        const entry = this.#options.cache.get(ask);
         return entry && sentEntry(entry);
       }
       case "write":
@@ -111,15 +111,16 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     expected,
     object,
     ttlSeconds,
-    removes,
     isForDeletion,
   }: Questions["write"]["ask"]): Promise<Questions["write"]["answer"]> {
-    const { backend } = this.#options;
+    const { cache } = this.#options;
     const { strategy } = this.#scope.definition;
-    const encode = (revision: Revision) => encodedElsewhere(withRevision(object, revision), object.labels);
-    const result = await (removes
-      ? backend.remove(key, expected, encode)
-      : backend.put(key, expected, encode, ttlSeconds === 0 ? undefined : ttlSeconds, isForDeletion));
+    const result = await (object === undefined
+      ? cache.remove(key, expected)
+      : cache.put(key, expected, encodedElsewhere(bufferOf(object.value), object.labels), {
+          ttlSeconds,
+          isForDeletion,
+        }));
     if (!result.ok) {
       return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current) };
     }

@@ -4,7 +4,7 @@ import type { Attributes, Verdict } from "#authz/authorizer.ts";
 import type { RequestInfo } from "#http/api-request.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Revision } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { KindOptions } from "../credentials/serving-plan.ts";
 
 /** What a thread is started with. */
@@ -62,12 +62,9 @@ export type SentAttributes = Pick<
   "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun"
 > & { readonly object: Uint8Array | undefined; readonly oldObject: Uint8Array | undefined };
 
-/** An object as it is to be stored, but for its revision. */
+/** An object as it is to be stored (`#storage/versioned-value.ts`). */
 export interface SentObject {
   readonly value: Uint8Array;
-  /** Where the digits of the revision belong, and how many others stand there. */
-  readonly versionAt: number;
-  readonly versionLength: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
@@ -78,9 +75,9 @@ export interface Questions {
     readonly ask: {
       readonly key: string;
       readonly expected: Revision;
-      readonly object: SentObject;
+      /** `undefined` removes what is there. */
+      readonly object: SentObject | undefined;
       readonly ttlSeconds: number;
-      readonly removes: boolean;
       /** Whether it passes on a full disk. */
       readonly isForDeletion: boolean;
     };

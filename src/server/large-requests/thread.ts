@@ -24,7 +24,7 @@ import { planKinds } from "../credentials/serving-plan.ts";
 import { handlerParts } from "../handler-parts.ts";
 import { Asking, failureOf } from "./ask.ts";
 import type { FromThread, Job, SentAttributes, SentReply, SentRequest, ThreadStart, ToThread } from "./messages.ts";
-import { bufferOf, RemoteBackend } from "./remote-backend.ts";
+import { bufferOf, RemoteCache } from "./remote-cache.ts";
 import { HandedRequest } from "./handed-request.ts";
 
 /** Definitions whose kinds stay compiled. */
@@ -50,10 +50,10 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     ),
     1,
   );
-  const backend = new RemoteBackend(ask);
+  const cache = new RemoteCache(ask);
   const objects = new StoredObjects(1);
   const { objectBytesMax } = start;
-  const stores = new Stores({ backend, objects, clock, random: systemRandom, objectBytesMax });
+  const stores = new Stores({ cache, objects, clock, random: systemRandom, objectBytesMax });
   let served = builtIn;
   const parts = handlerParts({
     tables,
@@ -61,7 +61,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     domain,
     clock,
     random: systemRandom,
-    backend,
+    cache,
     objects,
     table: () => served,
     admission: {
@@ -117,7 +117,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       const custom = definition === undefined ? undefined : await kindOf(definition);
       served =
         custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
-      backend.begin(sent.revision, sent.entry);
+      cache.begin(sent.revision, sent.entry);
       const { code, headers, contentType, compressible = false, bytes } = await route(request);
       if (!Buffer.isBuffer(bytes)) throw new Error("the reply of a large request has one body");
       const body = ownBytes(bytes);

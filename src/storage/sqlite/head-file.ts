@@ -23,7 +23,7 @@ import { crc32 } from "node:zlib";
 
 import { syncFolder } from "#std/folder.ts";
 
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 
 /** "BNCH". */
 const magic = 0x424e4348;

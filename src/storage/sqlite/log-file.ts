@@ -17,16 +17,19 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { crc32 } from "node:zlib";
 
-import { type Revision, StorageFailure, StoreInUse } from "../backend.ts";
+import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
+import { legacyValue } from "./legacy-value.ts";
 import type { RevisionSet } from "./revision-set.ts";
 import { rowColumns, Segments } from "./segments.ts";
 
 /**
  * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; layouts before 4 had no checksum of the checkpoints, and no head file beside them. They are read, and become layout
- * 4 when the checkpoints are first written. Layout 3 had writes in a second file until it was closed; it is refused.
+ * short; layouts before 4 had no checksum of the checkpoints, and no head file beside them; before 5 values knew their
+ * revisions (`legacy-value.ts`), and rows when their keys were made. They are read, and become layout 5 when they are first
+ * written to. Layout 3 had writes in a second file until it was closed; it is refused.
  */
-export const schemaVersion = 4;
+export const schemaVersion = 5;
+const headSchemaVersion = 4;
 const schemaVersionMin = 1;
 const redoSchemaVersion = 3;
 /** "BNCL": tells our files from other people's. */
@@ -43,10 +46,10 @@ export interface LogRow {
   readonly key: string;
   /** Revision of the live version that this row replaced, 0 for none. */
   readonly previous: Revision;
-  readonly created: Revision;
   readonly expires: number;
-  /** 1 for a deletion. */
+  /** 1 for a deletion, which has no value. */
   readonly deleted: number;
+  /** Without its revision (`versioned-value.ts`). */
   readonly value: Uint8Array;
 }
 
@@ -68,6 +71,8 @@ export interface LogCheckpoints {
 }
 
 interface StoredRow extends LogRow {
+  /** Of layouts before 5: when the key was made. */
+  readonly created: Revision;
   readonly checksum: number;
 }
 
@@ -145,7 +150,7 @@ export class LogFile {
 
   /** Whether there must be a head file beside it. */
   get hasHead(): boolean {
-    return this.#layout >= schemaVersion;
+    return this.#layout >= headSchemaVersion;
   }
 
   /** Throws when the pages of the file do not fit together. */
@@ -188,12 +193,17 @@ export class LogFile {
 
   /** Adds a row; outside of a transaction it is durable when this returns. */
   append(row: LogRow): void {
-    const { revision, key, previous, created, expires, deleted, value } = row;
+    const { revision, key, previous, expires, deleted, value } = row;
+    if (this.#layout !== schemaVersion) {
+      if (this.#database.isTransaction) this.#renewLayout();
+      else this.unsynced(() => this.#renewLayout());
+    }
     if (this.#segments.isFull) {
       if (this.#database.isTransaction) this.#openSegment();
       else this.unsynced(() => this.#openSegment());
     }
-    this.#segments.append(revision, key, previous, created, expires, deleted, checksumOf(row), value);
+    const checksum = checksumOf({ ...row, created: 0 });
+    this.#segments.append(revision, key, previous, 0, expires, deleted, checksum, value);
   }
 
   setCheckpoint(name: keyof LogCheckpoints, revision: Revision): void {
@@ -314,7 +324,7 @@ export class LogFile {
       sweeping: mark("sweeping"),
       dropped: mark("dropped"),
     };
-    if (this.#layout >= schemaVersion && mark("checksum") !== checkpointSum(checkpoints)) {
+    if (this.#layout >= headSchemaVersion && mark("checksum") !== checkpointSum(checkpoints)) {
       throw this.#damaged("its checkpoints do not match their checksum");
     }
     return checkpoints;
@@ -323,7 +333,7 @@ export class LogFile {
   #checked(columns: Record<string, SQLInputValue>): LogRow {
     // Safe: the columns are declared so, and tables are strict.
     const row = columns as unknown as StoredRow;
-    if (row.checksum === checksumOf(row)) return row;
+    if (row.checksum === checksumOf(row)) return modernRow(row);
     throw this.#damaged(`revision ${row.revision} does not match its checksum`);
   }
 
@@ -397,8 +407,13 @@ function checkpointSum({ compacted, swept, sweeping, dropped }: LogCheckpoints):
   return crc32(`${compacted} ${swept} ${sweeping} ${dropped}`);
 }
 
+function modernRow(row: LogRow): LogRow {
+  const value = legacyValue(row);
+  return value === row.value ? row : { ...row, value };
+}
+
 /** Covers what a reader would notice last: the bytes, and where they belong. */
-function checksumOf(row: LogRow): number {
+function checksumOf(row: Omit<StoredRow, "checksum">): number {
   return crc32(
     row.value,
     crc32(`${row.revision} ${row.previous} ${row.created} ${row.expires} ${row.deleted} ${row.key}`),

@@ -1,5 +1,5 @@
 /**
- * What the main thread and the worker say to each other. Rows travel as bytes in one buffer: per row a header of 44
+ * What the main thread and the worker say to each other. Rows travel as bytes in one buffer: per row a header of 36
  * bytes, the key in UTF-8, the value.
  *
  * Commits go through memory that both threads see (`Mailbox`), and the answer to one is a bare number: one writer at
@@ -8,8 +8,8 @@
  *
  * Hot path: one `add` per write.
  */
-import type { Revision } from "../backend.ts";
-import type { PendingWrite } from "../mvcc.ts";
+import type { PendingWrite } from "../embedded-log.ts";
+import type { Revision } from "../log-store.ts";
 import type { LogRow } from "./log-file.ts";
 
 /** Faults for tests; none by default. */
@@ -177,10 +177,11 @@ export class Mailbox {
   }
 }
 
-const headerBytes = 44;
+const headerBytes = 36;
+const noValue = Buffer.alloc(0);
 
 /** How many bytes a row with this key and value takes at most. */
-export function packedBytesMax(key: string, value: Uint8Array): number {
+export function packedBytesMax(key: string, value: Uint8Array = noValue): number {
   return headerBytes + key.length * 3 + value.length;
 }
 
@@ -198,15 +199,7 @@ export class RowWriter {
     return this.#length;
   }
 
-  add(
-    revision: Revision,
-    key: string,
-    previous: Revision,
-    created: Revision,
-    expires: number,
-    deleted: number,
-    value: Uint8Array,
-  ): void {
+  add(revision: Revision, key: string, previous: Revision, expires: number, deleted: number, value: Uint8Array): void {
     const needed = this.#length + packedBytesMax(key, value);
     if (needed > this.#buffer.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
@@ -218,23 +211,22 @@ export class RowWriter {
     const keyBytes = buffer.write(key, start + headerBytes, "utf8");
     buffer.writeDoubleLE(revision, start);
     buffer.writeDoubleLE(previous, start + 8);
-    buffer.writeDoubleLE(created, start + 16);
-    buffer.writeDoubleLE(expires, start + 24);
-    buffer.writeUInt32LE(keyBytes, start + 32);
-    buffer.writeUInt32LE(value.length, start + 36);
-    buffer.writeUInt32LE(deleted, start + 40);
+    buffer.writeDoubleLE(expires, start + 16);
+    buffer.writeUInt32LE(keyBytes, start + 24);
+    buffer.writeUInt32LE(value.length, start + 28);
+    buffer.writeUInt32LE(deleted, start + 32);
     buffer.set(value, start + headerBytes + keyBytes);
     this.#length = start + headerBytes + keyBytes + value.length;
   }
 
   /** Adds what a write makes of the log. */
-  addWrite({ version, replaces }: PendingWrite): void {
-    const { revision, key, created, expiresAt, deleted, value } = version;
-    this.add(revision, key, replaces, created, expiresAt, deleted ? 1 : 0, value);
+  addWrite({ write, key, revision, replaces, expiresAt }: PendingWrite): void {
+    const { value } = write;
+    this.add(revision, key, replaces, expiresAt, value === undefined ? 1 : 0, value ?? noValue);
   }
 
   addRow(row: LogRow): void {
-    this.add(row.revision, row.key, row.previous, row.created, row.expires, row.deleted, row.value);
+    this.add(row.revision, row.key, row.previous, row.expires, row.deleted, row.value);
   }
 
   /** The rows so far, in a buffer of their own that may be handed over. The writer is spent. */
@@ -248,15 +240,14 @@ export class RowWriter {
 export function* readRows(bytes: Uint8Array): Generator<LogRow> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let at = 0; at < buffer.length; ) {
-    const keyEnd = at + headerBytes + buffer.readUInt32LE(at + 32);
-    const valueEnd = keyEnd + buffer.readUInt32LE(at + 36);
+    const keyEnd = at + headerBytes + buffer.readUInt32LE(at + 24);
+    const valueEnd = keyEnd + buffer.readUInt32LE(at + 28);
     yield {
       revision: buffer.readDoubleLE(at),
       key: buffer.toString("utf8", at + headerBytes, keyEnd),
       previous: buffer.readDoubleLE(at + 8),
-      created: buffer.readDoubleLE(at + 16),
-      expires: buffer.readDoubleLE(at + 24),
-      deleted: buffer.readUInt32LE(at + 40),
+      expires: buffer.readDoubleLE(at + 16),
+      deleted: buffer.readUInt32LE(at + 32),
       value: buffer.subarray(keyEnd, valueEnd),
     };
     at = valueEnd;

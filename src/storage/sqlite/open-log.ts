@@ -17,7 +17,7 @@ import { dirname } from "node:path";
 
 import { makeFolder } from "#std/folder.ts";
 
-import { LostWrites, type Revision } from "../backend.ts";
+import { LostWrites, type Revision } from "../log-store.ts";
 import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead } from "./head-file.ts";
 import { damagedFile, keptPath, LogFile, logFilePath } from "./log-file.ts";
 import { missingFrom, type Survey, surveyLog } from "./survey.ts";

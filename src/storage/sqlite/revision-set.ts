@@ -1,5 +1,5 @@
 /** A set of revisions: one bit each, in pieces that exist only where there is a member. */
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 
 const pieceBits = 4096;
 const wordBits = 32;

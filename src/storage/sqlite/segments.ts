@@ -12,7 +12,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
 
 /** Columns of every table of rows, in the order of `append`. */

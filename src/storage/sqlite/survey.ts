@@ -2,7 +2,7 @@
  * One reading of all revisions of the log, without values, at the start: what is current, whether history is complete,
  * and whether the log is what the head file says it is.
  */
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 import { digestSum } from "../digest.ts";
 import type { Head } from "./head-file.ts";
 import type { LogFile } from "./log-file.ts";

@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 
 import { seededRandom } from "#std/random.ts";
 
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 import { LogFile, type LogRow } from "./log-file.ts";
 import { surveyLog } from "./survey.ts";
 import { isDropped, sweep } from "./sweep.ts";
@@ -29,7 +29,6 @@ function fill(file: LogFile, seed: number, count: number, keys: number, bytes: n
         revision,
         key,
         previous: before?.revision ?? 0,
-        created: before?.created ?? revision,
         expires: 0,
         deleted,
         value: Buffer.alloc(bytes, "x"),

@@ -18,7 +18,7 @@
  * Bound: what is freed is used again by later writes, and beyond that the file is cut, so that after a compaction it
  * has at most twice the pages in use (what is current, and the history kept) and 1 MiB.
  */
-import type { Revision } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
 import type { LogFile, LogCheckpoints } from "./log-file.ts";
 import { RevisionSet } from "./revision-set.ts";
 

@@ -11,7 +11,7 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import { systemClock } from "#std/clock.ts";
 import { syncFolder } from "#std/folder.ts";
 
-import { LostWrites, type Revision, StoreInUse } from "../backend.ts";
+import { LostWrites, type Revision, StoreInUse } from "../log-store.ts";
 import { digestSum } from "../digest.ts";
 import type { Head, HeadFile } from "./head-file.ts";
 import {

@@ -16,7 +16,8 @@
  *       watcher D  said stop at 6           after resume(): [e7 e8 e9] from the bucket's log, then in step
  */
 import type { Clock } from "#std/clock.ts";
-import type { Revision, StoreEvent, Watch, WatchOptions } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
+import type { StoreEvent, Watch, WatchOptions } from "../watch-cache.ts";
 import { type Bucket, bucketPrefix, type EventLog, type History, indexAfter } from "./history.ts";
 
 /** Events of a prefix from the durable log, oldest first; `reached` is how far the reading got. */
@@ -40,7 +41,7 @@ export interface WatchHubOptions {
   readonly revision: () => Revision;
   /** Reads before this are refused. */
   readonly compactedRevision: () => Revision;
-  readonly source: HistorySource | undefined;
+  readonly source: HistorySource;
   readonly onFlush: ((deliveries: number) => void) | undefined;
   readonly onWatchError: ((error: unknown) => void) | undefined;
 }
@@ -391,7 +392,7 @@ export class WatchHub {
   #load(watcher: Watcher): void {
     const { source, compactedRevision } = this.#options;
     const { channel } = watcher;
-    if (source === undefined || watcher.position < compactedRevision()) {
+    if (watcher.position < compactedRevision()) {
       this.#end(watcher, "compacted");
       return;
     }

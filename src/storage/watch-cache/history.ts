@@ -9,7 +9,8 @@
  */
 import { Deque } from "#std/deque.ts";
 
-import type { Revision, StoreEvent } from "../backend.ts";
+import type { Revision } from "../log-store.ts";
+import type { StoreEvent } from "../watch-cache.ts";
 
 /** Rough cost of an event, its version and its place in the structures, without the values. */
 const eventOverheadBytes = 320;

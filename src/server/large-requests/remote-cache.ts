@@ -2,17 +2,13 @@
  * The store as a thread of large requests sees it: the one object the request is about, which came with the request, and
  * writes, which the event loop does. Everything else has no place here and fails.
  */
-import type { Backend, Encode, Entry, Revision, WriteResult } from "#storage/backend.ts";
+import type { Revision } from "#storage/log-store.ts";
+import { atRevision } from "#storage/versioned-value.ts";
+import type { Encoded, Entry, PutOptions, WatchCache, WriteResult } from "#storage/watch-cache.ts";
 import type { Ask } from "./ask.ts";
 import type { Questions, SentEntry, SentObject } from "./messages.ts";
 
-/** Stands in what is encoded for the revision that the event loop will give. No revision is as large. */
-const pendingRevision: Revision = Number.MAX_SAFE_INTEGER;
-const pendingDigits = String(pendingRevision);
-const versionMember = `"resourceVersion":"`;
-const pendingMember = Buffer.from(`${versionMember}${pendingDigits}"`);
-
-export class RemoteBackend implements Backend {
+export class RemoteCache implements WatchCache {
   readonly #ask: Ask;
   #known = new Map<string, Entry>();
   revision: Revision = 0;
@@ -48,12 +44,15 @@ export class RemoteBackend implements Backend {
     return this.#learn(key, await this.#ask("read", key));
   }
 
-  put(key: string, expected: Revision, encode: Encode, ttlSeconds = 0, isForDeletion = false): Promise<WriteResult> {
-    return this.#write(key, encode, { expected, ttlSeconds, removes: false, isForDeletion });
+  put(key: string, expected: Revision, { value, view }: Encoded, options: PutOptions = {}): Promise<WriteResult> {
+    // Safe: as `StoredObjects` makes views; whoever is asked for one does not mind at which revision.
+    const { labels } = view(0) as { readonly labels?: SentObject["labels"] };
+    const { ttlSeconds = 0, isForDeletion = false } = options;
+    return this.#write({ key, expected, object: { value, labels }, ttlSeconds, isForDeletion });
   }
 
-  remove(key: string, expected: Revision, encodeLast: Encode): Promise<WriteResult> {
-    return this.#write(key, encodeLast, { expected, ttlSeconds: 0, removes: true, isForDeletion: true });
+  remove(key: string, expected: Revision): Promise<WriteResult> {
+    return this.#write({ key, expected, object: undefined, ttlSeconds: 0, isForDeletion: true });
   }
 
   #learn(key: string, sent: SentEntry | undefined): Entry | undefined {
@@ -63,25 +62,13 @@ export class RemoteBackend implements Backend {
     return entry;
   }
 
-  async #write(
-    key: string,
-    encode: Encode,
-    how: Omit<Questions["write"]["ask"], "key" | "object">,
-  ): Promise<WriteResult> {
-    const { value, view } = encode(pendingRevision);
-    // The object that is removed may be sent as it was, with the revision it had.
-    const at = value.indexOf(pendingMember);
-    const object: SentObject = {
-      value,
-      versionAt: at < 0 ? 0 : at + versionMember.length,
-      versionLength: at < 0 ? 0 : pendingDigits.length,
-      labels: (view as { readonly labels?: SentObject["labels"] }).labels, // as `StoredObjects` makes views
-    };
-    const answer = await this.#ask("write", { key, object, ...how });
+  async #write(write: Questions["write"]["ask"]): Promise<WriteResult> {
+    const { key, object } = write;
+    const answer = await this.#ask("write", write);
     if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
     const { revision, created, expiresAt } = answer;
-    const entry = { key, value: withRevision(object, revision), revision, created, expiresAt, view: undefined };
-    return { ok: true, entry };
+    const value = object === undefined ? noBytes : atRevision(object.value, revision);
+    return { ok: true, entry: { key, value, revision, created, expiresAt, view: undefined } };
   }
 
   range(): never {
@@ -104,14 +91,12 @@ export class RemoteBackend implements Backend {
     throw notHere();
   }
 
-  backup(): never {
-    throw notHere();
-  }
-
   close(): Promise<void> {
     return Promise.resolve();
   }
 }
+
+const noBytes = Buffer.alloc(0);
 
 const notHere = (): Error => new Error("a thread of large requests has only the object of its request");
 
@@ -119,14 +104,3 @@ const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.val
 
 /** The same bytes as a buffer. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-/** The bytes of an object with the revision it got. */
-export function withRevision({ value, versionAt, versionLength }: SentObject, revision: Revision): Buffer {
-  const bytes = bufferOf(value);
-  if (versionLength === 0) return bytes;
-  return Buffer.concat([
-    bytes.subarray(0, versionAt),
-    Buffer.from(String(revision)),
-    bytes.subarray(versionAt + versionLength),
-  ]);
-}

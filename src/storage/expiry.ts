@@ -1,9 +1,10 @@
 /** Which keys expire when. Superseded entries are skipped when they fall due, and swept out when they pile up. */
 import { Heap } from "#std/heap.ts";
 
-import type { Entry, Revision } from "../backend.ts";
+import type { Revision } from "./log-store.ts";
 
-interface Due {
+/** A key that expires, unless it has been written since that revision. */
+export interface Due {
   readonly expiresAt: number;
   readonly key: string;
   readonly revision: Revision;
@@ -23,8 +24,8 @@ export class Expiry {
     return this.#due.peek()?.expiresAt;
   }
 
-  add(entry: Entry): void {
-    this.#due.push({ expiresAt: entry.expiresAt, key: entry.key, revision: entry.revision });
+  add(due: Due): void {
+    this.#due.push(due);
     if (this.#due.size > 1024 && this.#due.size > 2 * this.#sizeAfterSweep) {
       this.#due.filter((due) => this.#isCurrent(due.key, due.revision));
       this.#sizeAfterSweep = this.#due.size;

@@ -1,13 +1,12 @@
 /**
- * The only face of storage: versioned bytes under keys. It knows no kind and throws no `StatusError`.
+ * Storage as the server sees it: what is stored and what has lately changed, in memory, above a `LogStore` that makes it
+ * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/cache.ts`.
  *
  * Revisions are one strictly rising sequence over the whole store; a write becomes visible to reads and watches only
- * after it is durable, and revisions become visible strictly in order. Implementations: `memory.ts`, `sqlite.ts`.
+ * after it is durable, and revisions become visible strictly in order.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
-
-/** A position in the store's history. 0 means "nothing yet" or, as an expectation, "no such key". */
-export type Revision = number;
+import type { Compacted, Revision, StorageFull } from "./log-store.ts";
 
 /**
  * One version of one key. Shared and immutable, `view` excepted: the layer above keeps there what it derived from
@@ -18,7 +17,7 @@ export interface Entry {
   readonly value: Buffer;
   /** Revision that wrote this version; of a deletion event's entry, the revision of the deletion. */
   readonly revision: Revision;
-  /** Revision that created the key. */
+  /** Revision of the first version of the key that this process knows of, of all since it was last made. */
   readonly created: Revision;
   /** Milliseconds since the epoch at which the key expires, 0 for never. */
   readonly expiresAt: number;
@@ -27,27 +26,32 @@ export interface Entry {
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
-/**
- * One change. `entry` is the new version; of a deletion, the last state as its writer encoded it for the event
- * (so its bytes may carry the deletion's revision). `previous` is what the key held before.
- */
+/** One change. `entry` is the new version; of a deletion, the last state, at the deletion's revision. */
 export interface StoreEvent {
   readonly type: EventType;
   readonly revision: Revision;
   readonly entry: Entry;
+  /** What the key held before. */
   readonly previous: Entry | undefined;
   /** Encodings shared by all watchers, filled in by the layer above. */
   frames: Map<string, Buffer> | undefined;
 }
 
-/** What a writer stores: the bytes, made for the revision they will get, and the view that belongs to them. */
+/** What a writer stores. */
 export interface Encoded {
+  /** As the log keeps it: without the revision (`versioned-value.ts`). */
   readonly value: Buffer;
-  readonly view: unknown;
+  /** What belongs to the entry beside its bytes. Called once when the write has its revision, before anybody sees it. */
+  view(revision: Revision): unknown;
 }
 
-/** Called synchronously, once, with the revision the write gets. */
-export type Encode = (revision: Revision) => Encoded;
+/** How a write passes beside its comparison. */
+export interface PutOptions {
+  /** Seconds after which the key expires; 0 for never. */
+  readonly ttlSeconds?: number;
+  /** A step of a deletion: it passes while there is no room for other writes. */
+  readonly isForDeletion?: boolean;
+}
 
 /** A failed comparison is an answer, not an error: it returns the entry found (`undefined`: no such key). */
 export type WriteResult =
@@ -71,11 +75,6 @@ export interface Range {
   readonly more: boolean;
   /** How many keys of the prefix follow after the last entry. */
   readonly remaining: number;
-}
-
-/** A revision asked for that is no longer kept. */
-export interface Compacted {
-  readonly compacted: Revision;
 }
 
 export interface WatchOptions {
@@ -105,7 +104,7 @@ export interface Watch {
   close(): void;
 }
 
-export interface Backend {
+export interface WatchCache {
   /** Revision that reads see now. */
   readonly revision: Revision;
   /** Oldest revision that can still be read. */
@@ -125,50 +124,19 @@ export interface Backend {
   count(prefix: string): number;
   /**
    * Writes if the key's latest version, acknowledged or not, has revision `expected` (0: absent). Rejects with
-   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room; a write that
-   * is a step of a deletion then still passes, as `remove` does.
+   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
    */
-  put(
-    key: string,
-    expected: Revision,
-    encode: Encode,
-    ttlSeconds?: number,
-    isForDeletion?: boolean,
-  ): Promise<WriteResult>;
-  /** Deletes under the same comparison. `encodeLast` makes the bytes of the deletion event. */
-  remove(key: string, expected: Revision, encodeLast: Encode): Promise<WriteResult>;
+  put(key: string, expected: Revision, encoded: Encoded, options?: PutOptions): Promise<WriteResult>;
+  /** Deletes under the same comparison. */
+  remove(key: string, expected: Revision): Promise<WriteResult>;
   /** `Compacted` when events after `after` are no longer complete. */
   watch(options: WatchOptions): Promise<Watch | Compacted>;
   /** Forgets history before `revision`; reads before it then answer `Compacted`. */
   compact(revision: Revision): Promise<void>;
-  /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
-  backup(file: string): Promise<Revision>;
   /** Why the store stopped accepting writes for good (a sync failed); undefined while it is healthy. */
   readonly failure: Error | undefined;
   /** That there is no room for writes other than deletions at present. */
   readonly full: StorageFull | undefined;
-  /** Flushes, ends watches with `closed`, and lets go of the data folder. */
+  /** Takes no more writes, ends watches with `closed` once those under way are answered, and lets go of the log. */
   close(): Promise<void>;
-}
-
-/** The store can no longer promise durability. */
-export class StorageFailure extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "StorageFailure";
-  }
-}
-
-/** There is no room. Writes pass again by themselves when there is. */
-export class StorageFull extends StorageFailure {}
-
-/** Another process has the store. */
-export class StoreInUse extends StorageFailure {}
-
-/** Writes that were acknowledged are not there. The message says which, and in what file; what to do is not in it. */
-export class LostWrites extends StorageFailure {}
-
-/** Whether an answer says that the revision is gone. */
-export function isCompacted<T extends object>(answer: T | Compacted | undefined): answer is Compacted {
-  return answer !== undefined && "compacted" in answer;
 }

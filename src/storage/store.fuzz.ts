@@ -1,5 +1,5 @@
 /**
- * Both backends against a model that is a list of events, under one seed: writes right and wrong and several at once,
+ * The stores against a model that is a list of events, under one seed: writes right and wrong and several at once,
  * reads at every age, watches that stop and go, compaction, a memory too small for history, restarts of the durable
  * one. `FUZZ_SEED` replays a run, `FUZZ_RUNS` sets how many there are.
  */
@@ -13,11 +13,15 @@ import { setImmediate as turn } from "node:timers/promises";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 
-import { Recorder, settle, waitUntil } from "./backend.contract.ts";
-import { type Backend, isCompacted, type Revision } from "./backend.ts";
+import { Recorder, settle, waitUntil } from "./store.contract.ts";
 import { checkConsistency } from "./consistency.ts";
-import { openMemoryBackend } from "./memory.ts";
-import { openSqliteBackend, type SqliteBackend } from "./sqlite.ts";
+import { DelayedLog } from "./delayed-log.ts";
+import { isCompacted, type Revision } from "./log-store.ts";
+import { openMemoryLog, openMemoryStore } from "./memory.ts";
+import { openSqliteStore, type SqliteStore } from "./sqlite.ts";
+import { unversioned } from "./versioned-value.ts";
+import { MemoryCache } from "./watch-cache/cache.ts";
+import type { WatchCache } from "./watch-cache.ts";
 
 const runs = Number(process.env["FUZZ_RUNS"] ?? 6);
 const firstSeed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
@@ -29,7 +33,6 @@ interface Change {
   readonly key: string;
   /** `undefined`: deleted. */
   readonly text: string | undefined;
-  readonly created: Revision;
 }
 
 interface Watching {
@@ -39,30 +42,42 @@ interface Watching {
   readonly after: Revision;
 }
 
+/** A store, and the durable one that it is, if it is one. */
+interface Opened {
+  readonly cache: WatchCache;
+  readonly durable?: SqliteStore;
+}
+
 interface Subject {
   readonly name: string;
   readonly hasLog: boolean;
-  readonly open: (dataDir: string, clock: FakeClock, historyBytesMax: number) => Promise<Backend>;
+  readonly open: (dataDir: string, clock: FakeClock, historyBytesMax: number, random: Random) => Promise<Opened>;
 }
 
 const subjects: Subject[] = [
   {
     name: "memory",
     hasLog: false,
-    open: (_dataDir, clock, historyBytesMax) =>
-      Promise.resolve(openMemoryBackend({ clock, historyBytesMax, compactionIntervalMs: 0 })),
+    open: async (_dataDir, clock, historyBytesMax) => ({
+      cache: await openMemoryStore({ clock, historyBytesMax, compactionIntervalMs: 0 }),
+    }),
+  },
+  {
+    name: "a log far away",
+    hasLog: false,
+    async open(_dataDir, clock, historyBytesMax, random) {
+      const log = new DelayedLog(openMemoryLog({ clock }), random);
+      return { cache: await MemoryCache.open(log, { clock, historyBytesMax, compactionIntervalMs: 0 }) };
+    },
   },
   {
     name: "sqlite",
     hasLog: true,
-    open: (dataDir, clock, historyBytesMax) =>
-      openSqliteBackend({
-        dataDir,
-        clock,
-        historyBytesMax,
-        compactionIntervalMs: 0,
-        faults: { sweepRuns: 4, segmentRows: 30 },
-      }),
+    async open(dataDir, clock, historyBytesMax) {
+      const faults = { sweepRuns: 4, segmentRows: 30 };
+      const durable = await openSqliteStore({ dataDir, clock, historyBytesMax, compactionIntervalMs: 0, faults });
+      return { cache: durable.cache, durable };
+    },
   },
 ];
 
@@ -86,7 +101,7 @@ class Run {
   readonly #clock = new FakeClock();
   readonly #changes: Change[] = [];
   #watching: Watching[] = [];
-  #backend!: Backend;
+  #opened!: Opened;
   #historyBytesMax = 0;
 
   constructor(subject: Subject, seed: number, dataDir: string) {
@@ -98,18 +113,22 @@ class Run {
 
   async go(): Promise<void> {
     this.#historyBytesMax = pick(this.#random, [0, 3000, 20_000, 1_000_000]);
-    this.#backend = await this.#open();
+    this.#opened = await this.#open();
     try {
       for (let step = 0; step < stepsPerRun; step++) await this.#step();
       await this.#checkWatches();
       await this.#checkPresent();
     } finally {
-      await this.#backend.close();
+      await this.#cache.close();
     }
   }
 
-  #open(): Promise<Backend> {
-    return this.#subject.open(this.#dataDir, this.#clock, this.#historyBytesMax);
+  get #cache(): WatchCache {
+    return this.#opened.cache;
+  }
+
+  #open(): Promise<Opened> {
+    return this.#subject.open(this.#dataDir, this.#clock, this.#historyBytesMax, this.#random);
   }
 
   async #step(): Promise<void> {
@@ -132,32 +151,26 @@ class Run {
     await Promise.all(
       Array.from({ length: count }, async () => {
         const key = pick(this.#random, keys);
-        const current = this.#backend.get(key);
+        const current = this.#cache.get(key);
         const expected = this.#random.next() < 0.9 ? (current?.revision ?? 0) : Math.floor(this.#random.next() * 50);
         const filler = "x".repeat(Math.floor(this.#random.next() * 300));
-        let text = "";
-        const encode = (revision: Revision): { value: Buffer; view: undefined } => {
-          text = `${key} ${revision} ${filler}`;
-          return { value: Buffer.from(text), view: undefined };
-        };
+        const encoded = { value: unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
         const isRemoval = current !== undefined && this.#random.next() < 0.3;
         const result = isRemoval
-          ? await this.#backend.remove(key, expected, encode)
-          : await this.#backend.put(key, expected, encode);
+          ? await this.#cache.remove(key, expected)
+          : await this.#cache.put(key, expected, encoded);
         if (!result.ok) {
           assert.notEqual(result.current?.revision ?? 0, isRemoval ? expected || -1 : expected, this.#where);
           return;
         }
-        const { revision, created } = result.entry;
-        assert.equal(result.entry.value.toString(), text, this.#where);
-        done.push({ revision, key, text: isRemoval ? undefined : text, created });
+        const { revision } = result.entry;
+        const text = `${key} ${revision} ${filler}`;
+        if (!isRemoval) assert.equal(result.entry.value.toString(), text, this.#where);
+        done.push({ revision, key, text: isRemoval ? undefined : text });
       }),
     );
     for (const change of done.toSorted((a, b) => a.revision - b.revision)) {
       assert(change.revision > (this.#changes.at(-1)?.revision ?? 0), this.#where);
-      const before = this.#stateAt(Number.POSITIVE_INFINITY).get(change.key);
-      // The creation is that of the version replaced, or a new one.
-      assert.equal(change.created, before?.created ?? change.revision, this.#where);
       this.#changes.push(change);
     }
   }
@@ -173,7 +186,7 @@ class Run {
   }
 
   #anyRevision(): Revision {
-    return Math.floor(this.#random.next() * (this.#backend.revision + 1));
+    return Math.floor(this.#random.next() * (this.#cache.revision + 1));
   }
 
   async #readOld(): Promise<void> {
@@ -184,7 +197,7 @@ class Run {
     const wanted = [...this.#stateAt(at).values()]
       .filter((change) => change.key.startsWith(prefix) && (from === undefined || change.key >= from))
       .toSorted((a, b) => (a.key < b.key ? -1 : 1));
-    const range = await this.#backend.rangeAt(prefix, { at, limit, ...(from !== undefined && { from }) });
+    const range = await this.#cache.rangeAt(prefix, { at, limit, ...(from !== undefined && { from }) });
     if (isCompacted(range)) this.#mayBeCompacted(at, range.compacted);
     else {
       assert.deepEqual(
@@ -196,14 +209,14 @@ class Run {
       assert.equal(range.revision, at, this.#where);
     }
     const key = randomKey(this.#random);
-    const entry = await this.#backend.getAt(key, at);
+    const entry = await this.#cache.getAt(key, at);
     if (isCompacted(entry)) this.#mayBeCompacted(at, entry.compacted);
     else assert.equal(entry?.value.toString(), this.#stateAt(at).get(key)?.text, `${this.#where} ${key} at ${at}`);
   }
 
   #mayBeCompacted(revision: Revision, compacted: Revision): void {
     assert(revision < compacted, this.#where);
-    if (this.#subject.hasLog) assert(revision < this.#backend.compactedRevision, this.#where);
+    if (this.#subject.hasLog) assert(revision < this.#cache.compactedRevision, this.#where);
   }
 
   async #startWatch(): Promise<void> {
@@ -212,9 +225,9 @@ class Run {
     const prefix = exact
       ? randomKey(this.#random)
       : pick(this.#random, [...resources, `${resources[0]}a/`, "/registry/"]);
-    const after = this.#random.next() < 0.5 ? this.#backend.revision : this.#anyRevision();
+    const after = this.#random.next() < 0.5 ? this.#cache.revision : this.#anyRevision();
     const recorder = new Recorder();
-    const watch = await this.#backend.watch({
+    const watch = await this.#cache.watch({
       prefix,
       exact,
       after,
@@ -274,7 +287,7 @@ class Run {
       recorder.watch.resume();
     }
     const isDone = (one: Watching): boolean =>
-      one.recorder.ended !== undefined || one.recorder.watch.position >= this.#backend.revision;
+      one.recorder.ended !== undefined || one.recorder.watch.position >= this.#cache.revision;
     await waitUntil(() => this.#watching.every(isDone));
     await settle();
     for (const one of this.#watching) {
@@ -287,24 +300,21 @@ class Run {
 
   async #checkPresent(): Promise<void> {
     const state = this.#stateAt(Number.POSITIVE_INFINITY);
-    const range = this.#backend.range("");
+    const range = this.#cache.range("");
     assert.deepEqual(
-      range.entries.map((entry) => `${entry.value.toString()} ${entry.created}`),
-      [...state.values()]
-        .toSorted((a, b) => (a.key < b.key ? -1 : 1))
-        .map((change) => `${change.text} ${change.created}`),
+      range.entries.map((entry) => entry.value.toString()),
+      [...state.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1)).map((change) => change.text),
       this.#where,
     );
-    assert.equal(this.#backend.count(""), state.size, this.#where);
-    assert.equal(this.#backend.revision, this.#changes.at(-1)?.revision ?? 0, this.#where);
-    if (!this.#subject.hasLog) return;
-    // Safe: of the two subjects the one with a log is this.
-    assert.deepEqual(await checkConsistency(this.#backend as SqliteBackend, this.#random, 10), [], this.#where);
+    assert.equal(this.#cache.count(""), state.size, this.#where);
+    assert.equal(this.#cache.revision, this.#changes.at(-1)?.revision ?? 0, this.#where);
+    const { durable } = this.#opened;
+    if (durable !== undefined) assert.deepEqual(await checkConsistency(durable, this.#random, 10), [], this.#where);
   }
 
   /** Sometimes beside other work. */
   async #compact(): Promise<void> {
-    const done = this.#backend.compact(this.#anyRevision());
+    const done = this.#cache.compact(this.#anyRevision());
     if (this.#random.next() < 0.5) {
       await this.#readOld();
       await this.#write();
@@ -315,16 +325,16 @@ class Run {
 
   async #restart(): Promise<void> {
     await this.#checkWatches();
-    const { revision, compactedRevision } = this.#backend;
-    await this.#backend.close();
-    this.#backend = await this.#open();
-    assert.equal(this.#backend.revision, revision, this.#where);
-    assert.equal(this.#backend.compactedRevision, compactedRevision, this.#where);
+    const { revision, compactedRevision } = this.#cache;
+    await this.#cache.close();
+    this.#opened = await this.#open();
+    assert.equal(this.#cache.revision, revision, this.#where);
+    assert.equal(this.#cache.compactedRevision, compactedRevision, this.#where);
     await this.#checkPresent();
   }
 }
 
-test(`backends agree with a naive model (FUZZ_SEED=${firstSeed}, ${runs} runs each)`, async () => {
+test(`stores agree with a naive model (FUZZ_SEED=${firstSeed}, ${runs} runs each)`, async () => {
   const root = mkdtempSync(join(tmpdir(), "binnacle-fuzz-"));
   try {
     for (let i = 0; i < runs; i++) {

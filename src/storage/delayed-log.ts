@@ -1,0 +1,105 @@
+/**
+ * For tests: a log as one on another machine looks from here. Everything takes up to 5 ms; answers to commits overtake each
+ * other and the changes they are about, which come in order.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Random } from "#std/random.ts";
+import type {
+  CommitResult,
+  Compacted,
+  LogEntry,
+  LogEvent,
+  LogFollower,
+  LogRange,
+  LogRangeOptions,
+  LogStore,
+  LogWrite,
+  PastEvents,
+  Revision,
+  StorageFull,
+} from "./log-store.ts";
+
+const latencyMsMax = 5;
+
+export class DelayedLog implements LogStore {
+  readonly #log: LogStore;
+  readonly #random: Random;
+  /** Changes on their way to the follower. */
+  #told: Promise<void> = Promise.resolve();
+
+  constructor(log: LogStore, random: Random) {
+    this.#log = log;
+    this.#random = random;
+  }
+
+  get revision(): Revision {
+    return this.#log.revision;
+  }
+
+  get compactedRevision(): Revision {
+    return this.#log.compactedRevision;
+  }
+
+  get keepsHistory(): boolean {
+    return this.#log.keepsHistory;
+  }
+
+  get failure(): Error | undefined {
+    return this.#log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.#log.full;
+  }
+
+  async follow(follower: LogFollower): Promise<void> {
+    await this.#later();
+    await this.#log.follow({
+      load: (entry: LogEntry) => follower.load(entry),
+      changed: (event: LogEvent, write: LogWrite | undefined) => {
+        this.#told = this.#told.then(() => this.#later()).then(() => follower.changed(event, write));
+      },
+      compacted: (revision: Revision) => follower.compacted(revision),
+      get valueBytes() {
+        return follower.valueBytes;
+      },
+    });
+  }
+
+  async latest(): Promise<Revision> {
+    await this.#later();
+    return this.#log.latest();
+  }
+
+  async commit(write: LogWrite): Promise<CommitResult> {
+    const result = this.#log.commit(write);
+    // A refusal is told when it has come here.
+    result.catch(() => undefined);
+    await this.#later();
+    return result;
+  }
+
+  async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    await this.#later();
+    return this.#log.range(prefix, options);
+  }
+
+  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+    await this.#later();
+    return this.#log.history(prefix, exact, after, upTo);
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    await this.#log.compact(revision);
+    await this.#later();
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close();
+    await this.#told;
+  }
+
+  async #later(): Promise<void> {
+    await sleep(this.#random.next() * latencyMsMax);
+  }
+}

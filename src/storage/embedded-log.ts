@@ -1,0 +1,267 @@
+/**
+ * What the logs of this process have in common: which revision each key is at, preconditions that see writes not yet
+ * durable, revisions given in order, and keys that expire. How a write becomes durable is somebody else's: it is handed
+ * to `submit` with its revision and comes back through `acknowledge`, `refuse` or `fail`.
+ *
+ * Hot path: one search of the tree for each commit and each acknowledgement.
+ */
+import type { Clock } from "#std/clock.ts";
+import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
+
+import { Expiry } from "./expiry.ts";
+import {
+  type CommitResult,
+  type LogEntry,
+  type LogFollower,
+  type LogRangeOptions,
+  type LogWrite,
+  type Revision,
+  StorageFailure,
+  type StorageFull,
+} from "./log-store.ts";
+
+/** A write on its way to the log, with its revision. */
+export class PendingWrite {
+  readonly write: LogWrite;
+  readonly key: string;
+  readonly revision: Revision;
+  /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
+  readonly replaces: Revision;
+  readonly expiresAt: number;
+  readonly resolve: (result: CommitResult) => void;
+  readonly reject: (error: Error) => void;
+  /** Called once the outcome is known. */
+  waiters: (() => void)[] | undefined = undefined;
+
+  constructor(
+    write: LogWrite,
+    key: string,
+    revision: Revision,
+    replaces: Revision,
+    expiresAt: number,
+    resolve: (result: CommitResult) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.write = write;
+    this.key = key;
+    this.revision = revision;
+    this.replaces = replaces;
+    this.expiresAt = expiresAt;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+}
+
+export interface EmbeddedLogOptions {
+  readonly clock: Clock;
+  /** Keys whose time was over have been deleted. */
+  readonly expired?: ((keys: number) => void) | undefined;
+  /** Makes a write durable. Without it every write is, at once. */
+  readonly submit?: (write: PendingWrite) => void;
+}
+
+/** Which keys there were at some revision, from what changed since: what the first change replaced, 0 for nothing. */
+export type Rollback = ReadonlyMap<string, Revision>;
+
+/** A key and the revision of its version. */
+export interface KeyVersion {
+  readonly key: string;
+  readonly revision: Revision;
+}
+
+const expirySweepMs = 50;
+const expirySweepKeys = 256;
+const hourMs = 60 * 60 * 1000;
+
+export class EmbeddedLog {
+  readonly #options: EmbeddedLogOptions;
+  /** Keys that exist, with the revisions of their durable versions. */
+  readonly #current = new OrderedMap<Revision>();
+  /** Of each key, the newest write that is not durable yet. */
+  readonly #pending = new Map<string, PendingWrite>();
+  readonly #expiry = new Expiry((key, revision) => this.#current.get(key) === revision);
+  #follower: LogFollower | undefined;
+  /** Last revision given out, and last one durable. */
+  #given: Revision = 0;
+  #durable: Revision = 0;
+  #isClosed = false;
+  #cancelExpiry: (() => void) | undefined;
+  /** When the expiry timer is due; infinite while there is none, negative while a sweep runs. */
+  #expiryAt = Number.POSITIVE_INFINITY;
+  failure: Error | undefined;
+  /** Refuses writes that are for no deletion, while it is set. */
+  full: StorageFull | undefined;
+
+  constructor(options: EmbeddedLogOptions) {
+    this.#options = options;
+  }
+
+  /** The last revision that is durable. */
+  get revision(): Revision {
+    return this.#durable;
+  }
+
+  /** Where revisions go on. Before the first write. */
+  begin(revision: Revision): void {
+    this.#given = this.#durable = revision;
+  }
+
+  /** Tells `follower` of every change from now on. */
+  follow(follower: LogFollower): void {
+    this.#follower = follower;
+  }
+
+  /** Takes up a version that is there, and tells of it. Before the first write. */
+  load(entry: LogEntry): void {
+    this.#current.set(entry.key, entry.revision);
+    if (entry.expiresAt !== 0) this.#expiry.add(entry);
+    this.#follower?.load(entry);
+  }
+
+  /** After the last `load`: begins to let keys expire. */
+  start(): void {
+    this.#scheduleExpiry();
+  }
+
+  commit(write: LogWrite): Promise<CommitResult> {
+    const { key, expected, value, ttlSeconds } = write;
+    if (this.failure !== undefined) return Promise.reject(asFailure(this.failure));
+    if (this.#isClosed) return Promise.reject(new StorageFailure("the store is closed"));
+    if (this.full !== undefined && !write.isForDeletion) return Promise.reject(this.full);
+    const pending = this.#pending.get(key);
+    const durable = this.#current.get(key) ?? 0;
+    const replaces = pending === undefined ? durable : pending.write.value === undefined ? 0 : pending.revision;
+    if (replaces !== expected || (value === undefined && expected === 0)) {
+      // A revision never comes back, and a key that exists is not absent: what is durable may settle it already.
+      if (pending === undefined || durable !== expected) {
+        return Promise.resolve({ committed: false, revision: this.#durable });
+      }
+      return new Promise<void>((resolve) => {
+        pending.waiters ??= [];
+        pending.waiters.push(resolve);
+      }).then(() => this.commit(write));
+    }
+    // A key may be a slice of a larger string, which it would keep alive: make it a string of its own.
+    const own = replaces === 0 ? Buffer.from(key, "utf8").toString("utf8") : key;
+    if (own !== key) return Promise.reject(new Error("a key must be well-formed text"));
+    const revision = ++this.#given;
+    const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
+    const { submit } = this.#options;
+    return new Promise((resolve, reject) => {
+      const submitted = new PendingWrite(write, own, revision, replaces, expiresAt, resolve, reject);
+      if (submit === undefined) {
+        this.#apply(submitted);
+        return;
+      }
+      this.#pending.set(own, submitted);
+      submit(submitted);
+    });
+  }
+
+  /** A write is durable. Writes come in the order of their revisions. */
+  acknowledge(write: PendingWrite): void {
+    if (this.#pending.get(write.key) === write) this.#pending.delete(write.key);
+    this.#apply(write);
+    if (write.waiters !== undefined) for (const wake of write.waiters) wake();
+  }
+
+  /** Stops taking writes; those given, all that were pending, did not become durable. */
+  fail(error: Error, writes: readonly PendingWrite[]): void {
+    this.failure ??= error;
+    this.refuse(error, writes);
+  }
+
+  /** The writes given, all that were pending, did not become durable, and their revisions are given out again. */
+  refuse(error: Error, writes: readonly PendingWrite[]): void {
+    this.#given = this.#durable;
+    this.#pending.clear();
+    for (const { reject, waiters } of writes) {
+      reject(asFailure(error));
+      if (waiters !== undefined) for (const wake of waiters) wake();
+    }
+  }
+
+  /** Refuses later writes and stops the timers; writes under way may still be acknowledged. */
+  seal(): void {
+    this.#isClosed = true;
+    this.#cancelExpiry?.();
+  }
+
+  /**
+   * The keys that start with `prefix` as they were when the first changes of `rollback` began, and how many follow after
+   * the last of them.
+   */
+  rangeBefore(
+    rollback: Rollback,
+    prefix: string,
+    { from = prefix, limit = Number.POSITIVE_INFINITY }: Omit<LogRangeOptions, "at">,
+  ): { readonly versions: readonly KeyVersion[]; readonly remaining: number } {
+    const first = from > prefix ? from : prefix;
+    const end = prefixEnd(prefix);
+    const changed = [...rollback].filter(([key]) => key >= first && (end === undefined || key < end));
+    changed.sort(([a], [b]) => (a < b ? -1 : 1));
+    const versions: KeyVersion[] = [];
+    let next = 0;
+    const addChangedBefore = (key: string | undefined): void => {
+      for (; next < changed.length && versions.length < limit; next++) {
+        const [name, revision] = changed[next]!;
+        if (key !== undefined && name >= key) return;
+        if (revision !== 0) versions.push({ key: name, revision });
+      }
+    };
+    this.#current.scan(first, end, (revision, key) => {
+      addChangedBefore(key);
+      if (versions.length === limit) return false;
+      if (!rollback.has(key)) versions.push({ key, revision });
+      return versions.length < limit;
+    });
+    addChangedBefore(undefined);
+    if (versions.length < limit) return { versions, remaining: 0 };
+    const after = limit === 0 ? first : `${versions[limit - 1]!.key}\u0000`;
+    let remaining = this.#current.rank(end) - this.#current.rank(after);
+    for (const [key, revision] of changed) {
+      if (key >= after) remaining += (revision !== 0 ? 1 : 0) - (this.#current.get(key) === undefined ? 0 : 1);
+    }
+    return { versions, remaining };
+  }
+
+  #apply({ write, key, revision, expiresAt, resolve }: PendingWrite): void {
+    const { value } = write;
+    if (value === undefined) this.#current.delete(key);
+    else this.#current.set(key, revision);
+    this.#durable = revision;
+    const event = { key, value, revision, expiresAt };
+    if (expiresAt !== 0) {
+      this.#expiry.add(event);
+      this.#scheduleExpiry();
+    }
+    this.#follower?.changed(event, write);
+    resolve({ committed: true, revision });
+  }
+
+  #scheduleExpiry(): void {
+    const { next } = this.#expiry;
+    if (next === undefined || next >= this.#expiryAt || this.#isClosed) return;
+    this.#cancelExpiry?.();
+    this.#expiryAt = next;
+    const waitMs = Math.min(Math.max(next - this.#options.clock.now(), expirySweepMs), hourMs);
+    this.#cancelExpiry = this.#options.clock.after(waitMs, () => void this.#sweepExpired());
+  }
+
+  async #sweepExpired(): Promise<void> {
+    this.#expiryAt = Number.NEGATIVE_INFINITY;
+    const due = this.#expiry.take(this.#options.clock.now(), expirySweepKeys);
+    const removals = due.map(({ key, revision }) =>
+      this.commit({ key, expected: revision, value: undefined, ttlSeconds: 0, isForDeletion: true }),
+    );
+    const outcomes = await Promise.allSettled(removals);
+    const removed = outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value.committed).length;
+    if (removed > 0) this.#options.expired?.(removed);
+    this.#expiryAt = Number.POSITIVE_INFINITY;
+    if (this.failure === undefined) this.#scheduleExpiry();
+  }
+}
+
+function asFailure(error: Error): StorageFailure {
+  return error instanceof StorageFailure ? error : new StorageFailure(error.message, { cause: error });
+}

@@ -1,0 +1,138 @@
+/**
+ * The durable half of storage: versions of values under keys, in one sequence of revisions. It keeps bytes and knows no
+ * object. Everything it does takes time, so it can be on another machine; what is read often is read from the
+ * `WatchCache` above it. Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`.
+ */
+import type { MaybePromise } from "#std/maybe-promise.ts";
+
+/** A position in the log. 0 means "nothing yet" or, as a precondition, "no such key". */
+export type Revision = number;
+
+/** What a writer wants to become of one key. */
+export interface LogWrite {
+  readonly key: string;
+  /** The revision that the latest version of the key must have; 0: there must be none. */
+  readonly expected: Revision;
+  /** A value that does not know its revision yet (`versioned-value.ts`); `undefined` deletes the key. */
+  readonly value: Buffer | undefined;
+  /** Seconds after which the key goes by itself; 0 for never. */
+  readonly ttlSeconds: number;
+  /** A step of a deletion: it passes while there is no room for other writes, as deletions do. */
+  readonly isForDeletion: boolean;
+}
+
+/** A failed precondition is an answer, not an error. `revision` is the log's when it compared. */
+export type CommitResult = { readonly committed: boolean; readonly revision: Revision };
+
+/** One version of one key. */
+export interface LogEntry {
+  readonly key: string;
+  /** As it was written (`versioned-value.ts`). Of whoever is told of it, who keeps a copy. */
+  readonly value: Uint8Array;
+  readonly revision: Revision;
+  /** Milliseconds since the epoch at which the key goes, 0 for never. */
+  readonly expiresAt: number;
+}
+
+/** One change of one key. */
+export interface LogEvent extends Omit<LogEntry, "value"> {
+  /** `undefined`: the key was deleted. */
+  readonly value: Uint8Array | undefined;
+}
+
+/** A change of the past, with what it replaced. */
+export interface PastEvent extends LogEvent {
+  readonly previous: LogEntry | undefined;
+}
+
+/** Some of the changes in (after, upTo], in order; `reached` is how far the reading got. */
+export interface PastEvents {
+  readonly events: readonly PastEvent[];
+  readonly reached: Revision;
+}
+
+/** Which keys a range reads. */
+export interface LogRangeOptions {
+  /** First key wanted (inclusive); default: the prefix itself. */
+  readonly from?: string;
+  /** Most entries wanted; default: all. */
+  readonly limit?: number;
+  /** The state at this revision. */
+  readonly at: Revision;
+}
+
+export interface LogRange {
+  readonly entries: readonly LogEntry[];
+  /** How many keys of the prefix follow after the last entry. */
+  readonly remaining: number;
+}
+
+/** A revision asked for that is no longer kept. */
+export interface Compacted {
+  readonly compacted: Revision;
+}
+
+/** Who follows the log from what it holds at the beginning. Called synchronously, in the order of revisions. */
+export interface LogFollower {
+  /** What there is, key by key, before the first change. */
+  load(entry: LogEntry): void;
+  /** A change that is durable. `write`: the writer's own request, when this process made the change. */
+  changed(event: LogEvent, write: LogWrite | undefined): void;
+  /** History up to this revision is gone. */
+  compacted(revision: Revision): void;
+  /** Bytes of values that the follower holds: all that is current, and little else. */
+  readonly valueBytes: number;
+}
+
+export interface LogStore {
+  /** Tells `follower` all there is and everything that changes from then on. Once, before anything else. */
+  follow(follower: LogFollower): Promise<void>;
+  /** What the follower has been told, or will have been when all is loaded. */
+  readonly revision: Revision;
+  /** Oldest revision that can still be read. */
+  readonly compactedRevision: Revision;
+  /** Whether `range` and `history` show what was before now; else both answer that it is gone. */
+  readonly keepsHistory: boolean;
+  /** The last revision of whoever writes to the log, here or elsewhere. */
+  latest(): MaybePromise<Revision>;
+  /**
+   * Resolves once the write is durable, or its precondition has failed; preconditions see writes in the order in which they
+   * were given, acknowledged or not. A change is told to the follower before or after its commit resolves. Rejects with
+   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
+   */
+  commit(write: LogWrite): Promise<CommitResult>;
+  /** The keys that start with `prefix`, in order, as they were at a revision. */
+  range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted>;
+  /** Changes of a prefix, or of exactly one key, in (after, upTo], some at a time. `undefined`: no longer kept. */
+  history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined>;
+  /** Forgets history before `revision`. */
+  compact(revision: Revision): Promise<void>;
+  /** Why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */
+  readonly failure: Error | undefined;
+  /** That there is no room for writes other than deletions at present. */
+  readonly full: StorageFull | undefined;
+  /** Takes no more writes; resolves when those under way are answered and the log is let go. */
+  close(): Promise<void>;
+}
+
+/** The log can no longer promise durability. */
+export class StorageFailure extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StorageFailure";
+  }
+}
+
+/** There is no room. Writes pass again by themselves when there is. */
+export class StorageFull extends StorageFailure {}
+
+/** Another process has the store. */
+export class StoreInUse extends StorageFailure {}
+
+/** Writes that were acknowledged are not there. The message says which, and in what file; what to do is not in it. */
+export class LostWrites extends StorageFailure {}
+
+/** Whether an answer says that the revision is gone. */
+export function isCompacted<T extends object>(answer: T | Compacted | undefined): answer is Compacted {
+  return answer !== undefined && "compacted" in answer;
+}

@@ -1,0 +1,22 @@
+/** Values of log files of layouts before 5, which hold the revision they were written at. */
+import { type Revision } from "../log-store.ts";
+import { unversioned, unversionedBytes } from "../versioned-value.ts";
+
+const member = '"resourceVersion":"';
+
+/** The value of a row as it is written today. An object or a short text: neither begins as a value of today does. */
+export function legacyValue({
+  value,
+  revision,
+}: {
+  readonly value: Uint8Array;
+  readonly revision: Revision;
+}): Uint8Array {
+  const first = value[0];
+  if (first === undefined || first === 0 || first === 0xff) return value;
+  const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString();
+  const known = `${member}${revision}"`;
+  const at = text.indexOf(known);
+  if (at < 0) return unversionedBytes(value);
+  return unversioned(`${text.slice(0, at)}${member}"${text.slice(at + known.length)}`, member);
+}

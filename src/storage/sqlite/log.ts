@@ -1,0 +1,400 @@
+/**
+ * The durable log of this process: an append-only log in one SQLite file that a worker thread owns (`worker.ts`). A write
+ * is acknowledged only after the transaction that holds it has been synced.
+ *
+ * Group commit: what is written in one turn of the loop is sent as one commit, at once when one client writes alone;
+ * while two commits are under way the next one grows. The worker makes one transaction of everything that waits for it.
+ */
+import type { Clock } from "#std/clock.ts";
+import { prefixEnd } from "#std/ordered-map.ts";
+
+import { EmbeddedLog, type PendingWrite } from "../embedded-log.ts";
+import {
+  type CommitResult,
+  type Compacted,
+  type LogEntry,
+  type LogFollower,
+  type LogRange,
+  type LogRangeOptions,
+  type LogStore,
+  type LogWrite,
+  LostWrites,
+  type PastEvent,
+  type PastEvents,
+  type Revision,
+  StorageFailure,
+  StorageFull,
+  StoreInUse,
+} from "../log-store.ts";
+import { type Link, startWorker } from "./link.ts";
+import type { LogRow } from "./log-file.ts";
+import {
+  commitsUnderWayMax,
+  type FromWorker,
+  Mailbox,
+  packedBytesMax,
+  readRows,
+  RowWriter,
+  type StorageFaults,
+} from "./messages.ts";
+
+export interface SqliteLogOptions {
+  readonly clock: Clock;
+  /** Folder of the log's file; made when absent. One process at a time may have it open. */
+  readonly dataDir: string;
+  /** Opens a log of which something is missing, without that. Default: it is refused with `LostWrites`. */
+  readonly acceptLoss?: boolean;
+  /** Bytes of superseded values and deletions that are worth keeping; the log holds some times as many at most. */
+  readonly historyBytes: number;
+  /** Whether history goes only when somebody compacts it, however much it is. */
+  readonly keepsAll: boolean;
+  /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
+  readonly committed?: ((writes: number, seconds: number) => void) | undefined;
+  /** Keys whose time was over have been deleted. */
+  readonly expired?: ((keys: number) => void) | undefined;
+  readonly faults?: StorageFaults | undefined;
+}
+
+/** Writes on their way to the log. */
+interface Commit {
+  writes: readonly PendingWrite[];
+  readonly sentAt: number;
+}
+
+/** The log holds so many times the history that is worth keeping: of earlier processes, and while this one runs. */
+const oldHistoryMax = 2;
+const logHistoryMax = 16;
+
+/** So many waiting writes are sent without waiting for the end of the turn. */
+const dispatchLength = 64;
+
+type Opening = Extract<FromWorker, { kind: "opening" }>;
+
+export class SqliteLog implements LogStore {
+  readonly keepsHistory = true;
+  /** What people should know of the start: that a loss was accepted, or cannot be excluded. */
+  readonly notice: string | undefined;
+  readonly #options: SqliteLogOptions;
+  readonly #mailbox: Mailbox;
+  readonly #link: Link;
+  readonly #log: EmbeddedLog;
+  #follower: LogFollower | undefined;
+  #compacted: Revision;
+  #queue: PendingWrite[] = [];
+  #isDispatchScheduled = false;
+  readonly #underWay: Commit[] = [];
+  /** Whether the last commit was of one write, with nothing behind it: the next one will most likely be alone too. */
+  #isWriterAlone = false;
+  #isTrimming = false;
+  #drained: (() => void)[] = [];
+  #isClosed = false;
+  /** Messages that came before anybody followed. */
+  readonly #early: readonly FromWorker[];
+
+  /**
+   * Opens the log in `dataDir`. Rejects with `StorageFailure` when the folder is in use by another process, or the file is
+   * damaged or of another version; nothing is changed then.
+   */
+  static async open(options: SqliteLogOptions): Promise<SqliteLog> {
+    const mailbox = new Mailbox();
+    const { dataDir, acceptLoss = false, faults = {} } = options;
+    const link = startWorker({ dataDir, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
+    const opened = Promise.withResolvers<Opening>();
+    // What it loads comes right behind.
+    const early: FromWorker[] = [];
+    link.onMessage = (message) => {
+      if (typeof message === "number" || message.kind !== "opening") early.push(message);
+      else opened.resolve(message);
+      if (typeof message !== "number" && message.kind === "refused") opened.reject(refusal(message));
+    };
+    link.onLost = (error) => opened.reject(error);
+    try {
+      return new SqliteLog(options, mailbox, link, await opened.promise, early);
+    } catch (error) {
+      await link.stop();
+      throw error;
+    }
+  }
+
+  private constructor(
+    options: SqliteLogOptions,
+    mailbox: Mailbox,
+    link: Link,
+    { revision, compacted, notice }: Opening,
+    early: readonly FromWorker[],
+  ) {
+    const { clock, expired } = options;
+    this.#options = options;
+    this.#mailbox = mailbox;
+    this.#link = link;
+    this.#early = early;
+    this.#compacted = compacted;
+    this.notice = notice;
+    this.#log = new EmbeddedLog({ clock, expired, submit: (write) => this.#submit(write) });
+    this.#log.begin(revision);
+  }
+
+  get revision(): Revision {
+    return this.#log.revision;
+  }
+
+  get compactedRevision(): Revision {
+    return this.#compacted;
+  }
+
+  get failure(): Error | undefined {
+    return this.#log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.#log.full;
+  }
+
+  /** One process has the log: what is durable was told. */
+  latest(): Revision {
+    return this.#log.revision;
+  }
+
+  async follow(follower: LogFollower): Promise<void> {
+    this.#follower = follower;
+    this.#log.follow(follower);
+    const loaded = Promise.withResolvers<number>();
+    const take = (message: FromWorker): void => {
+      if (typeof message === "number") return;
+      if (message.kind === "load") this.#load(message.rows);
+      else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
+      else if (message.kind === "opened") loaded.resolve(message.logBytes);
+      else if (message.kind === "refused") loaded.reject(refusal(message));
+    };
+    this.#link.onMessage = take;
+    this.#link.onLost = (error) => loaded.reject(error);
+    for (const message of this.#early) take(message);
+    const logBytes = await loaded.promise;
+    this.#link.onMessage = (message) => this.#told(message);
+    this.#link.onLost = (error) => this.#failed(error);
+    this.#log.start();
+    void this.#trim(logBytes, oldHistoryMax);
+  }
+
+  commit(write: LogWrite): Promise<CommitResult> {
+    return this.#log.commit(write);
+  }
+
+  async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
+    const { at } = options;
+    const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
+    const rollback = new Map<string, Revision>();
+    // While the log is read more is written: read on until there is no more.
+    for (let reached = at; reached < this.#log.revision; ) {
+      const upTo = this.#log.revision;
+      const question = { kind: "rollback", from, to: prefixEnd(prefix), after: reached, upTo } as const;
+      const { keys, previous } = await this.#link.ask(question);
+      for (const [i, key] of keys.entries()) if (!rollback.has(key)) rollback.set(key, previous[i]!);
+      reached = upTo;
+    }
+    const { versions, remaining } = this.#log.rangeBefore(rollback, prefix, options);
+    const found = await this.logged(versions.map(({ revision }) => revision));
+    if (at < this.#compacted) return { compacted: this.#compacted };
+    const entries = found.map((entry, i) => {
+      if (entry === undefined) throw new StorageFailure(`revision ${versions[i]!.revision} is missing from the log`);
+      return entry;
+    });
+    return { entries, remaining };
+  }
+
+  async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<PastEvents | undefined> {
+    const { rows, reached } = await this.#link.ask({ kind: "events", prefix, exact, after, upTo });
+    if (rows === undefined) return undefined;
+    const events: PastEvent[] = [];
+    const read = readRows(rows);
+    for (const row of read) {
+      // Safe: the row that was replaced stands behind the one that replaced it.
+      const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
+      const { key, value, revision, expiresAt } = entryOf(row);
+      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, expiresAt, previous });
+    }
+    return { events, reached };
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    if (revision <= this.#compacted) return;
+    this.#compacted = revision;
+    this.#follower?.compacted(revision);
+    await this.#link.ask({ kind: "compact", revision });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#log.seal();
+    this.#dispatch();
+    if (this.#underWay.length > 0 || this.#queue.length > 0) {
+      await new Promise<void>((resolve) => this.#drained.push(resolve));
+    }
+    await this.#link.stop();
+  }
+
+  /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
+  async backup(file: string): Promise<Revision> {
+    const { revision } = await this.#link.ask({ kind: "backup", file });
+    return revision;
+  }
+
+  /** What the log holds of these revisions; `undefined` for one that is gone. */
+  async logged(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
+    const { rows } = await this.#link.ask({ kind: "versions", revisions });
+    const found = new Map<Revision, LogEntry>();
+    for (const row of readRows(rows)) found.set(row.revision, entryOf(row));
+    return revisions.map((revision) => found.get(revision));
+  }
+
+  /** Count and sum (`digestSum`) of what was current at a revision. */
+  digest(revision: Revision): Promise<{ readonly keys: number; readonly sum: number }> {
+    return this.#link.ask({ kind: "digest", revision });
+  }
+
+  #load(rows: Uint8Array): void {
+    for (const { key, value, revision, expires } of readRows(rows)) {
+      this.#log.load({ key, value, revision, expiresAt: expires });
+    }
+    const buffer = rows.buffer as ArrayBuffer;
+    this.#link.send({ kind: "loaded", buffer }, [buffer]);
+  }
+
+  #told(message: FromWorker): void {
+    if (typeof message === "number") this.#committed(message);
+    else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
+    else if (message.kind === "roomy") this.#log.full = undefined;
+    else if (message.kind === "grown") void this.#trim(message.logBytes, logHistoryMax);
+    else if (message.kind === "failed") {
+      this.#failed(new StorageFailure(`writing to the store failed: ${message.message}`));
+    }
+  }
+
+  /**
+   * Compacts a log with more than `max` times the history that is worth keeping, down to half of that. Time alone does
+   * not bound it: a process may end before its first compaction, and a busy one write much in little time.
+   */
+  async #trim(bytes: number, max: number): Promise<void> {
+    const superseded = bytes - (this.#follower?.valueBytes ?? 0);
+    const bytesMax = max * this.#options.historyBytes;
+    if (this.#isTrimming || superseded <= bytesMax || this.#options.keepsAll) return;
+    this.#isTrimming = true;
+    try {
+      const { revision } = await this.#link.ask({ kind: "youngest", bytes: bytesMax / 2 });
+      await this.compact(Math.min(revision, this.revision));
+    } catch {
+      // A log that cannot be compacted cannot be written either, which `failure` will report.
+    } finally {
+      this.#isTrimming = false;
+    }
+  }
+
+  #submit(write: PendingWrite): void {
+    this.#queue.push(write);
+    // Enough to keep the worker busy while this turn goes on writing.
+    if ((this.#isWriterAlone && this.#underWay.length === 0) || this.#queue.length >= dispatchLength) this.#dispatch();
+    else this.#scheduleDispatch();
+  }
+
+  #scheduleDispatch(): void {
+    if (this.#isDispatchScheduled || this.#queue.length === 0 || this.#underWay.length >= commitsUnderWayMax) return;
+    this.#isDispatchScheduled = true;
+    setImmediate(() => {
+      this.#isDispatchScheduled = false;
+      this.#dispatch();
+    });
+  }
+
+  /** Sends what waits, unless as much is under way as the mailbox has places. */
+  #dispatch(): void {
+    if (this.failure !== undefined || this.#underWay.length === commitsUnderWayMax) return;
+    const writes = this.#queue;
+    if (writes.length === 0) return;
+    this.#queue = [];
+    let capacityBytes = 0;
+    for (const { key, write } of writes) capacityBytes += packedBytesMax(key, write.value);
+    const place = this.#mailbox.place(capacityBytes);
+    const writer = new RowWriter(place ?? capacityBytes);
+    for (const write of writes) writer.addWrite(write);
+    this.#underWay.push({ writes, sentAt: this.#options.clock.monotonic() });
+    if (place === undefined) {
+      const rows = writer.take();
+      this.#link.send({ kind: "commit", rows }, [rows.buffer]);
+    }
+    this.#mailbox.post(place === undefined ? undefined : writer.length);
+  }
+
+  #committed(revision: Revision): void {
+    const { clock, committed } = this.#options;
+    for (let sent = this.#underWay[0]; sent !== undefined; sent = this.#underWay[0]) {
+      const last = sent.writes.at(-1);
+      if (last === undefined || last.revision > revision) break;
+      this.#underWay.shift();
+      const { writes, sentAt } = sent;
+      this.#isWriterAlone = writes.length === 1 && this.#underWay.length === 0 && this.#queue.length === 0;
+      for (const write of writes) this.#log.acknowledge(write);
+      committed?.(writes.length, (clock.monotonic() - sentAt) / 1000);
+    }
+    if (this.full !== undefined) void this.#makeRoom();
+    this.#scheduleDispatch();
+    this.#wakeDrained();
+  }
+
+  #failed(error: Error): void {
+    this.#log.fail(error, this.#takeUnacknowledged());
+    this.#underWay.length = 0;
+    this.#wakeDrained();
+  }
+
+  /** All writes that have a revision and are not durable. What is under way is left with none, until it is answered. */
+  #takeUnacknowledged(): readonly PendingWrite[] {
+    const writes = [...this.#underWay.flatMap((sent) => sent.writes), ...this.#queue];
+    for (const sent of this.#underWay) sent.writes = [];
+    this.#queue = [];
+    return writes;
+  }
+
+  /**
+   * There was no room for the first `count` commits under way. Those behind them are answered the same way, since their
+   * revisions do not go on from the log's; all their writes are told at once.
+   */
+  #refused(count: number, error: StorageFull): void {
+    const isNews = this.#underWay.slice(0, count).some((sent) => sent.writes.length > 0);
+    this.#log.full = error;
+    if (isNews) this.#log.refuse(error, this.#takeUnacknowledged());
+    this.#underWay.splice(0, count);
+    void this.#makeRoom();
+    this.#scheduleDispatch();
+    this.#wakeDrained();
+  }
+
+  /** History is worth less than the next write. */
+  async #makeRoom(): Promise<void> {
+    if (this.#isTrimming || this.#options.keepsAll) return;
+    this.#isTrimming = true;
+    try {
+      await this.compact(this.revision);
+    } catch {
+      // There was no room for that either.
+    } finally {
+      this.#isTrimming = false;
+    }
+  }
+
+  #wakeDrained(): void {
+    if (this.#underWay.length > 0 || this.#queue.length > 0) return;
+    for (const wake of this.#drained) wake();
+    this.#drained = [];
+  }
+}
+
+function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): StorageFailure {
+  const Failure = why === "loss" ? LostWrites : why === "use" ? StoreInUse : StorageFailure;
+  return new Failure(message);
+}
+
+/** An entry with bytes of its own, so that it does not keep the whole answer alive. */
+function entryOf({ key, value, revision, expires }: LogRow): LogEntry {
+  return { key, value: Buffer.from(value), revision, expiresAt: expires };
+}

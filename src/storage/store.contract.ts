@@ -1,0 +1,931 @@
+/**
+ * What every cache promises, whatever lies beneath it. Each implementation's test calls `storeContract`. The names
+ * of faults that other stores have shipped (see the comments) stand at the tests that would catch them here.
+ */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+
+import { systemClock } from "#std/clock.ts";
+import { FakeClock } from "#std/fake-clock.ts";
+
+import { isCompacted, type Revision, StorageFailure } from "./log-store.ts";
+import type { EmbeddedOptions } from "./memory.ts";
+import { unversioned, unversionedBytes } from "./versioned-value.ts";
+import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions } from "./watch-cache.ts";
+
+export interface ContractSubject {
+  readonly name: string;
+  /** A new, empty store. */
+  readonly open: (options: EmbeddedOptions) => Promise<WatchCache>;
+  /** Whether reads at old revisions are answered when memory has forgotten them. */
+  readonly hasLog: boolean;
+}
+
+/** Bytes that name the revision they are read at. */
+export const textOf = (text: string): Encoded => ({ value: unversioned(`${text}@`, "@"), view: () => text });
+
+/** Bytes that are the same at every revision. */
+export const bytesOf = (bytes: Uint8Array): Encoded => ({ value: unversionedBytes(bytes), view: () => undefined });
+
+export const pods = "/registry//pods/";
+const podA = `${pods}shop/a`;
+const podB = `${pods}shop/b`;
+const podC = `${pods}test/c`;
+
+/** What a watcher was given. */
+export class Recorder {
+  readonly batches: (readonly StoreEvent[])[] = [];
+  ended: string | undefined;
+  /** Answer of the next `deliver`. */
+  accepts = true;
+  watch!: Watch;
+
+  get events(): StoreEvent[] {
+    return this.batches.flat();
+  }
+
+  /** The events as short text: `ADDED a@3`. */
+  get texts(): string[] {
+    return this.events.map((event) => `${event.type} ${event.entry.value.toString()}`);
+  }
+
+  static async open(cache: WatchCache, options: Omit<WatchOptions, "deliver" | "ended">): Promise<Recorder> {
+    const recorder = new Recorder();
+    const watch = await cache.watch({
+      ...options,
+      deliver: (events) => {
+        recorder.batches.push(events);
+        return recorder.accepts;
+      },
+      ended: (reason) => {
+        recorder.ended = reason;
+      },
+    });
+    assert(!isCompacted(watch), "the watch should not be compacted");
+    recorder.watch = watch;
+    return recorder;
+  }
+
+  /** Waits until the watcher was given this many events, or ended. */
+  async until(count: number): Promise<void> {
+    await waitUntil(() => this.events.length >= count || this.ended !== undefined);
+    assert.equal(this.events.length, count);
+  }
+}
+
+/** Runs turns of the loop until `isDone`, or until a slow machine has had its time as well. */
+export async function waitUntil(isDone: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!isDone() && performance.now() < deadline) await turn();
+}
+
+/** Runs turns of the loop until what needs no other thread is over. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 30; i++) await turn();
+}
+
+export async function putText(cache: WatchCache, key: string, expected: Revision, text: string): Promise<Entry> {
+  const result = await cache.put(key, expected, textOf(text));
+  assert(result.ok, `put of ${key} should succeed`);
+  return result.entry;
+}
+
+function texts(range: Range | { compacted: Revision }): string[] {
+  assert(!isCompacted(range));
+  return range.entries.map((entry) => entry.value.toString());
+}
+
+export function storeContract(subject: ContractSubject): void {
+  /** Runs `body` with a fresh store and closes it. */
+  const check = (
+    name: string,
+    body: (cache: WatchCache, clock: FakeClock) => Promise<void>,
+    options: Partial<EmbeddedOptions> = {},
+  ): void => {
+    test(name, async () => {
+      const clock = new FakeClock();
+      const cache = await subject.open({ clock, compactionIntervalMs: 0, ...options });
+      try {
+        await body(cache, clock);
+      } finally {
+        await cache.close();
+      }
+    });
+  };
+
+  describe(`${subject.name}: writes`, () => {
+    check("a key is created only when it is absent", async (cache) => {
+      const entry = await putText(cache, podA, 0, "a");
+      assert.equal(entry.revision, 1);
+      assert.equal(entry.created, 1);
+      assert.equal(entry.view, "a");
+      assert.equal(entry.value.toString(), "a@1");
+      const second = await cache.put(podA, 0, textOf("again"));
+      assert.deepEqual([second.ok, second.ok || second.current?.revision], [false, 1]);
+    });
+
+    check("an update needs the latest revision and keeps the revision of creation", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      const second = await putText(cache, podA, 1, "b");
+      assert.deepEqual([second.revision, second.created], [2, 1]);
+      const stale = await cache.put(podA, 1, textOf("c"));
+      assert.equal(!stale.ok && stale.current?.revision, 2);
+      const future = await cache.put(podA, 3, textOf("c"));
+      assert.equal(!future.ok && future.current?.revision, 2);
+      const absent = await cache.put(podB, 7, textOf("c"));
+      assert.deepEqual(absent, { ok: false, current: undefined });
+      assert.equal(cache.revision, 2);
+    });
+
+    check("a removal needs the latest revision, and takes a revision of its own", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      const stale = await cache.remove(podA, 9);
+      assert.equal(!stale.ok && stale.current?.revision, 1);
+      const removed = await cache.remove(podA, 1);
+      assert(removed.ok);
+      assert.equal(removed.entry.value.toString(), "a@2");
+      assert.equal(removed.entry.created, 1);
+      assert.equal(cache.get(podA), undefined);
+      assert.equal(cache.revision, 2);
+      assert.deepEqual(await cache.remove(podA, 1), { ok: false, current: undefined });
+      assert.deepEqual(await cache.remove(podA, 0), { ok: false, current: undefined });
+    });
+
+    check("a key made anew has a new revision of creation", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      await cache.remove(podA, 1);
+      const again = await putText(cache, podA, 0, "b");
+      assert.deepEqual([again.revision, again.created], [3, 3]);
+    });
+
+    check("the view is made once, when the write has its revision, and not for a failed comparison", async (cache) => {
+      const calls: Revision[] = [];
+      const encoded: Encoded = {
+        value: unversionedBytes(Buffer.from("x")),
+        view(revision) {
+          calls.push(revision);
+          assert.equal(cache.get(podA)?.view, undefined);
+          return `of ${revision}`;
+        },
+      };
+      await cache.put(podA, 0, encoded);
+      assert.deepEqual([calls, cache.get(podA)?.view], [[1], "of 1"]);
+      await cache.put(podA, 0, encoded);
+      assert.deepEqual(calls, [1]);
+    });
+
+    check("the bytes of a write may be changed by the writer afterwards", async (cache) => {
+      const bytes = Buffer.from("precious");
+      await cache.put(podA, 0, bytesOf(bytes));
+      bytes.fill(0);
+      assert.equal(cache.get(podA)?.value.toString(), "precious");
+    });
+
+    check("of many writers that race to create a key, one wins and all others see its entry", async (cache) => {
+      const results = await Promise.all(Array.from({ length: 20 }, (_, i) => cache.put(podA, 0, textOf(`${i}`))));
+      assert.equal(results.filter((result) => result.ok).length, 1);
+      for (const result of results) assert.equal((result.ok ? result.entry : result.current)?.revision, 1);
+    });
+
+    check("a comparison sees writes that are on their way", async (cache) => {
+      // Delete and create are both given before either is durable.
+      await putText(cache, podA, 0, "a");
+      const removal = cache.remove(podA, 1);
+      const creation = cache.put(podA, 0, textOf("b"));
+      const late = cache.put(podA, 1, textOf("late"));
+      assert.equal((await removal).ok, true);
+      const created = await creation;
+      assert(created.ok);
+      assert.deepEqual([created.entry.revision, created.entry.created], [3, 3]);
+      const refused = await late;
+      assert.equal(!refused.ok && refused.current?.revision, 3);
+    });
+
+    check("no update is lost among writers that retry", async (cache) => {
+      await cache.put(podA, 0, bytesOf(Buffer.from("0")));
+      const increment = async (): Promise<void> => {
+        let entry = cache.get(podA);
+        for (;;) {
+          const next = String(Number(entry!.value.toString()) + 1);
+          const result = await cache.put(podA, entry!.revision, bytesOf(Buffer.from(next)));
+          if (result.ok) return;
+          entry = result.current;
+        }
+      };
+      await Promise.all(Array.from({ length: 40 }, increment));
+      assert.equal(cache.get(podA)?.value.toString(), "40");
+      assert.equal(cache.revision, 41);
+    });
+
+    // Stale read: what a caller was told must be visible to it.
+    check("a write is visible when its promise resolves, and revisions become visible in order", async (cache) => {
+      const seen: Revision[] = [];
+      await Promise.all(
+        Array.from({ length: 100 }, async (_, i) => {
+          const entry = await putText(cache, `${pods}shop/${i}`, 0, "x");
+          assert(cache.revision >= entry.revision);
+          assert.equal(cache.get(entry.key)?.revision, entry.revision);
+          seen.push(entry.revision);
+        }),
+      );
+      assert.deepEqual(
+        seen,
+        seen.toSorted((a, b) => a - b),
+      );
+      assert.equal(new Set(seen).size, 100);
+    });
+
+    check("keys and values may be any text and any bytes", async (cache) => {
+      const keys = [
+        "__proto__",
+        "constructor",
+        "ключ-ø-鍵-🔑",
+        "with space",
+        "a\u0000b",
+        "%2f..",
+        "x".repeat(2000),
+      ].map((name) => `${pods}shop/${name}`);
+      for (const key of keys) await cache.put(key, 0, bytesOf(Buffer.from([0, 255, 10])));
+      for (const key of keys) assert.deepEqual([...cache.get(key)!.value], [0, 255, 10]);
+      assert.deepEqual(
+        cache.range(pods).entries.map((entry) => entry.key),
+        keys.toSorted((a, b) => (a < b ? -1 : 1)),
+      );
+      await cache.put(`${pods}empty`, 0, bytesOf(Buffer.alloc(0)));
+      assert.equal(cache.get(`${pods}empty`)?.value.length, 0);
+      const large = Buffer.alloc(3 * 1024 * 1024, 7);
+      await cache.put(`${pods}large`, 0, bytesOf(large));
+      assert(cache.get(`${pods}large`)?.value.equals(large));
+      await assert.rejects(cache.put(`${pods}\ud800`, 0, textOf("x")), /well-formed/);
+      assert.equal(cache.get("/registry//pods/absent"), undefined);
+    });
+
+    check("a closed store refuses writes", async (cache) => {
+      await cache.close();
+      await assert.rejects(cache.put(podA, 0, textOf("a")), StorageFailure);
+      await cache.close();
+    });
+  });
+
+  describe(`${subject.name}: reads`, () => {
+    check("a range has the keys of its prefix in order, in pages that say what follows", async (cache) => {
+      for (const name of ["c", "a", "d", "b"]) await putText(cache, `${pods}shop/${name}`, 0, name);
+      await putText(cache, "/registry//podtemplates/shop/a", 0, "other");
+      await putText(cache, "/registry//pod", 0, "other");
+      const all = cache.range(pods);
+      assert.deepEqual(texts(all), ["a@2", "b@4", "c@1", "d@3"]);
+      assert.deepEqual([all.revision, all.more, all.remaining], [6, false, 0]);
+      const page = cache.range(pods, { limit: 3 });
+      assert.deepEqual([page.entries.length, page.more, page.remaining], [3, true, 1]);
+      const exact = cache.range(pods, { limit: 4 });
+      assert.deepEqual([exact.entries.length, exact.more, exact.remaining], [4, false, 0]);
+      const rest = cache.range(pods, { from: `${page.entries[2]!.key}\u0000`, limit: 3 });
+      assert.deepEqual([texts(rest), rest.more], [["d@3"], false]);
+      assert.deepEqual(texts(cache.range(pods, { from: "/registry//aaa" })).length, 4);
+      assert.deepEqual(cache.range(pods, { from: "/registry//zzz" }).entries, []);
+      assert.equal(cache.count(pods), 4);
+      assert.equal(cache.count(`${pods}shop/`), 4);
+      assert.equal(cache.count("/registry/"), 6);
+      assert.equal(cache.count(""), 6);
+      assert.equal(cache.count("/registry//nothing/"), 0);
+    });
+
+    const history = async (cache: WatchCache): Promise<void> => {
+      await putText(cache, podA, 0, "a"); // 1
+      await putText(cache, podB, 0, "b"); // 2
+      await putText(cache, podA, 1, "A"); // 3
+      await cache.remove(podB, 2); // 4
+      await putText(cache, podC, 0, "c"); // 5
+      await putText(cache, podB, 0, "B"); // 6
+      await cache.remove(podA, 3); // 7
+    };
+    const states = [
+      [],
+      ["a@1"],
+      ["a@1", "b@2"],
+      ["A@3", "b@2"],
+      ["A@3"],
+      ["A@3", "c@5"],
+      ["A@3", "B@6", "c@5"],
+      ["B@6", "c@5"],
+    ];
+
+    const readsBack = async (cache: WatchCache): Promise<void> => {
+      await history(cache);
+      for (const [at, expected] of states.entries()) {
+        const range = await cache.rangeAt(pods, { at });
+        assert.deepEqual(texts(range), expected, `at ${at}`);
+        assert(!isCompacted(range));
+        assert.equal(range.revision, at);
+        // The same, page by page.
+        let from: string | undefined;
+        const paged: string[] = [];
+        for (let left = expected.length; left > 0; left--) {
+          const page = await cache.rangeAt(pods, { at, limit: 1, ...(from !== undefined && { from }) });
+          assert(!isCompacted(page));
+          assert.deepEqual([page.remaining, page.more], [left - 1, left > 1], `at ${at}`);
+          paged.push(...texts(page));
+          from = `${page.entries[0]!.key}\u0000`;
+        }
+        assert.deepEqual(paged, expected);
+        for (const key of [podA, podB, podC]) {
+          const entry = await cache.getAt(key, at);
+          assert(!isCompacted(entry));
+          const listed: Entry | undefined = range.entries.find((other) => other.key === key);
+          assert.deepEqual([entry?.revision, entry?.value], [listed?.revision, listed?.value], `${key} at ${at}`);
+        }
+      }
+    };
+    check("every old revision can be read, whole, in pages and by key", readsBack);
+    if (subject.hasLog) {
+      check("old revisions can be read after memory has forgotten them", readsBack, { historyBytesMax: 0 });
+    } else {
+      check(
+        "revisions that memory has forgotten are compacted",
+        async (cache) => {
+          await history(cache);
+          assert(isCompacted(await cache.rangeAt(pods, { at: 3 })));
+          assert(isCompacted(await cache.getAt(podA, 1)));
+          assert.deepEqual(texts(await cache.rangeAt(pods, { at: 7 })), states[7]);
+        },
+        { historyBytesMax: 0 },
+      );
+    }
+
+    check("a page of an old revision is not disturbed by later writes", async (cache) => {
+      for (let i = 0; i < 20; i++) await putText(cache, `${pods}shop/${String(i).padStart(2, "0")}`, 0, "x");
+      const first = cache.range(pods, { limit: 5 });
+      for (let i = 0; i < 20; i += 2) {
+        const key = `${pods}shop/${String(i).padStart(2, "0")}`;
+        if (i % 4 === 0) await cache.remove(key, cache.get(key)!.revision);
+        else await putText(cache, key, cache.get(key)!.revision, "changed");
+        await putText(cache, `${key}-new`, 0, "new");
+      }
+      const rest = await cache.rangeAt(pods, {
+        at: first.revision,
+        from: `${first.entries[4]!.key}\u0000`,
+        limit: 100,
+      });
+      assert(!isCompacted(rest));
+      assert.deepEqual(
+        rest.entries.map((entry) => entry.revision),
+        Array.from({ length: 15 }, (_, i) => i + 6),
+      );
+    });
+
+    check("waiting for a revision ends when it is visible, or with the time", async (cache, clock) => {
+      assert.equal(await cache.waitFor(0, 10), true);
+      const reached = cache.waitFor(2, 1000);
+      const missed = cache.waitFor(5, 1000);
+      await putText(cache, podA, 0, "a");
+      await putText(cache, podB, 0, "b");
+      assert.equal(await reached, true);
+      clock.advance(1000);
+      assert.equal(await missed, false);
+    });
+
+    check("whoever waits for a revision when the store closes learns at once that it will not come", async (cache) => {
+      const waits = [cache.waitFor(3, 60_000), cache.waitFor(2, 60_000)];
+      await cache.close();
+      assert.deepEqual(await Promise.all(waits), [false, false]);
+      assert.equal(await cache.waitFor(2, 60_000), false);
+    });
+
+    check("a fresh read sees every acknowledged write", async (cache) => {
+      const { revision } = await putText(cache, podA, 0, "a");
+      await cache.fresh();
+      assert(cache.revision >= revision);
+    });
+  });
+
+  describe(`${subject.name}: watches`, () => {
+    check("a watcher gets every later event once and in order, with what was there before", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 1 });
+      await putText(cache, podA, 1, "b");
+      await putText(cache, podB, 0, "c");
+      await cache.remove(podA, 2);
+      await putText(cache, podA, 0, "again");
+      await recorder.until(4);
+      await settle();
+      assert.deepEqual(recorder.texts, ["MODIFIED b@2", "ADDED c@3", "DELETED b@4", "ADDED again@5"]);
+      assert.deepEqual(
+        recorder.events.map((event) => event.previous?.value.toString()),
+        ["a@1", undefined, "b@2", undefined],
+      );
+      assert.deepEqual(
+        recorder.events.map((event) => [event.revision, event.entry.revision]),
+        [2, 3, 4, 5].map((revision) => [revision, revision]),
+      );
+    });
+
+    check("nothing is delivered while the caller that wrote or opened the watch still runs", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      let isRunning = true;
+      let calls = 0;
+      const opened = cache.watch({
+        prefix: pods,
+        after: 0,
+        deliver: () => {
+          assert(!isRunning);
+          calls++;
+          return true;
+        },
+        ended: () => undefined,
+      });
+      const written = cache.put(podB, 0, textOf("b"));
+      isRunning = false;
+      await Promise.all([opened, written]);
+      await settle();
+      assert(calls >= 1);
+    });
+
+    check("a watcher gets what belongs to its prefix, namespace or key only", async (cache) => {
+      const whole = await Recorder.open(cache, { prefix: pods, after: 0 });
+      const shop = await Recorder.open(cache, { prefix: `${pods}shop/`, after: 0 });
+      const one = await Recorder.open(cache, { prefix: podA, exact: true, after: 0 });
+      const everything = await Recorder.open(cache, { prefix: "/registry/", after: 0 });
+      const odd = await Recorder.open(cache, { prefix: `${pods}shop/a`, after: 0 });
+      await putText(cache, podA, 0, "a");
+      await putText(cache, podC, 0, "c");
+      await putText(cache, `${podA}bc`, 0, "abc");
+      await putText(cache, "/registry//podsother/shop/a", 0, "other");
+      await putText(cache, "/registry//pods/cluster-wide", 0, "flat");
+      await everything.until(5);
+      await settle();
+      assert.deepEqual(whole.texts, ["ADDED a@1", "ADDED c@2", "ADDED abc@3", "ADDED flat@5"]);
+      assert.deepEqual(shop.texts, ["ADDED a@1", "ADDED abc@3"]);
+      assert.deepEqual(one.texts, ["ADDED a@1"]);
+      assert.deepEqual(odd.texts, ["ADDED a@1", "ADDED abc@3"]);
+    });
+
+    const fromThePast = async (cache: WatchCache): Promise<void> => {
+      const expected: string[] = [];
+      for (let i = 1; i <= 1500; i++) {
+        const key = `${pods}${i % 2 === 0 ? "even" : "odd"}/${i % 7}`;
+        const current = cache.get(key);
+        if (current !== undefined && i % 5 === 0) {
+          await cache.remove(key, current.revision);
+          expected.push(`DELETED x@${i}`);
+        } else {
+          await putText(cache, key, current?.revision ?? 0, "x");
+          expected.push(`${current === undefined ? "ADDED" : "MODIFIED"} x@${i}`);
+        }
+      }
+      for (const after of [0, 1, 700, 1499, 1500]) {
+        const recorder = await Recorder.open(cache, { prefix: pods, after });
+        await recorder.until(1500 - after);
+        assert.deepEqual(recorder.texts, expected.slice(after));
+        for (const event of recorder.events) {
+          assert.equal(event.previous === undefined, event.type === "ADDED");
+          if (event.previous !== undefined) assert(event.previous.revision < event.revision);
+        }
+        recorder.watch.close();
+      }
+      const even = await Recorder.open(cache, { prefix: `${pods}even/`, after: 100 });
+      await even.until(700);
+      assert(even.events.every((event) => event.revision % 2 === 0));
+    };
+    check("a watch from the past replays, then goes on", fromThePast);
+    if (subject.hasLog) {
+      check("a watch from the past replays what memory has forgotten", fromThePast, { historyBytesMax: 20_000 });
+    } else {
+      check(
+        "a watch from before what memory holds is compacted, and a quiet resource can still be resumed",
+        async (cache) => {
+          await putText(cache, "/registry//nodes/n", 0, "n");
+          for (let i = 0; i < 50; i++) await putText(cache, podA, cache.get(podA)?.revision ?? 0, "x");
+          assert(isCompacted(await cache.watch({ prefix: pods, after: 10, deliver: () => true, ended: () => {} })));
+          const nodes = await Recorder.open(cache, { prefix: "/registry//nodes/", after: 1 });
+          await putText(cache, "/registry//nodes/n", 1, "N");
+          await nodes.until(1);
+        },
+        { historyBytesMax: 2000 },
+      );
+    }
+
+    // Events lost under load; a watch that goes back in time.
+    check(
+      "a replay under load loses nothing, repeats nothing and stays in order",
+      async (cache) => {
+        const recorders: Recorder[] = [];
+        for (let i = 0; i < 600; i++) {
+          const key = `${pods}shop/${i % 10}`;
+          const write = putText(cache, key, cache.get(key)?.revision ?? 0, "x");
+          if (i % 30 === 0) {
+            const recorder = await Recorder.open(cache, {
+              prefix: pods,
+              after: Math.max(0, cache.revision - (i % 90)),
+            });
+            recorder.accepts = i % 60 !== 0;
+            recorders.push(recorder);
+          }
+          await write;
+          if (i % 20 === 0) {
+            for (const recorder of recorders) {
+              recorder.watch.resume();
+              recorder.accepts = !recorder.accepts;
+            }
+          }
+        }
+        for (const recorder of recorders) {
+          recorder.accepts = true;
+          recorder.watch.resume();
+        }
+        await waitUntil(() => recorders.every((recorder) => recorder.events.at(-1)?.revision === 600));
+        for (const recorder of recorders) {
+          const revisions = recorder.events.map((event) => event.revision);
+          const first = revisions[0]!;
+          assert.deepEqual(
+            revisions,
+            Array.from({ length: 601 - first }, (_, i) => first + i),
+          );
+        }
+      },
+      { clock: systemClock },
+    );
+
+    check("a watch from the future gets what comes after it", async (cache) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 2 });
+      await putText(cache, podA, 0, "a");
+      await putText(cache, podA, 1, "b");
+      await putText(cache, podA, 2, "c");
+      await recorder.until(1);
+      await settle();
+      assert.deepEqual(recorder.texts, ["MODIFIED c@3"]);
+    });
+
+    check("watchers in step are handed the same array, those that fell behind together as well", async (cache) => {
+      const early = await Promise.all([1, 2, 3].map(() => Recorder.open(cache, { prefix: pods, after: 0 })));
+      await Promise.all([putText(cache, podA, 0, "a"), putText(cache, podB, 0, "b")]);
+      for (const recorder of early) await recorder.until(2);
+      await settle();
+      for (const [i, batch] of early[0]!.batches.entries()) {
+        for (const recorder of early) assert.equal(recorder.batches[i], batch);
+      }
+      const late = await Promise.all([1, 2].map(() => Recorder.open(cache, { prefix: pods, after: 1 })));
+      for (const recorder of late) await recorder.until(1);
+      assert.equal(late[0]!.batches[0], late[1]!.batches[0]);
+      const [steady, ...stopped] = early;
+      for (const recorder of stopped) recorder.accepts = false;
+      await putText(cache, podA, 1, "c");
+      await steady!.until(3);
+      await putText(cache, podA, 3, "d");
+      await putText(cache, podA, 4, "e");
+      await steady!.until(5);
+      for (const recorder of stopped) {
+        assert.equal(recorder.events.length, 3);
+        recorder.accepts = true;
+        recorder.watch.resume();
+      }
+      for (const recorder of stopped) await recorder.until(5);
+      assert.equal(stopped[0]!.batches.at(-1), stopped[1]!.batches.at(-1));
+    });
+
+    check("a watcher that says stop is left alone until it resumes, and misses nothing", async (cache) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      recorder.accepts = false;
+      await putText(cache, podA, 0, "a");
+      await recorder.until(1);
+      for (let i = 1; i < 50; i++) await putText(cache, podA, i, "b");
+      await settle();
+      assert.equal(recorder.events.length, 1);
+      assert.equal(recorder.watch.position, 1);
+      recorder.accepts = true;
+      recorder.watch.resume();
+      await recorder.until(50);
+      await putText(cache, podA, 50, "c");
+      await recorder.until(51);
+      assert.equal(recorder.watch.position, 51);
+    });
+
+    check("a watcher that falls too far behind is ended as slow, and nobody else is", async (cache) => {
+      const slow = await Recorder.open(cache, { prefix: pods, after: 0, queueLengthMax: 10 });
+      const steady = await Recorder.open(cache, { prefix: pods, after: 0, queueLengthMax: 10 });
+      slow.accepts = false;
+      for (let i = 0; i < 30; i++) {
+        await putText(cache, podA, i, "x");
+        await steady.until(i + 1);
+      }
+      await settle();
+      assert.equal(slow.ended, "slow");
+      assert.equal(slow.events.length, 1);
+      assert.equal(steady.ended, undefined);
+    });
+
+    // Progress ahead of events.
+    check("a position never runs ahead of the events, and moves on when none match", async (cache) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      const quiet = await Recorder.open(cache, { prefix: "/registry//nodes/", after: 0 });
+      for (let i = 0; i < 100; i++) {
+        const written = putText(cache, podA, i, "x");
+        for (let j = 0; j < (i % 4) + 1; j++) {
+          assert.equal(recorder.watch.position, recorder.events.at(-1)?.revision ?? 0);
+          await turn();
+        }
+        await written;
+        assert.equal(quiet.watch.position, cache.revision);
+      }
+      await recorder.until(100);
+      assert.equal(recorder.watch.position, 100);
+    });
+
+    check("a watcher that throws is ended and does no harm to others", async (cache) => {
+      let ended: string | undefined;
+      await cache.watch({
+        prefix: pods,
+        after: 0,
+        deliver: () => {
+          throw new Error("a bug above");
+        },
+        ended: (reason) => {
+          ended = reason;
+        },
+      });
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      await putText(cache, podA, 0, "a");
+      await recorder.until(1);
+      assert.equal(ended, "closed");
+    });
+
+    check("watches may be opened and closed from within a delivery", async (cache) => {
+      const inner: Promise<Recorder>[] = [];
+      const outer = new Recorder();
+      const watch = await cache.watch({
+        prefix: pods,
+        after: 0,
+        deliver: (events) => {
+          outer.batches.push(events);
+          inner.push(Recorder.open(cache, { prefix: pods, after: 0 }));
+          (watch as Watch).close();
+          return true;
+        },
+        ended: (reason) => {
+          outer.ended = reason;
+        },
+      });
+      await putText(cache, podA, 0, "a");
+      await outer.until(1);
+      await putText(cache, podA, 1, "b");
+      await settle();
+      assert.equal(outer.events.length, 1);
+      assert.equal(outer.ended, "closed");
+      assert.equal(inner.length, 1);
+      await (await inner[0]!).until(2);
+    });
+
+    check("closing the store ends every watch, and says so once", async (cache) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      let endings = 0;
+      const watch = await cache.watch({
+        prefix: podA,
+        exact: true,
+        after: 0,
+        deliver: () => true,
+        ended: () => endings++,
+      });
+      await cache.close();
+      assert.equal(recorder.ended, "closed");
+      (watch as Watch).close();
+      assert.equal(endings, 1);
+    });
+
+    check(
+      "a thousand watchers all get everything",
+      async (cache) => {
+        const recorders = await Promise.all(
+          Array.from({ length: 1000 }, (_, i) =>
+            Recorder.open(cache, { prefix: i % 2 === 0 ? pods : `${pods}shop/`, after: 0 }),
+          ),
+        );
+        for (let i = 0; i < 20; i++) await putText(cache, podA, i, "x");
+        for (const recorder of recorders) await recorder.until(20);
+        for (const recorder of recorders) assert.equal(recorder.ended, undefined);
+      },
+      { clock: systemClock },
+    );
+
+    check("a large audience rests between rounds, a small one does not", async (cache, clock) => {
+      const open = (prefix: string): Promise<Recorder> => Recorder.open(cache, { prefix, after: 0 });
+      const many = await Promise.all(Array.from({ length: 40 }, () => open(pods)));
+      const few = await Promise.all(Array.from({ length: 5 }, () => open(`${pods}shop/`)));
+      for (let i = 0; i < 3; i++) {
+        await putText(cache, podA, i, "x");
+        await settle();
+      }
+      assert.deepEqual(
+        many.map(({ batches }) => batches.length),
+        many.map(() => 1),
+      );
+      assert.deepEqual(
+        few.map(({ batches }) => batches.length),
+        few.map(() => 3),
+      );
+      clock.advance(4);
+      for (const recorder of many) {
+        await recorder.until(3);
+        assert.equal(recorder.batches.length, 2);
+      }
+      clock.advance(4);
+      await putText(cache, podA, 3, "x");
+      for (const recorder of many) await recorder.until(4);
+    });
+
+    check(
+      "events that come while others are handed out reach every watcher once and in order",
+      async (cache) => {
+        const open = (after: Revision): Promise<Recorder> => Recorder.open(cache, { prefix: pods, after });
+        const steady = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+        const leaving = await Promise.all(Array.from({ length: 170 }, () => open(0)));
+        const joining: { readonly recorder: Recorder; readonly after: Revision }[] = [];
+        const writes: Promise<Entry>[] = [];
+        for (let i = 0; i < 60; i++) {
+          writes.push(putText(cache, podA, i, "x"));
+          await turn();
+          for (let n = 0; n < 3; n++) leaving.pop()?.watch.close();
+          const after = cache.revision;
+          joining.push({ recorder: await open(after), after });
+          const { watch, events } = steady[i]!;
+          assert(watch.position >= (events.at(-1)?.revision ?? 0) && watch.position <= cache.revision);
+        }
+        await Promise.all(writes);
+        const revisions = Array.from({ length: 60 }, (_, i) => i + 1);
+        for (const { recorder, after } of [...steady.map((recorder) => ({ recorder, after: 0 })), ...joining]) {
+          await recorder.until(60 - after);
+          assert.deepEqual(
+            recorder.events.map(({ revision }) => revision),
+            revisions.slice(after),
+          );
+          assert.equal(recorder.watch.position, 60);
+        }
+      },
+      { clock: systemClock },
+    );
+
+    check("what watchers write while they are handed something reaches all of them", async (cache) => {
+      const recorders: Recorder[] = [];
+      const writes: Promise<unknown>[] = [];
+      for (let i = 0; i < 3; i++) {
+        const recorder = new Recorder();
+        recorders.push(recorder);
+        await cache.watch({
+          prefix: pods,
+          after: 0,
+          deliver(events) {
+            if (recorder.batches.push(events) === 1) writes.push(putText(cache, `${pods}shop/by-${i}`, 0, "x"));
+            return true;
+          },
+          ended: () => undefined,
+        });
+      }
+      await putText(cache, podA, 0, "a");
+      for (const recorder of recorders) await recorder.until(4);
+      await Promise.all(writes);
+    });
+  });
+
+  describe(`${subject.name}: compaction`, () => {
+    check("what is before the compacted revision is gone, what follows is complete", async (cache) => {
+      for (let i = 0; i < 10; i++) await putText(cache, podA, i, "x");
+      await cache.compact(6);
+      assert.equal(cache.compactedRevision, 6);
+      for (const at of [0, 3, 5]) {
+        assert.deepEqual(await cache.rangeAt(pods, { at }), { compacted: 6 });
+        assert.deepEqual(await cache.getAt(podA, at), { compacted: 6 });
+        assert.deepEqual(await cache.watch({ prefix: pods, after: at, deliver: () => true, ended: () => {} }), {
+          compacted: 6,
+        });
+      }
+      for (let at = 6; at <= 10; at++) assert.deepEqual(texts(await cache.rangeAt(pods, { at })), [`x@${at}`]);
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 6 });
+      await recorder.until(4);
+    });
+
+    // A deletion lost around compaction.
+    check("no deletion is dropped around a compaction", async (cache) => {
+      for (let compactAt = 1; compactAt <= 5; compactAt++) {
+        const base = cache.revision;
+        await putText(cache, podA, 0, "a"); // base + 1
+        await putText(cache, podB, 0, "b"); // base + 2
+        await cache.remove(podA, base + 1); // base + 3
+        await putText(cache, podA, 0, "again"); // base + 4
+        await cache.remove(podA, base + 4); // base + 5
+        await cache.compact(base + compactAt);
+        const recorder = await Recorder.open(cache, { prefix: pods, after: base + compactAt });
+        await recorder.until(5 - compactAt);
+        assert.deepEqual(
+          recorder.texts,
+          [`ADDED a`, `ADDED b`, `DELETED a`, `ADDED again`, `DELETED again`]
+            .map((text, i) => `${text}@${base + i + 1}`)
+            .slice(compactAt),
+        );
+        assert.equal(cache.get(podA), undefined);
+        assert.equal(cache.get(podB)?.revision, base + 2);
+        await cache.remove(podB, base + 2);
+      }
+    });
+
+    check("a compaction does not touch the present, nor go beyond it, nor back", async (cache) => {
+      await putText(cache, podA, 0, "a");
+      await putText(cache, podB, 0, "b");
+      await cache.remove(podB, 2);
+      await cache.compact(1000);
+      assert.equal(cache.compactedRevision, 3);
+      assert.equal(cache.revision, 3);
+      await cache.compact(1);
+      assert.equal(cache.compactedRevision, 3);
+      assert.deepEqual(texts(cache.range(pods)), ["a@1"]);
+      assert.equal((await putText(cache, podB, 0, "b")).revision, 4);
+    });
+
+    check("a watcher in step is not disturbed by a compaction of what it has seen", async (cache) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      const paused = await Recorder.open(cache, { prefix: pods, after: 0 });
+      paused.accepts = false;
+      for (let i = 0; i < 5; i++) {
+        await putText(cache, podA, i, "x");
+        await recorder.until(i + 1);
+      }
+      await cache.compact(5);
+      await putText(cache, podA, 5, "x");
+      await recorder.until(6);
+      assert.equal(recorder.ended, undefined);
+      // One that has not seen it cannot go on.
+      paused.accepts = true;
+      paused.watch.resume();
+      await settle();
+      assert.equal(paused.ended, "compacted");
+    });
+
+    test("history is compacted by itself, and enough of it is kept", async () => {
+      const clock = new FakeClock();
+      const cache = await subject.open({ clock, compactionIntervalMs: 1000, historyMs: 3000 });
+      try {
+        const revisionsAt: Revision[] = [];
+        for (let second = 0; second < 8; second++) {
+          await putText(cache, podA, cache.get(podA)?.revision ?? 0, "x");
+          revisionsAt.push(cache.revision);
+          clock.advance(1000);
+          await settle();
+        }
+        // At 8 s, what was current at 5 s (after the fifth write) can be read, and not much more.
+        assert.equal(cache.compactedRevision, revisionsAt[4]);
+      } finally {
+        await cache.close();
+      }
+    });
+  });
+
+  describe(`${subject.name}: expiry`, () => {
+    check("a key whose time is over is deleted like any other", async (cache, clock) => {
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 0 });
+      await cache.put(podA, 0, textOf("short"), { ttlSeconds: 10 });
+      await cache.put(podB, 0, textOf("renewed"), { ttlSeconds: 10 });
+      await putText(cache, podC, 0, "forever");
+      assert.equal(cache.get(podA)?.expiresAt, clock.now() + 10_000);
+      clock.advance(5000);
+      await cache.put(podB, 2, textOf("renewed"), { ttlSeconds: 10 });
+      clock.advance(6000);
+      await recorder.until(5);
+      assert.equal(recorder.texts[4], "DELETED short@5");
+      assert.equal(cache.get(podA), undefined);
+      assert.notEqual(cache.get(podB), undefined);
+      clock.advance(6000);
+      await recorder.until(6);
+      clock.advance(1_000_000);
+      await settle();
+      assert.deepEqual(
+        cache.range(pods).entries.map((entry) => entry.key),
+        [podC],
+      );
+    });
+
+    check("a short time given after a long one ends first", async (cache, clock) => {
+      await cache.put(podA, 0, textOf("long"), { ttlSeconds: 3600 });
+      await cache.put(podB, 0, textOf("short"), { ttlSeconds: 5 });
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 2 });
+      clock.advance(6000);
+      await recorder.until(1);
+      assert.deepEqual(recorder.texts, ["DELETED short@3"]);
+      // And one that was written anew without a time stays.
+      await putText(cache, podA, 1, "forever");
+      clock.advance(4_000_000);
+      await settle();
+      assert.notEqual(cache.get(podA), undefined);
+    });
+
+    check("many keys that expire at once all go", async (cache, clock) => {
+      await Promise.all(
+        Array.from({ length: 1000 }, (_, i) => cache.put(`${pods}shop/${i}`, 0, textOf("x"), { ttlSeconds: 1 })),
+      );
+      const recorder = await Recorder.open(cache, { prefix: pods, after: 1000 });
+      await waitUntil(() => {
+        clock.advance(100);
+        return cache.count(pods) === 0;
+      });
+      await recorder.until(1000);
+      assert.equal(cache.count(pods), 0);
+    });
+  });
+}

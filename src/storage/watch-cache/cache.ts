@@ -1,0 +1,503 @@
+/**
+ * The watch cache of this process: an ordered index of what is, recent history behind it, and the watches. It follows a
+ * `LogStore`, which makes writes durable: a change becomes visible to reads when the log tells of it, and is then queued
+ * for watches. A write's promise resolves once its change is visible.
+ *
+ * Hot path, so plain for the machine: `get` and `changed` do one map lookup; only a new or deleted key touches the tree.
+ */
+import type { Clock } from "#std/clock.ts";
+import { Heap } from "#std/heap.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
+
+import { type Digest, digestSum } from "../digest.ts";
+import {
+  type Compacted,
+  isCompacted,
+  type LogEntry,
+  type LogEvent,
+  type LogFollower,
+  type LogStore,
+  type LogWrite,
+  type PastEvent,
+  type Revision,
+  StorageFailure,
+  type StorageFull,
+} from "../log-store.ts";
+import { atRevision, moved, placeOf } from "../versioned-value.ts";
+import type {
+  Encoded,
+  Entry,
+  EventType,
+  PutOptions,
+  Range,
+  RangeOptions,
+  StoreEvent,
+  Watch,
+  WatchCache,
+  WatchOptions,
+  WriteResult,
+} from "../watch-cache.ts";
+import { bucketPrefix, type EventLog, History, indexAfter } from "./history.ts";
+import { KeyHistory, Version, versionAt } from "./version.ts";
+import { type EventPage, WatchHub } from "./watch-hub.ts";
+
+/** What a cache lets be counted. Every member is called synchronously and must not throw. */
+export interface CacheObserver {
+  /** Watchers were handed so many batches of events in one turn of the loop. */
+  readonly flush?: (deliveries: number) => void;
+  /** A compaction up to `revision` is complete. */
+  readonly compaction?: (revision: Revision, seconds: number) => void;
+  /** A callback of a watcher threw, or reading old events failed; the watch has been ended. */
+  readonly watchError?: (error: unknown) => void;
+}
+
+export interface CacheOptions {
+  readonly clock: Clock;
+  /** Bytes of superseded versions and events kept in memory; default 64 MiB. */
+  readonly historyBytesMax?: number;
+  /** How often history is compacted, and how much of it is kept at least; default 5 minutes each, 0 for never. */
+  readonly compactionIntervalMs?: number;
+  readonly historyMs?: number;
+  readonly observe?: CacheObserver;
+}
+
+/** Numbers for metrics and tests. */
+export interface CacheStatistics {
+  readonly keys: number;
+  readonly watchers: number;
+  /** Bytes of values held, and of them (with overhead) for history only. */
+  readonly valueBytes: number;
+  readonly historyBytes: number;
+  readonly historyEvents: number;
+}
+
+export const defaultHistoryBytesMax = 64 * 1024 * 1024;
+const defaultCompactionMs = 5 * 60 * 1000;
+
+/** A write of this process, with what it leaves on the entry. */
+class CacheWrite implements LogWrite {
+  readonly key: string;
+  readonly expected: Revision;
+  readonly value: Buffer | undefined;
+  readonly ttlSeconds: number;
+  readonly isForDeletion: boolean;
+  readonly encoded: Encoded | undefined;
+  /** Once it is visible. */
+  entry: Version | undefined = undefined;
+
+  constructor(key: string, expected: Revision, encoded: Encoded | undefined, options: PutOptions) {
+    this.key = key;
+    this.expected = expected;
+    this.value = encoded?.value;
+    this.ttlSeconds = options.ttlSeconds ?? 0;
+    this.isForDeletion = encoded === undefined || options.isForDeletion === true;
+    this.encoded = encoded;
+  }
+}
+
+const noOptions: PutOptions = {};
+
+/** Somebody who waits until reads see a revision. */
+interface Waiter {
+  readonly revision: Revision;
+  /** `isVisible` is false when it will not come. */
+  wake(isVisible: boolean): void;
+}
+
+export class MemoryCache implements WatchCache, LogFollower {
+  readonly #options: CacheOptions;
+  readonly #log: LogStore;
+  readonly #keys = new Map<string, KeyHistory>();
+  /** Keys that exist. */
+  readonly #live = new OrderedMap<KeyHistory>();
+  /** Deleted keys that history still knows. */
+  readonly #tombstones = new OrderedMap<KeyHistory>();
+  readonly #history: History;
+  readonly #hub: WatchHub;
+  readonly #waiting = new Heap<Waiter>((a, b) => a.revision < b.revision);
+  #visible: Revision;
+  #compacted: Revision;
+  #valueBytes = 0;
+  #digestSum = 0;
+  #isClosed = false;
+  /** Closed, and nothing more will become visible. */
+  #isOver = false;
+  #cancelCompaction: (() => void) | undefined;
+  /** Revisions seen at past ticks of the compaction timer, oldest first. */
+  #checkpoints: { readonly at: number; readonly revision: Revision }[] = [];
+
+  private constructor(log: LogStore, options: CacheOptions) {
+    const { clock, observe, historyBytesMax = defaultHistoryBytesMax } = options;
+    this.#log = log;
+    this.#options = options;
+    this.#visible = log.revision;
+    this.#compacted = log.compactedRevision;
+    this.#history = new History(this.#visible, historyBytesMax, (event) => this.#forget(event));
+    this.#hub = new WatchHub({
+      clock,
+      history: this.#history,
+      revision: () => this.#visible,
+      compactedRevision: () => this.#compacted,
+      source: (prefix, exact, after, upTo) => this.#pastEvents(prefix, exact, after, upTo),
+      onFlush: observe?.flush,
+      onWatchError: observe?.watchError,
+    });
+    // All of it was there before now.
+    this.#checkpoints.push({ at: clock.monotonic(), revision: this.#visible });
+  }
+
+  /** Reads all that `log` holds, and follows it. A log that cannot be read is closed. */
+  static async open(log: LogStore, options: CacheOptions): Promise<MemoryCache> {
+    const cache = new MemoryCache(log, options);
+    try {
+      await log.follow(cache);
+    } catch (error) {
+      await log.close();
+      throw error;
+    }
+    cache.#scheduleCompaction();
+    return cache;
+  }
+
+  get revision(): Revision {
+    return this.#visible;
+  }
+
+  get compactedRevision(): Revision {
+    return this.#compacted;
+  }
+
+  get failure(): Error | undefined {
+    return this.#log.failure;
+  }
+
+  get full(): StorageFull | undefined {
+    return this.#log.full;
+  }
+
+  get valueBytes(): number {
+    return this.#valueBytes;
+  }
+
+  get statistics(): CacheStatistics {
+    return {
+      keys: this.#live.size,
+      watchers: this.#hub.watcherCount,
+      valueBytes: this.#valueBytes,
+      historyBytes: this.#history.bytes,
+      historyEvents: this.#history.events.length,
+    };
+  }
+
+  get digest(): Digest {
+    return { revision: this.#visible, keys: this.#live.size, sum: this.#digestSum };
+  }
+
+  /** By the log: what there is. */
+  load({ key, value, revision, expiresAt }: LogEntry): void {
+    const versions = this.#openKey(key);
+    versions.head = this.#keep(key, atRevision(value, revision), placeOf(value), revision, revision, expiresAt);
+    this.#live.set(key, versions);
+    this.#digestSum = digestSum(this.#digestSum + revision);
+  }
+
+  /** By the log: what is durable. */
+  changed({ key, value, revision, expiresAt }: LogEvent, write: LogWrite | undefined): void {
+    const versions = this.#keys.get(key) ?? this.#openKey(key);
+    const previous = versions.current;
+    let version: Version;
+    let type: EventType;
+    if (value === undefined) {
+      // Safe: a log deletes only what exists.
+      const { value: last, place, revision: from, created } = previous!;
+      version = this.#keep(versions.key, moved(last, place, from, revision), place, revision, created, 0, true);
+      type = "DELETED";
+      this.#live.delete(versions.key);
+      this.#tombstones.set(versions.key, versions);
+    } else {
+      const created = previous === undefined ? revision : previous.created;
+      version = this.#keep(versions.key, atRevision(value, revision), placeOf(value), revision, created, expiresAt);
+      type = previous === undefined ? "ADDED" : "MODIFIED";
+      if (previous === undefined) {
+        if (versions.head !== undefined) this.#tombstones.delete(versions.key);
+        this.#live.set(versions.key, versions);
+      }
+    }
+    if (write instanceof CacheWrite) {
+      version.view = write.encoded?.view(revision);
+      write.entry = version;
+    }
+    version.older = versions.head;
+    versions.head = version;
+    this.#visible = revision;
+    this.#digestSum = digestSum(this.#digestSum + (version.deleted ? 0 : revision) - (previous?.revision ?? 0));
+    const event: StoreEvent = { type, revision, entry: version, previous, frames: undefined };
+    this.#history.add(event, versions.bucket);
+    this.#hub.publish(event, versions.bucket);
+    while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
+  }
+
+  /** By the log: history that is gone. */
+  compacted(revision: Revision): void {
+    if (revision <= this.#compacted) return;
+    this.#compacted = revision;
+    this.#history.dropTo(revision);
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#keys.get(key)?.current;
+  }
+
+  /** The entry `index` places after the first in key order. */
+  entryAt(index: number): Entry | undefined {
+    return this.#live.valueAt(index)?.head;
+  }
+
+  count(prefix: string): number {
+    return this.#live.rank(prefixEnd(prefix)) - this.#live.rank(prefix);
+  }
+
+  range(prefix: string, options: RangeOptions = {}): Range {
+    if (options.at !== undefined && options.at < this.#visible) throw new Error("an old revision is read with rangeAt");
+    const { from, to, limit } = bounds(prefix, options);
+    const entries: Entry[] = [];
+    this.#live.scan(from, to, (versions) => {
+      if (entries.length === limit) return false;
+      entries.push(versions.head!);
+      return true;
+    });
+    const remaining = entries.length < limit ? 0 : this.#live.rank(to) - this.#live.rank(from) - entries.length;
+    return { entries, revision: this.#visible, more: remaining > 0, remaining };
+  }
+
+  async getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted> {
+    if (revision < this.#compacted) return { compacted: this.#compacted };
+    const head = this.#keys.get(key)?.head;
+    // Wherever history begins: nothing has changed since.
+    if (head !== undefined && head.revision <= revision) return versionAt(head, revision);
+    if (revision >= this.#logOf(key).floor) return versionAt(head, revision);
+    const page = await this.rangeAt(key, { at: revision, limit: 1 });
+    if (isCompacted(page)) return page;
+    const entry = page.entries[0];
+    return entry?.key === key ? entry : undefined;
+  }
+
+  /** A revision not reached yet shows the present. */
+  async rangeAt(prefix: string, options: RangeOptions & { readonly at: Revision }): Promise<Range | Compacted> {
+    const { at } = options;
+    if (at < this.#compacted) return { compacted: this.#compacted };
+    const log = this.#logOf(prefix);
+    if (at >= log.floor) return this.#rangeInMemory(prefix, options, log);
+    if (!this.#log.keepsHistory) return { compacted: log.floor };
+    const range = await this.#log.range(prefix, options);
+    if (isCompacted(range)) return range;
+    if (at < this.#compacted) return { compacted: this.#compacted };
+    const { entries, remaining } = range;
+    return { entries: entries.map((entry) => entryOf(entry)), revision: at, more: remaining > 0, remaining };
+  }
+
+  put(key: string, expected: Revision, encoded: Encoded, options = noOptions): Promise<WriteResult> {
+    return this.#commit(new CacheWrite(key, expected, encoded, options));
+  }
+
+  remove(key: string, expected: Revision): Promise<WriteResult> {
+    return this.#commit(new CacheWrite(key, expected, undefined, noOptions));
+  }
+
+  async watch(options: WatchOptions): Promise<Watch | Compacted> {
+    if (this.#isClosed) throw new StorageFailure("the store is closed");
+    if (options.after < this.#compacted) return { compacted: this.#compacted };
+    const { floor } = this.#logOf(options.prefix, options.exact);
+    if (options.after < floor && !this.#log.keepsHistory) return { compacted: floor };
+    return this.#hub.watch(options);
+  }
+
+  fresh(): MaybePromise<void> {
+    const latest = this.#log.latest();
+    if (typeof latest !== "number") return latest.then((revision) => this.#caughtUpTo(revision));
+    return this.#caughtUpTo(latest);
+  }
+
+  waitFor(revision: Revision, timeoutMs: number): Promise<boolean> {
+    if (revision <= this.#visible) return Promise.resolve(true);
+    if (this.#isOver) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(timeoutMs, () => {
+        resolve(false);
+        this.#waiting.filter((waiter) => waiter !== entry);
+      });
+      const entry: Waiter = {
+        revision,
+        wake(isVisible) {
+          cancel();
+          resolve(isVisible);
+        },
+      };
+      this.#waiting.push(entry);
+    });
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    const target = Math.min(revision, this.#visible);
+    if (target <= this.#compacted) return;
+    const { clock, observe } = this.#options;
+    const start = clock.monotonic();
+    await this.#log.compact(target);
+    observe?.compaction?.(target, (clock.monotonic() - start) / 1000);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelCompaction?.();
+    await this.#log.close();
+    this.#isOver = true;
+    while (this.#waiting.size > 0) this.#waiting.pop()!.wake(false);
+    this.#hub.close();
+  }
+
+  async #commit(write: CacheWrite): Promise<WriteResult> {
+    const { committed, revision } = await this.#log.commit(write);
+    if (revision > this.#visible) await this.#caughtUpTo(revision);
+    if (!committed) return { ok: false, current: this.get(write.key) };
+    // Safe: the log tells of the writes of this process with what it was given.
+    return { ok: true, entry: write.entry! };
+  }
+
+  /** Resolves when reads see `revision`, which the log has. */
+  #caughtUpTo(revision: Revision): MaybePromise<void> {
+    if (revision <= this.#visible) return undefined;
+    if (this.#isOver) return Promise.reject(new StorageFailure("the store is closed"));
+    return new Promise((resolve, reject) => {
+      const wake = (isVisible: boolean): void => {
+        if (isVisible) resolve();
+        else reject(new StorageFailure("the store is closed"));
+      };
+      this.#waiting.push({ revision, wake });
+    });
+  }
+
+  /** An event left memory, and with it what only it kept. */
+  #forget(event: StoreEvent): void {
+    // Safe: every event of this store is made of its own versions.
+    const version = event.entry as Version;
+    version.older = undefined;
+    if (event.previous !== undefined) this.#valueBytes -= event.previous.value.length;
+    if (!version.deleted) return;
+    this.#valueBytes -= version.value.length;
+    const versions = this.#keys.get(version.key);
+    if (versions?.head !== version) return;
+    this.#tombstones.delete(versions.key);
+    this.#keys.delete(versions.key);
+  }
+
+  #openKey(key: string): KeyHistory {
+    const versions = new KeyHistory(key, this.#history.bucketOf(key));
+    this.#keys.set(key, versions);
+    return versions;
+  }
+
+  #keep(
+    key: string,
+    value: Buffer,
+    place: number,
+    revision: Revision,
+    created: Revision,
+    expiresAt: number,
+    deleted = false,
+  ): Version {
+    this.#valueBytes += value.length;
+    return new Version(key, value, place, revision, created, expiresAt, deleted);
+  }
+
+  #logOf(prefix: string, exact = false): EventLog {
+    return exact || bucketPrefix(prefix) !== undefined ? this.#history.bucketOf(prefix) : this.#history;
+  }
+
+  async #pastEvents(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<EventPage | undefined> {
+    const past = await this.#log.history(prefix, exact, after, upTo);
+    return past && { events: past.events.map(storeEvent), reached: past.reached };
+  }
+
+  /** The state at `at`, which memory shows. */
+  #rangeInMemory(prefix: string, options: RangeOptions & { readonly at: Revision }, log: EventLog): Range {
+    const { at } = options;
+    const last = log.events.last();
+    if (last === undefined || last.revision <= at) {
+      return { ...this.range(prefix, withoutAt(options)), revision: Math.min(at, this.#visible) };
+    }
+    const { from, to, limit } = bounds(prefix, options);
+    const deleted: Version[] = [];
+    this.#tombstones.scan(from, to, (versions) => {
+      const version = versionAt(versions.head, at);
+      if (version !== undefined) deleted.push(version);
+      return deleted.length < limit;
+    });
+    const entries: Entry[] = [];
+    let next = 0;
+    this.#live.scan(from, to, (versions, key) => {
+      while (next < deleted.length && deleted[next]!.key < key && entries.length < limit)
+        entries.push(deleted[next++]!);
+      if (entries.length === limit) return false;
+      const version = versionAt(versions.head, at);
+      if (version !== undefined) entries.push(version);
+      return entries.length < limit;
+    });
+    while (next < deleted.length && entries.length < limit) entries.push(deleted[next++]!);
+    const after = limit === 0 ? from : `${entries[limit - 1]?.key ?? ""}\u0000`;
+    const remaining = entries.length === limit ? this.#countAt(log, after, to, at) : 0;
+    return { entries, revision: at, more: remaining > 0, remaining };
+  }
+
+  /** How many keys in [from, to) there were at `at`. */
+  #countAt(log: EventLog, from: string, to: string | undefined, at: Revision): number {
+    let count = this.#live.rank(to) - this.#live.rank(from);
+    for (let i = indexAfter(log, at); i < log.events.length; i++) {
+      const { type, entry } = log.events.at(i)!;
+      if (type === "MODIFIED" || entry.key < from || (to !== undefined && entry.key >= to)) continue;
+      count += type === "ADDED" ? -1 : 1;
+    }
+    return count;
+  }
+
+  #scheduleCompaction(): void {
+    const { clock, compactionIntervalMs = defaultCompactionMs, historyMs = defaultCompactionMs } = this.#options;
+    if (compactionIntervalMs <= 0 || this.#isClosed) return;
+    this.#cancelCompaction = clock.after(compactionIntervalMs, () => {
+      const now = clock.monotonic();
+      this.#checkpoints.push({ at: now, revision: this.#visible });
+      let target: Revision | undefined;
+      while (this.#checkpoints[0] !== undefined && this.#checkpoints[0].at <= now - historyMs) {
+        target = this.#checkpoints.shift()!.revision;
+      }
+      this.#scheduleCompaction();
+      // A log that cannot be compacted cannot be written either, which `failure` will report.
+      if (target !== undefined) this.compact(target).catch(() => undefined);
+    });
+  }
+}
+
+function bounds(prefix: string, options: RangeOptions): { from: string; to: string | undefined; limit: number } {
+  const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
+  return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
+}
+
+function withoutAt(options: RangeOptions): RangeOptions {
+  return { from: options.from ?? "", limit: options.limit ?? Number.POSITIVE_INFINITY };
+}
+
+/** A version of the log as an entry. */
+function entryOf({ key, value, revision, expiresAt }: LogEntry, at = revision): Entry {
+  return { key, value: atRevision(value, at), revision: at, created: revision, expiresAt, view: undefined };
+}
+
+/** A change of the past. Of a deletion it shows the last state, at the deletion's revision. */
+function storeEvent({ key, value, revision, expiresAt, previous }: PastEvent): StoreEvent {
+  const before = previous && entryOf(previous);
+  if (value !== undefined) {
+    const type = before === undefined ? "ADDED" : "MODIFIED";
+    return { type, revision, entry: entryOf({ key, value, revision, expiresAt }), previous: before, frames: undefined };
+  }
+  // Safe: a log deletes only what exists.
+  return { type: "DELETED", revision, entry: entryOf(previous!, revision), previous: before, frames: undefined };
+}
