@@ -686,13 +686,21 @@ export class Store {
     });
   }
 
-  /** Removes an entry; `last` is what the answer shows of it. */
+  /** Removes an entry; of kinds that delete gracefully, watchers are told of the mark before. */
   async #remove(entry: Entry, last: Unstructured, dryRun: boolean): Promise<Outcome<Deleted>> {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
-    const result = await this.#cache.remove(entry.key, entry.revision);
+    let { revision } = entry;
+    if (!jsonEquals(last, this.object(entry))) {
+      const encoded = this.#objects.encode(this.definition, last);
+      const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true });
+      if (!marked.ok) return { lostTo: marked.current };
+      ({ revision } = marked.entry);
+    }
+    const result = await this.#cache.remove(entry.key, revision);
     if (!result.ok) return { lostTo: result.current };
     await this.#settle(result.entry);
-    return { written: { object: last, entry: undefined, removed: true } };
+    const object = withMeta(last, { resourceVersion: String(result.entry.revision) });
+    return { written: { object, entry: undefined, removed: true } };
   }
 
   /**
@@ -704,9 +712,17 @@ export class Store {
     for (let entry = this.#cache.get(key); ; ) {
       if (entry === undefined) throw notFound(this.definition, name);
       if (this.#isReadable(entry)) throw readable();
-      const result = await this.#cache.remove(key, entry.revision);
-      if (result.ok) return;
-      entry = result.current;
+      // Watchers are told of a deletion with the last state, which has to be one that they can read.
+      const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
+      const encoded = this.#objects.encode(this.definition, { kind: this.definition.kind, metadata });
+      const readableNow = await this.#cache.put(key, entry.revision, encoded, { isForDeletion: true });
+      if (!readableNow.ok) {
+        entry = readableNow.current;
+        continue;
+      }
+      const removed = await this.#cache.remove(key, readableNow.entry.revision);
+      if (removed.ok) return;
+      entry = removed.current;
     }
   }
 

@@ -32,18 +32,20 @@ export function unversionedBytes(bytes: Uint8Array): Buffer {
 /** How long a value is, but for the digits. */
 export const lengthOf = (value: Uint8Array): number => value.length - headerBytes;
 
-/** Where in the shown bytes the digits of the revision begin; -1: nowhere. */
+/** Where in the shown bytes the digits of the revision begin; -1: nowhere, as in what is no value of ours. */
 export function placeOf(value: Uint8Array): number {
+  if (value.length < headerBytes) return -1;
   const place = ((value[0]! << 24) | (value[1]! << 16) | (value[2]! << 8) | value[3]!) >>> 0;
-  return place === nowhere ? -1 : place;
+  return place > value.length - headerBytes ? -1 : place;
 }
 
 /** The bytes at a revision, in memory of their own. */
 export function atRevision(value: Uint8Array, revision: Revision): Buffer {
   const place = placeOf(value);
   if (place < 0) {
-    const bytes = Buffer.allocUnsafeSlow(value.length - headerBytes);
-    bytes.set(value.subarray(headerBytes));
+    const rest = value.subarray(headerBytes);
+    const bytes = Buffer.allocUnsafeSlow(rest.length);
+    bytes.set(rest);
     return bytes;
   }
   const digits = String(revision);
