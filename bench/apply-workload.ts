@@ -1,6 +1,6 @@
 /**
- * Server-side apply by two managers in turn, one Deployment for each connection. They own no field together; each apply
- * changes two values. It is paused, so that a controller that may run in the server has nothing to do.
+ * Server-side apply by two managers in turn, on one Deployment per connection. They share no field, and each apply
+ * changes two values. The Deployment is paused, so that a peer's controller has nothing to do.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { requestBytes } from "./connection.ts";

@@ -1,7 +1,6 @@
 /**
- * Server-side apply: two managers of a Deployment in turn, through the whole server and by itself; by itself also lists
- * and crowds of managers of a size that nobody should have. Alone, after a build:
- * `node --conditions=source bench/apply.bench.ts`.
+ * Server-side apply: two managers of a Deployment in turn, in process and through the whole server; in process also
+ * very long lists and very many managers. Alone, after a build: `node --conditions=source bench/apply.bench.ts`.
  */
 import { applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { checkApplied } from "#apply/check-applied.ts";

@@ -1,4 +1,4 @@
-/** Closed loops: each of some connections sends its next request when it has the last answer. */
+/** Closed loops: each connection sends its next request after the last answer. */
 import { Connection, textOf } from "./connection.ts";
 import { type Usage, usageOf } from "./process-usage.ts";
 import type { Measurement } from "./suite.ts";

@@ -1,6 +1,6 @@
 /**
- * A client as cheap as Node allows: one TLS connection, requests written as ready bytes, of answers only the status
- * and the framing are looked at. HTTP/1.1. Used by the benchmarks, so that the server is what is measured.
+ * A minimal HTTP/1.1 client: one TLS connection, prepared request bytes, and answers parsed only for status and
+ * framing. Its low cost keeps the server the bottleneck.
  */
 import { connect, type TLSSocket } from "node:tls";
 

@@ -1,6 +1,6 @@
 /**
- * Custom resources as a client meets them: creating objects of 30 fields, and how soon a new kind takes its first. The
- * definition has no `x-kubernetes-validations`.
+ * Custom resource workloads: creates of objects with 30 fields, and the delay until a new kind accepts its first
+ * object. The definition has no `x-kubernetes-validations`.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { requestBytes } from "./connection.ts";

@@ -1,7 +1,6 @@
 /**
- * Custom resources: how soon the first object of a new kind is there; creating objects of 30 fields; what 500 definitions
- * of 30 KB cost in memory, at start and when one of them changes. Alone, after a build:
- * `node --conditions=source bench/crds.bench.ts`.
+ * Custom resources: delay until the first object of a new kind, creates of objects with 30 fields, and the memory and
+ * update cost of 500 definitions of 30 KB. Alone, after a build: `node --conditions=source bench/crds.bench.ts`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

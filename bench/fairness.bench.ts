@@ -1,5 +1,5 @@
 /**
- * What priority and fairness costs a request that finds a seat: its schema, its flow, its work, its seats and their
+ * The cost of priority and fairness for a request that finds a seat: schema, flow, work estimate, seats and their
  * return. Alone: `node --conditions=source bench/fairness.bench.ts`.
  */
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";

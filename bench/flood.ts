@@ -1,8 +1,7 @@
 /**
- * Bad tokens by the thousand: requests follow each other on some connections without waiting for answers, each with
- * another token, at a given rate. HTTP/1.1 only: of HTTP/2 connections the server takes one bad token each. Runs as a
- * process of its own, so that whoever started it has time to look at what becomes of good requests:
- * `floodAside(flood)`.
+ * A flood of bad tokens: several connections send requests with different tokens at a given rate, without waiting for
+ * answers. HTTP/1.1 only, since the server accepts one bad token per HTTP/2 connection. `floodAside(flood)` runs it as
+ * a separate process, so that the caller can measure good requests meanwhile.
  */
 import { execFile } from "node:child_process";
 import { connect, type TLSSocket } from "node:tls";

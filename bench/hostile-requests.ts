@@ -1,7 +1,6 @@
 /**
- * Requests made to keep a server from everybody else: each is small or honest to look at and costs a naive server
- * seconds or gigabytes. `hostile.bench.ts` sends them beside a client that only wants to read; so do the tests, fewer
- * of them.
+ * Hostile requests: small or harmless to look at, but costing a naive server seconds or gigabytes. `hostile.bench.ts`
+ * and the tests send them beside a client that only reads.
  */
 import type { Client } from "./target.ts";
 

@@ -1,8 +1,7 @@
 /**
- * What other clients notice of hostile requests (`hostile-requests.ts`), each alone and eight at once, from a user
- * without exemption: `time` is the 99th percentile of somebody else's GET over HTTP/2, `longest` the longest of them,
- * memory what the server needs more than before at its peak.
- * Alone, after a build: `node --conditions=source bench/hostile.bench.ts`.
+ * The effect of hostile requests (`hostile-requests.ts`) on other clients, one at a time and eight at once, from a user
+ * without exemption. `time` is the 99th percentile of another client's GET over HTTP/2, `longest` its maximum, and
+ * memory the server's peak increase. Alone, after a build: `node --conditions=source bench/hostile.bench.ts`.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
 import { hostileCases, type HostileRequest, type HostileSetting } from "./hostile-requests.ts";

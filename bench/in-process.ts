@@ -1,4 +1,4 @@
-/** Timing of code in this process, without a server. */
+/** Times code in this process, without a server. */
 import type { Measurement } from "./suite.ts";
 
 const rounds = 5;

@@ -1,6 +1,6 @@
 /**
- * The same workload against ours and against peers in turn, round by round, so that a noisy minute of the machine
- * troubles all of them. Figures are medians of the rounds, ratios medians of the ratios within a round.
+ * Runs a workload against ours and peers in turn, round by round, so that noise of the machine affects all. Figures are
+ * medians of the rounds; ratios are medians of the ratios within a round.
  */
 import { column, figure, nameWidth, progress } from "./report.ts";
 import { type Measurement, median, type PreparedWorkload, type Workload } from "./suite.ts";

@@ -1,7 +1,6 @@
 /**
- * A client that only wants to read one object, again and again, over HTTP/2: how long it waits, and how much memory the
- * server has meanwhile. A process of its own, so that nothing but the server holds it up. Until its input ends; then it
- * prints what it saw.
+ * A client that reads one object repeatedly over HTTP/2, and records its latency and the server's memory. A separate
+ * process, so that only the server can delay it. It runs until its input ends, then prints the results.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";

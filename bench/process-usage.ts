@@ -1,4 +1,4 @@
-/** What a process tree has used so far, read from the kernel. Linux only; elsewhere the figures are NaN. */
+/** Resource usage of a process tree, from the kernel. Linux only; elsewhere the figures are NaN. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Usage {

@@ -1,4 +1,4 @@
-/** Runs suites and prints what they measure, beside the committed baselines. */
+/** Runs benchmark suites and prints the results beside the committed baselines. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { styleText } from "node:util";
 import type { Measurement, Run, Suite } from "./suite.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- NAME…]`: measures against the committed baselines; with `--peer`, beside another server. See the
+ * `npm run bench [-- NAME…]`: measures against the committed baselines; with `--peer`, against another server. See the
  * help below.
  */
 import { readCommandLine } from "../scripts/command-line.ts";

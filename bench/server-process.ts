@@ -1,4 +1,4 @@
-/** The server that benchmarks measure: one child process, and when it is ready. */
+/** The server under measurement: one child process, and when it is ready. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * The whole server over TLS: rate, server CPU per operation, memory, start. One child process on a temporary folder,
- * one client in this process; both share the machine, so the CPU figures are the ones to compare.
+ * The whole server over TLS: rate, CPU per operation, memory, start. The server is one child process on a temporary
+ * folder, the client this process. Both share the machine, so compare the CPU figures.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes } from "./connection.ts";

@@ -1,4 +1,4 @@
-/** What a bench hands to the runner: rows that are measured by themselves, and workloads that also run beside a peer. */
+/** The interface of a benchmark: rows measured alone, and workloads that also run against a peer. */
 import type { Target } from "./target.ts";
 
 export interface Measurement {

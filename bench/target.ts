@@ -1,6 +1,6 @@
 /**
- * A server that a workload runs against: where it listens, as whom to ask, whose CPU time counts. A peer is named on the
- * command line and is somebody else's process; `startServer` makes one of ours.
+ * A server that a workload runs against: address, credentials, and the process whose CPU time counts. A peer is named
+ * on the command line; `startServer` starts ours.
  */
 import { readFileSync } from "node:fs";
 import { Connection, requestBytes, textOf } from "./connection.ts";

@@ -1,2 +1,2 @@
-/** A mistake on the command line: told in one line, without a stack. */
+/** A command-line mistake, reported in one line without a stack. */
 export class UsageError extends Error {}

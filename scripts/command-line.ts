@@ -1,4 +1,4 @@
-/** The command lines of scripts that take options: `--help`, and mistakes told in one line. */
+/** Command lines of scripts: options, `--help`, and one-line errors. */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 
 const help = { help: { type: "boolean", short: "h" } } as const;

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- <name>`: one seeded random test (`<name>.fuzz.ts`), for longer or again with the seed that failed.
- * Without a name: says which there are.
+ * `npm run fuzz -- <name>`: runs one seeded random test (`<name>.fuzz.ts`) for longer, or again with a failed seed.
+ * Without a name it lists them.
  */
 import { spawn } from "node:child_process";
 import { basename } from "node:path";

@@ -1,7 +1,6 @@
 /**
- * TypeScript interfaces of every type of the fact tables, one module a group version (`src/api/core/v1.ts`). A field is
- * optional where canonical JSON, which is all that code sees, may leave it out; `null` is part of its type where an empty
- * one is shown so.
+ * Generates TypeScript interfaces from the fact tables, one module per group version (`src/api/core/v1.ts`). A field is
+ * optional where canonical JSON may omit it, and includes `null` where an empty value is written as null.
  */
 
 export interface FieldShape {

@@ -1,4 +1,4 @@
-/** The committed tables and types are what the generator makes of the fact tables. */
+/** The committed tables and types equal the generator's output. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The map of who may import whom: the architecture as data. A folder may name only folders above it, so the map cannot
- * contain a cycle. `tidy.ts` checks every import against it; a new edge needs a page in `docs/decisions/`.
+ * The layer map: which folder may import which. A folder may name only folders above it, so there are no cycles.
+ * `tidy.ts` checks every import; a new edge needs a page in `docs/decisions/`.
  */
 
 /** Folders of `src/` in order; each with the folders it may import besides itself. */

@@ -1,4 +1,4 @@
-/** Starts the built program (`dist/`) as a child process, for scripts that ask a whole server. */
+/** Starts the built program (`dist/`) as a child process, for scripts. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";

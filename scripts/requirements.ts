@@ -1,9 +1,9 @@
 /**
- * `node scripts/requirements.ts [--check]`: the requirement index, `docs/requirements.md`: every row of this step's
- * sections with the tests that prove it, found by the IDs in their names (`[PVC-01, PVC-04..07]`) and by the rows of the
- * scenarios, or the step it waits for (`requirements-later.json`). With `--check` nothing is written; it fails when a row
- * has neither, when a test names a row there is not, or when the page is not up to date. Without the specification
- * (`../shared/spec`) it checks that what the page cites is in the repository.
+ * `node scripts/requirements.ts [--check]` writes the requirement index, `docs/requirements.md`: every row of the
+ * finished sections with the tests and scenarios that cite its ID (`[PVC-01, PVC-04..07]`), or the later step that
+ * covers it (`requirements-later.json`). With `--check` nothing is written; it fails when a row has neither, when a
+ * test cites an unknown row, or when the page is out of date. Without the specification (`../shared/spec`) it checks
+ * that everything the page cites exists.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Runs test files with node's runner, one process per file, showing progress and adding up the results. */
+/** Runs test files with Node's test runner, one process per file, with progress and totals. */
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { run } from "node:test";

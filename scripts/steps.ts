@@ -1,6 +1,6 @@
 /**
- * Runs the tools of this repository as named steps with aligned, short output: a line per step, the tool's own words
- * only when it failed. Shared by build, check and test.
+ * Runs tools as named steps with one line of output each; a failed tool's own output follows. Shared by build, check
+ * and test.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";

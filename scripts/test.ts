@@ -1,7 +1,7 @@
 /**
- * `npm test`: everything that needs no network, in order: build, what `npm run check` does, fuzz runs of a few seconds
- * each, crash tests, whole servers (`test/`), the recorded scenarios when `../shared` is there. Ends with one line,
- * `N passed, N failed, N skipped`.
+ * `npm test`: everything that needs no network, in order: build, the steps of `npm run check`, short fuzz runs, crash
+ * tests, whole servers (`test/`), and the recorded scenarios when `../shared` exists. Ends with one line, `N passed, N
+ * failed, N skipped`.
  */
 import { styleText } from "node:util";
 import { build } from "./build.ts";

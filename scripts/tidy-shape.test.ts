@@ -1,4 +1,4 @@
-/** The checks of the shape of files: each finds what it is for, and nothing else. */
+/** Each check of file shapes finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { circles, longFunctions, moduleState } from "./tidy-shape.ts";

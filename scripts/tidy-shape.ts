@@ -1,7 +1,6 @@
 /**
- * Three checks of `tidy.ts` about the shape of files: no circles of imports, no function beyond 70 lines, no module-level
- * state that changes. What is there already and excused stands in `scripts/excused.ts`, a list that only shrinks: an
- * excuse that nothing needs any more is a finding.
+ * Three checks of `tidy.ts`: no import cycles, no function above 70 lines, no module-level mutable state. Exceptions
+ * are in `scripts/excused.ts`; an exception that is no longer needed is a finding.
  */
 import { excusedFunctions, excusedState } from "./excused.ts";
 

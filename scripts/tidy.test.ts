@@ -1,4 +1,4 @@
-/** The checker must be able to fail: each rule is planted a violation. */
+/** Each rule of the checker finds a planted violation. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { layers } from "./layers.ts";

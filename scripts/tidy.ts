@@ -1,7 +1,7 @@
 /**
- * Checks what can be checked about the shape of the code, in well under a second: the layer map, `#` imports, private
- * subfolders, a header on every file, dead files, forgotten notes, direct use of clock and randomness, paths of somebody's
- * machine. Imports are found by scanning text, so the check errors when it saw none.
+ * Checks the structure of the code: the layer map, `#` imports, private subfolders, a comment at the head of every
+ * file, dead files, leftover notes, direct use of clock and randomness, machine-specific paths. Imports are found by
+ * scanning text, so finding none is an error.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";

@@ -1,4 +1,4 @@
-/** Requests for certificates, and what the API makes of them, for tests. */
+/** Certificate requests for tests, and their objects in the API. */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import https from "node:https";

@@ -1,6 +1,6 @@
 /**
- * An HTTP client for tests: requests over node:https, answers with expectations, watch streams read line by line.
- * What is sent is written with Kubernetes' names and renamed to those of the server's domain on the way out.
+ * An HTTP client for tests: requests over node:https, expectations about answers, and watch streams read line by line.
+ * Requests are written with Kubernetes' names and translated to the server's domain.
  */
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";

@@ -1,4 +1,4 @@
-/** Custom resource definitions that tests send. */
+/** Custom resource definitions for tests. */
 import type { ObjectBody } from "./objects.ts";
 
 export const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

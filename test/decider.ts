@@ -1,4 +1,4 @@
-/** An authorization webhook for tests: real TLS, a client certificate on demand, and every way of misbehaving. */
+/** An authorization webhook for tests: TLS, client certificates on demand, and every misbehaviour. */
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";

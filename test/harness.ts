@@ -1,11 +1,10 @@
 /**
- * Running servers for tests that look from outside, over real HTTP: one server per domain and file, in memory, on free
- * ports, with gates and versions on that the three reference kinds need. Tests are written with Kubernetes' names; the
- * client puts the names of the domain into what it sends and expects.
+ * Servers for tests over real HTTP: one per domain and file, in memory, on free ports, with the gates and versions that
+ * the reference kinds need. Tests use Kubernetes' names; the client translates them to the domain.
  *
- * With TEST_SERVER=https://host:port the suites run against that server instead, in the domain k8s.io, to see whether
- * what they expect is what a 1.32 server does; it must know the tokens below (`admin-token,admin,admin-uid,
- * system:masters` and so on). Tests that say where the specification differs, or that start servers, are skipped then.
+ * With TEST_SERVER=https://host:port the suites run against that server in the domain k8s.io, to verify expectations
+ * against a 1.32 server. It must know the tokens below (`admin-token,admin,admin-uid, system:masters` and so on). Tests
+ * of specification differences, and tests that start servers, are then skipped.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

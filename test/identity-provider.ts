@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider as a process of its own, for tests: https with a certificate of a private authority, a
- * discovery document and keys, and on command every way of misbehaving. It signs nothing: tests hold the keys.
+ * An OpenID Connect provider for tests, as a separate process: https with a private authority, discovery document and
+ * keys, and every misbehaviour on command. It signs nothing; tests hold the keys.
  */
 import { spawn } from "node:child_process";
 import https from "node:https";

@@ -1,4 +1,4 @@
-/** The machine's clock for running servers, which a test can push forward: whatever is due by then happens at once. */
+/** A real-time clock for running servers that tests can advance; timers that become due fire at once. */
 import { type Clock, systemClock } from "#std/clock.ts";
 
 interface Timer {

@@ -1,4 +1,4 @@
-/** Objects that tests send, as small as a server accepts them, with Kubernetes' names. */
+/** Minimal valid objects for tests, with Kubernetes' names. */
 
 export type ObjectBody = Readonly<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-/** The server as a process of its own, for tests that kill it, watch its memory, or look at what it prints. */
+/** The server as a separate process, for tests that kill it, measure its memory, or read its output. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Objects as protobuf bodies, for tests: written by the tables of built-in kinds, as client-go sends them. */
+/** Objects as protobuf bodies for tests, written as client-go sends them, from the tables of built-in kinds. */
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";

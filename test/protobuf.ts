@@ -1,4 +1,4 @@
-/** A protobuf writer for tests: fields of a message, and the envelope of the API around an object. */
+/** A protobuf writer for tests: message fields and the API's envelope. */
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];

@@ -1,4 +1,4 @@
-/** Bytes on a TLS connection, as no decent client would send them. */
+/** Raw bytes on a TLS connection, for malformed requests. */
 import http2 from "node:http2";
 import tls from "node:tls";
 import type { Endpoint } from "./client.ts";

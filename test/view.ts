@@ -1,6 +1,6 @@
 /**
- * A JSON value seen by a test: fields by path and expectations about them. Expectations are written with Kubernetes'
- * names; `rename` turns them into those of the server's domain, so that they stay exact in every domain.
+ * A JSON value in tests: fields by path, and expectations. Expectations use Kubernetes' names; `rename` translates them
+ * to the server's domain.
  */
 import assert from "node:assert/strict";
 

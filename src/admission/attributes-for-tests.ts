@@ -1,4 +1,4 @@
-/** Attributes of writes that tests hand to plugins. */
+/** Attributes of writes, for tests of plugins. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 

@@ -1,6 +1,6 @@
 /**
- * CertificateSubjectRestriction: nobody becomes an administrator by a certificate of the server's own client signer.
- * Source: upstream's plugin of this name.
+ * CertificateSubjectRestriction: refuses certificate requests for the group `system:masters` from the API server's
+ * client signer. Source: upstream's plugin of this name.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

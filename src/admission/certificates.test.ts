@@ -1,4 +1,4 @@
-/** Who may approve, sign and attest, and who may not be asked for a certificate. */
+/** The certificate plugins: who may approve, sign and attest, and which subjects are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectMaker } from "#api/objects-for-tests.ts";

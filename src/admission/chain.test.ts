@@ -1,4 +1,4 @@
-/** The order of admission plugins, at once and later. */
+/** The order of admission plugins, synchronous and asynchronous. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";

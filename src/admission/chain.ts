@@ -1,6 +1,6 @@
 /**
- * Admission plugins in order: all that may change the object, then all that may refuse it. On the path of every write:
- * a chain whose plugins answer at once makes no promise of its own beyond the caller's.
+ * The admission chain: first all mutating plugins, then all validating ones, each in order. Hot path: runs for every
+ * write; a chain of synchronous plugins creates no promise.
  */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";

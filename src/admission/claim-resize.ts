@@ -1,6 +1,6 @@
 /**
- * PersistentVolumeClaimResize: a claim may grow when it is bound and its storage class says so. Source: upstream's
- * plugin of this name.
+ * PersistentVolumeClaimResize: a claim may grow only when it is bound and its storage class allows expansion. Source:
+ * upstream's plugin of this name.
  */
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import type { StorageClass } from "#api/storage/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * ClusterTrustBundleAttest: saying whom a signer's clients trust needs `attest` on the signer. Source: upstream's plugin
- * of this name.
+ * ClusterTrustBundleAttest: writing a bundle for a signer needs the verb `attest` on that signer. Source: upstream's
+ * plugin of this name.
  */
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
 import { goQuote } from "#meta/field-error.ts";

@@ -1,7 +1,7 @@
 /**
- * Claims that name no class get the default one: DefaultStorageClass, as upstream has it, and the same for volume
- * attributes classes, which the specification asks for ("if unset and unbound, the default class is applied when one
- * exists"); how those are marked is said in `meta/default-class.ts`.
+ * Gives claims without a class the default one: DefaultStorageClass as upstream, and the same for volume attributes
+ * classes, which the specification asks for ("if unset and unbound, the default class is applied when one exists").
+ * `meta/default-class.ts` says how default classes are marked.
  */
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** What may be written in which namespace, and which may not go. */
+/** Writes in missing and ending namespaces, and namespaces that cannot be deleted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,6 +1,6 @@
 /**
- * NamespaceLifecycle: nothing is written into a namespace that does not exist, nothing is created in one that is being
- * deleted, and the system's namespaces are not deleted. Source: upstream's plugin of this name.
+ * NamespaceLifecycle: refuses writes in a namespace that does not exist, creates in one that is being deleted, and the
+ * deletion of the system's namespaces. Source: upstream's plugin of this name.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,6 +1,6 @@
 /**
- * For whom a node may get the tokens of a pod: the audiences that the pod names, itself or by the drivers of its volumes.
- * Part of NodeRestriction, under `ServiceAccountNodeAudienceRestriction`.
+ * Audiences for which a node may request a pod's tokens: those that the pod or its volume drivers name. Part of
+ * NodeRestriction, under the gate `ServiceAccountNodeAudienceRestriction`.
  */
 import type { Pod, Volume } from "#api/core/v1.ts";
 import type { FindObject } from "#api/object-types.ts";

@@ -1,4 +1,4 @@
-/** What kubelets may write, once they may write at all. */
+/** Writes of kubelets that NodeRestriction allows and refuses. */
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";

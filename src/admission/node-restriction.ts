@@ -1,6 +1,6 @@
 /**
- * NodeRestriction: what a kubelet writes concerns its own node and the pods on it, and gives neither more rights. It is
- * the other half of the authorizer `authz/node.ts`. Source: upstream's plugin of this name, whose sentences these are.
+ * NodeRestriction: a kubelet may write only its own node and the pods on it, and cannot extend its own rights.
+ * `authz/node.ts` is the other half. Source of rules and messages: upstream's plugin of this name.
  */
 import type { TokenRequest } from "#api/authentication/v1.ts";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * What an admission plugin is. Plugins see the object of a write in the version of the request, after defaults. They
- * learn about other objects through functions they are made with, never through stores.
+ * The interface of admission plugins. A plugin sees the object in the version of the request, after defaults. It reads
+ * other objects through functions passed to its constructor, never through stores.
  */
 import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** Nobody gives away what he does not hold: roles, bindings, aggregation, and the verbs that lift the check. */
+/** RBAC escalation: roles, bindings, aggregation, and the verbs `escalate` and `bind`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "#api/rbac/v1.ts";

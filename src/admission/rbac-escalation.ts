@@ -1,8 +1,7 @@
 /**
- * Nobody gives himself or others more than he has: who writes a role must hold the rights in it or have the verb
- * `escalate` on it, who binds one must hold its rights or have the verb `bind` on the role. Sees every way of writing,
- * since each passes admission. Source: upstream's `policybased` storages in `registry/rbac`, whose order of checks and words these
- * are.
+ * Prevents privilege escalation. The writer of a role must hold its rights or have the verb `escalate`; the writer of a
+ * binding must hold the role's rights or have the verb `bind`. As an admission plugin it covers all kinds of writes.
+ * Source of order and messages: upstream's `policybased` storages in `registry/rbac`.
  */
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ClusterRole, PolicyRule, RoleBinding, RoleRef } from "#api/rbac/v1.ts";

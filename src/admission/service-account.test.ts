@@ -1,4 +1,4 @@
-/** What the accounts of pods mean for pods. */
+/** The plugin ServiceAccount: default accounts, token volumes, and refusals. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,6 +1,6 @@
 /**
- * ServiceAccount: every pod runs as an account that exists, `default` unless it names another, and gets that account's
- * token, the server's certificates and its namespace as files. Source: upstream's plugin of this name.
+ * ServiceAccount: every pod runs as an existing account, `default` unless it names one. The plugin mounts a token of
+ * the account, the root certificates and the namespace as files. Source: upstream's plugin of this name.
  */
 import type {
   Container,

@@ -1,4 +1,4 @@
-/** What the certificate plugins share: which requests are meant, and who may act for a signer. */
+/** Shared by the certificate plugins: which requests they check, and whether the user may act for a signer. */
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { RequestContext } from "#meta/request-context.ts";

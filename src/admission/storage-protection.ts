@@ -1,6 +1,6 @@
 /**
- * StorageObjectInUseProtection: claims and volumes get a finalizer when they are made, so that they are not gone while
- * something uses them. Taking it off is a controller's. Source: upstream's plugin of this name.
+ * StorageObjectInUseProtection: adds a finalizer to new claims and volumes, so that they stay while they are in use.
+ * Controllers remove it. Source: upstream's plugin of this name.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

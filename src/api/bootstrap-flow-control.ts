@@ -1,6 +1,6 @@
 /**
- * Flow schemas and priority levels every cluster has, as data. Mandatory ones hold whatever nobody else holds and never
- * change; suggested ones are a beginning that people may change. Source: upstream's `apis/flowcontrol/bootstrap`.
+ * The built-in flow schemas and priority levels, as data. Mandatory ones catch all other requests and never change;
+ * suggested ones may be edited. Source: upstream's `apis/flowcontrol/bootstrap`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration } from "./flowcontrol/v1.ts";

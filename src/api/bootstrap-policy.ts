@@ -1,6 +1,6 @@
 /**
- * The roles and bindings every cluster has, as data. Source: `tables/policy.ts`, generated from upstream's bootstrap
- * policy of this release.
+ * The built-in roles and bindings, as data. Source: `tables/policy.ts`, generated from upstream's bootstrap policy of
+ * 1.32.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "./rbac/v1.ts";

@@ -1,4 +1,4 @@
-/** The tables as their readers see them, in both domains. */
+/** The tables of built-in kinds, in both domains. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Descriptions of types and fields: they name what there is, and leave out nothing of the kinds people ask for. */
+/** Descriptions name only existing types and fields, and cover the common kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,15 +1,16 @@
 /**
- * What types and fields of built-in kinds mean, in our own words, as OpenAPI shows it and `kubectl explain` prints it.
- * The texts lie in `descriptions/`, a file for each area. They are read when a document is built and not before.
+ * Descriptions of built-in types and fields, in our own words, for OpenAPI and `kubectl explain`. The texts are in
+ * `descriptions/`, one file an area; they are parsed when the first document is built.
  *
- * A line is a package, a type, or, indented, a field of the types before it; several that mean the same stand together:
+ * A line is a package, a type, or (indented) a field of the types above it. Names with the same description share a
+ * line:
  *
  *     package io.k8s.api.core.v1
  *     Container, EphemeralContainer: A process, or several, run from one image.
  *       name: Name of the container, unique in the pod.
  *
- * A type may come again, to say more of one that was described beside others. It has no text of its own where the field
- * that holds it says the same: readers are shown both.
+ * A type may appear again to add fields. A type has no description of its own when the field that holds it says the
+ * same, since readers see both.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { config } from "./descriptions/config.ts";

@@ -1,4 +1,4 @@
-/** Truth values of flags, as Go reads them. */
+/** Boolean values of flags, parsed as Go does. */
 
 /** The value, or an error in Go's words. */
 export function parseBool(text: string): boolean | string {

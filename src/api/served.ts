@@ -1,6 +1,6 @@
 /**
- * Which built-in kinds are served: what a release serves by default, changed by `--runtime-config` and the gates of
- * the kinds. Source: upstream's `server/resourceconfig`.
+ * Which built-in kinds are served: those of the release, changed by `--runtime-config` and feature gates. Source:
+ * upstream's `server/resourceconfig`.
  */
 import type { GroupVersion } from "#meta/group-version.ts";
 import type { KindFacts } from "./definitions.ts";

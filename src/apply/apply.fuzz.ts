@@ -1,6 +1,6 @@
 /**
- * Random stories of apply and update by several managers against a naive model, which keeps what is owned as plain sets
- * of path texts and finds everything by looking at all of them; and hostile configurations, which end in an answer.
+ * Random applies and updates by several managers, compared with a naive model that keeps owned fields as sets of path
+ * strings. Hostile configurations must end in an answer.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Whether an applied configuration fits its type: no fields the type does not have, no scalar in a struct's place, no
- * two items with one key. Source of the rules and the wording: structured-merge-diff's `typed` package.
+ * Checks that an applied configuration fits its type: only known fields, no scalar in place of a struct, no two items
+ * with the same key. Source of rules and wording: structured-merge-diff's `typed` package.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";

@@ -1,4 +1,4 @@
-/** Conflicts of an apply: which fields of other managers it would change, and how clients are told. */
+/** Conflicts of an apply: the fields of other managers that it would change, and the error that lists them. */
 import { goQuote } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";

@@ -1,6 +1,6 @@
 /**
- * Entries of managedFields as owners with field sets, and back: what makes two entries the same owner, how they are
- * ordered, and how many updaters an object keeps. Source: upstream's `util/managedfields`.
+ * Converts managedFields entries to field managers with field sets, and back: identity and order of entries, and the
+ * limit on update entries. Source: upstream's `util/managedfields`.
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { compareText, type FieldSet, parseFieldSet, rememberSet, union } from "./field-set.ts";

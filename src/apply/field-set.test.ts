@@ -1,4 +1,4 @@
-/** Field sets: laws against plain sets of paths, the written form of elements, and sets from clients. */
+/** Field sets: algebra compared with plain sets of paths, written form of path elements, hostile sets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

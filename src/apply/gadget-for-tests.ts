@@ -1,4 +1,4 @@
-/** A custom kind with every list type, map type and sort of default, for the stories of server-side apply. */
+/** A custom kind with every list type, map type and kind of default, for tests of server-side apply. */
 import { compileStructural, type JsonSchemaProps, type StructuralSchema } from "#schema/structural.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 

@@ -1,7 +1,7 @@
 /**
- * JSON Patch (RFC 6902) over read-only values: containers are copied when they are first written. Leniences are
- * upstream's (evanphx/json-patch 4 as the API server sets it up): negative indices, `replace` that adds a member,
- * `test` of an absent member for null, and a first path segment that is never looked at.
+ * JSON Patch (RFC 6902) on read-only values; containers are copied on first write. Leniencies are upstream's
+ * (evanphx/json-patch 4 as the API server configures it): negative indices, `replace` of an absent member, `test` of an
+ * absent member for null, and an ignored first path segment.
  */
 import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";

@@ -1,6 +1,6 @@
 /**
- * Plain JSON values as this folder treats them: read-only, shared, and with `__proto__` as an ordinary member name.
- * Hot path: plain code. Integers beyond 2^53 may be `bigint`.
+ * Plain JSON values in this folder: read-only, shared, with `__proto__` as an ordinary member name. Hot path: plain
+ * code. Integers beyond 2^53 may be `bigint`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 

@@ -1,7 +1,7 @@
 /**
- * The annotation in which client-side apply of kubectl keeps what it applied last: what it says is as good as owned
- * when kubectl moves to server-side apply, which then keeps the annotation up to date for the way back.
- * Source: upstream's `lastAppliedManager` and `lastAppliedUpdater`.
+ * The last-applied annotation of kubectl's client-side apply. Its fields count as owned when kubectl changes to
+ * server-side apply; later applies keep the annotation current, so that kubectl can change back. Source: upstream's
+ * `lastAppliedManager` and `lastAppliedUpdater`.
  */
 import type { Schema } from "#schema/schema.ts";
 import { difference, type FieldSet, unionAll } from "./field-set.ts";

@@ -1,4 +1,4 @@
-/** Ownership after plain writes: who gains, who loses, order, resets, folding. */
+/** Ownership after plain writes: gains, losses, order, resets, merged entries. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";

@@ -1,7 +1,7 @@
 /**
- * The managedFields of an object after a write that is no apply: who owns which fields now. The writer gains what it
- * added or changed; everybody loses what changed value or went. Hot path: costs what changed.
- * Source: upstream's `util/managedfields` and structured-merge-diff's `merge.Updater`.
+ * Updates managedFields after a write that is not an apply. The writer gains the fields it added or changed; every
+ * manager loses fields that changed value or were removed. Hot path: cost is proportional to the change. Source:
+ * upstream's `util/managedfields` and structured-merge-diff's `merge.Updater`.
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";

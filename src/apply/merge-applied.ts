@@ -1,8 +1,7 @@
 /**
- * The object an applied configuration makes of the present one: members are merged, sets and keyed lists by item,
- * atomic parts and scalars taken from the configuration. Nothing is removed here. Hot path: what the configuration
- * says as it is already comes back as the same object, so that comparing costs what changed.
- * Source: structured-merge-diff's `typed` package.
+ * Merges an applied configuration into an object: objects by member, sets and keyed lists by item; atomic parts and
+ * scalars come from the configuration. Nothing is removed here. Hot path: unchanged parts are returned as the same
+ * object, so a comparison costs only what changed. Source: structured-merge-diff's `typed` package.
  */
 import type { Schema } from "#schema/schema.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";

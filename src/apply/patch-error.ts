@@ -1,4 +1,4 @@
-/** Why a patch was refused, as the patch functions of this folder throw it; the patch handler makes a Status of it. */
+/** The error that patch functions throw for a refused patch; the patch handler turns it into a Status. */
 
 /**
  * - `bad-request`: 400 with the message.

@@ -1,7 +1,7 @@
 /**
- * Field sets brought in line with a schema that changed after they were written: who owned parts of what is atomic now
- * owns the whole. Parts of what was atomic before have no owners until somebody applies them.
- * Source: structured-merge-diff's `ReconcileFieldSetWithSchema`. Hot path: each set is walked once a schema.
+ * Adapts field sets to a schema that changed after they were written. A manager of parts of a value that is now atomic
+ * owns the whole value. Parts of a value that was atomic have no managers until an apply names them. Source:
+ * structured-merge-diff's `ReconcileFieldSetWithSchema`. Hot path: each set is walked once per schema.
  */
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, leafNode, makeNode } from "./field-set.ts";

@@ -1,6 +1,6 @@
 /**
- * A value without the fields of a set, and sets with the structs they reach into as members: what taking away the
- * fields that nobody applies any more is made of. Source: structured-merge-diff's `typed` package.
+ * Removes a set of fields from a value, and adds to a set the structs that its paths lead through. Used to drop fields
+ * that no manager applies any more. Source: structured-merge-diff's `typed` package.
  */
 import type { Schema } from "#schema/schema.ts";
 import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";

@@ -1,4 +1,4 @@
-/** Who owns the number of replicas, seen from the object and from its scale. */
+/** Managers of `replicas`, seen through the object and through its scale. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";

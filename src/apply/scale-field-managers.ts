@@ -1,7 +1,7 @@
 /**
- * Ownership of a number of replicas, as the `scale` subresource shows it and as the object itself records it: the same
- * field under another path, in entries of another version. Source: upstream's `util/managedfields`, `ScaleHandler`;
- * with its habit of splitting the entry of an updater whenever somebody writes the scale.
+ * Maps ownership of `replicas` between an object and its `scale` subresource, where the field has another path and
+ * version. Splits an updater's entry on every scale write, as upstream does. Source: upstream's `util/managedfields`,
+ * `ScaleHandler`.
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { difference, type FieldPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";

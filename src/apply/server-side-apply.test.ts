@@ -1,6 +1,6 @@
 /**
- * Server-side apply: recorded stories over every list type and map type, then what they do not tell: versions, schemas
- * that change, subresources, objects without owners, and kubectl's way from client-side apply. Inputs are frozen.
+ * Server-side apply: recorded cases for every list and map type; versions, schema changes, subresources, objects
+ * without managers, and migration from client-side apply. Inputs are frozen.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

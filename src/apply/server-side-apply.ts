@@ -1,10 +1,8 @@
 /**
- * Server-side apply: merges a configuration into the present object, takes away what its manager no longer applies and
- * nobody else owns, and says who owns which fields then, or with whom it conflicts. Pure functions on JSON values; the
- * caller decodes and defaults the result. Hot path, measured by `bench/apply.bench.ts` (Node 26): 47 us for two
- * managers of a Deployment in turn, half of it when nothing is new; a list of 100,000 items takes half a second when
- * half of it goes, in steps.
- * Source: structured-merge-diff's `merge.Updater` and upstream's `util/managedfields`.
+ * Server-side apply: merges a configuration into the current object, removes fields that its manager dropped and no
+ * other manager owns, and returns the new owners or the conflicts. Pure functions on JSON values; the caller decodes
+ * and defaults the result. Hot path; figures in docs/performance.md. Source: structured-merge-diff's `merge.Updater`
+ * and upstream's `util/managedfields`.
  */
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";

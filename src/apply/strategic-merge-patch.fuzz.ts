@@ -1,4 +1,4 @@
-/** Random strategic merge patches: never a crash, never a change of an argument, and some laws that always hold. */
+/** Random strategic merge patches: no crash, no changed argument, and laws that hold for all inputs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";

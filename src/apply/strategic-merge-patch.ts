@@ -1,7 +1,7 @@
 /**
- * Strategic merge patch: a merge patch that knows from the schema which lists are merged, by which key, and that obeys
- * directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`). Values are read-only; only
- * what changes is copied. Hot path: 50 us for a patch of a Deployment. Source: upstream's `util/strategicpatch`.
+ * Strategic merge patch: a merge patch in which the schema says which lists are merged and by which key, with the
+ * directives `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`. Values are read-only; only
+ * what changes is copied. Hot path. Source: upstream's `util/strategicpatch`.
  */
 import type { Schema } from "#schema/schema.ts";
 import { type DraftObject, isArray, isObject, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";

@@ -1,7 +1,7 @@
 /**
- * How a schema tells the parts of a value apart: which values have members or items that are owned singly, what their
- * schemas are, and which path element an item of a list has. Hot path: list rules are made once a schema.
- * Source: structured-merge-diff's `schema` and `typed` packages and kube-openapi's `schemaconv`.
+ * How a schema divides a value into separately owned parts: which values have members or items, their schemas, and the
+ * path element of a list item. Hot path: list rules are computed once per schema. Source: structured-merge-diff's
+ * `schema` and `typed` packages and kube-openapi's `schemaconv`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";

@@ -1,4 +1,4 @@
-/** Comparison of typed values: answers recorded from structured-merge-diff, and what plain writes need of it. */
+/** Comparison of typed values: results recorded from structured-merge-diff, and cases of plain writes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frozen } from "./frozen.ts";

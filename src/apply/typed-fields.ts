@@ -1,7 +1,7 @@
 /**
- * What fields a value has, and in which two values differ, as its schema says: structs and maps by member, keyed lists
- * and sets by item, atomic ones as a whole. Hot path: values that are the same object are never looked into, so a
- * comparison costs what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
+ * The field set of a value, and the fields in which two values differ, by schema: structs and maps by member, keyed
+ * lists and sets by item, atomic values as a whole. Hot path: identical objects are not descended into, so a comparison
+ * costs only what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
 import type { Field, Schema } from "#schema/schema.ts";
 import { compareText, emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";

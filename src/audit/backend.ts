@@ -1,4 +1,7 @@
-/** Where audit events go, and how far a request waits for them. Source: upstream's modes of audit backends. */
+/**
+ * The interface of audit backends and their modes, which say how long a request waits for its event. Source: upstream's
+ * audit backends.
+ */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { EventRecord } from "./event.ts";
 

@@ -1,4 +1,4 @@
-/** The queue between requests and a slow place for their events. */
+/** The event queue of the batch mode. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

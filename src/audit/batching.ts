@@ -1,7 +1,6 @@
 /**
- * The mode `batch`: requests leave their events in a bounded queue and wait for nothing; the queue is emptied in
- * batches, at no higher rate than is allowed. What finds the queue full is lost, and told. Source: upstream's
- * `plugin/buffered`.
+ * The audit mode `batch`: requests put events into a bounded queue and do not wait. The queue is sent in batches at a
+ * limited rate. Events that find it full are dropped and counted. Source: upstream's `plugin/buffered`.
  */
 import type { Clock } from "#std/clock.ts";
 import { Deque } from "#std/deque.ts";

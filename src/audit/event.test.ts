@@ -1,4 +1,4 @@
-/** How events are written. */
+/** The written form of audit events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AuditEvent, EventRecord, legacyLine } from "./event.ts";

@@ -1,7 +1,4 @@
-/**
- * Audit events and their text. Source: the type `Event` of upstream's `audit.k8s.io/v1`, whose fields and their order
- * these are.
- */
+/** Audit events and their JSON. Source of fields and order: the type `Event` of upstream's `audit.k8s.io/v1`. */
 import { goQuote } from "#meta/field-error.ts";
 import type { Status } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";

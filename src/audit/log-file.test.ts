@@ -1,4 +1,4 @@
-/** The file of events: nothing is lost or torn when it is put aside, killed, full or written by many. */
+/** The audit log file: no event is lost or torn by rotation, a killed process, a full disk or concurrent writers. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * A file of audit events, one line each, that is put aside when it is large. Writers that come together share one write;
- * none of them blocks the process. Names and limits of files put aside are those of upstream's `lumberjack`.
+ * The audit log file, one event a line, rotated by size. Concurrent writers share one write; none blocks the process.
+ * Names and limits of rotated files are those of `lumberjack`, which upstream uses.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { access, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";

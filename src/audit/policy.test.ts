@@ -1,4 +1,4 @@
-/** Which rule decides over a request. */
+/** Matching of audit rules. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AuditedAction, AuditPolicy, type PolicyDocument } from "./policy.ts";

@@ -1,6 +1,6 @@
 /**
- * The audit policy: rules in order, the first that fits says how much is recorded of a request and at which stages.
- * What a policy may say is checked in `configuration.ts`. Source: upstream's `audit/policy`.
+ * The audit policy: the first matching rule sets the level and the stages of a request's events. `configuration.ts`
+ * validates policies. Source: upstream's `audit/policy`.
  */
 import type { UserInfo } from "#meta/user-info.ts";
 

@@ -1,4 +1,4 @@
-/** Whom a request passed on its way. Source: upstream's `net.SourceIPs`. */
+/** The source addresses of a request, with those of proxies. Source: upstream's `net.SourceIPs`. */
 import { parseIp, printIp } from "#meta/names.ts";
 
 /**

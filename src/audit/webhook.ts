@@ -1,5 +1,5 @@
 /**
- * Events sent to a webhook as an `EventList`. A call that fails is made again, a few times, whatever the reason. Source:
+ * Sends events to a webhook as an `EventList`. A failed call is retried a few times, whatever the reason. Source:
  * upstream's `plugin/webhook` and its backoff.
  */
 import type { Outgoing } from "#client/outgoing-https.ts";

@@ -1,4 +1,4 @@
-/** Users out of credentials: what each method gives, and how they stand together. */
+/** Users from credentials: each method alone, and all in order. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";

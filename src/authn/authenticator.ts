@@ -1,4 +1,4 @@
-/** Who sent a request. The face of all authenticators, and the two that are made of others. */
+/** The interface of authenticators, and the two that combine others. */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 

@@ -1,4 +1,4 @@
-/** Bootstrap tokens: which Secrets make one, and what a user gets from it. */
+/** Bootstrap tokens: which Secrets are valid, and which user they give. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

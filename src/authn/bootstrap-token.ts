@@ -1,5 +1,5 @@
 /**
- * Bootstrap tokens: `<id>.<secret>`, kept as Secrets of the system namespace, for machines that join.
+ * Bootstrap tokens, `<id>.<secret>`, for machines that join the cluster; stored as Secrets of the system namespace.
  * Source: upstream's `plugin/pkg/auth/authenticator/token/bootstrap`.
  */
 import { timingSafeEqual } from "node:crypto";

@@ -1,4 +1,4 @@
-/** What is remembered about tokens: bounded, and what is used stays. */
+/** The token cache: bounded, and used entries stay. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";

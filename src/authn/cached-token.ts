@@ -1,7 +1,7 @@
 /**
- * What was found out about tokens, by their digest: neither a memory dump nor the time a look-up takes tells anything
- * about a token. Bounded: two generations of at most `sizeMax` each; the older one goes when the younger is full, and
- * what is used stays.
+ * A cache of token results, keyed by digest, so that neither a memory dump nor look-up time reveals a token. Bounded:
+ * two generations of at most `sizeMax` entries; a full young generation replaces the old one, and used entries move to
+ * the young one.
  */
 import { hash } from "node:crypto";
 

@@ -1,7 +1,7 @@
 /**
- * A bundle of authorities that client certificates are trusted by. The TLS layer verifies against all bundles of the
- * server together, once a connection; which bundle a certificate belongs to, and whether it still does after the file
- * changed, is found out here. Constraints of names and path lengths are the TLS layer's.
+ * A bundle of authorities for client certificates. TLS verifies against all bundles together, once a connection. This
+ * class finds the bundle of a certificate, and whether it still holds after the file changed. Name constraints and path
+ * lengths are left to TLS.
  */
 import { X509Certificate } from "node:crypto";
 import type { VerifiedCertificate } from "./authenticator.ts";

@@ -1,8 +1,7 @@
 /**
- * Users by client certificate: the common name is the user, every organization a group. That the certificate may be used
- * by a client, and belongs to one of the server's authorities, was checked by the TLS layer when the connection began;
- * here it is checked, each time, that one of the present authorities for clients issued it and that it has not expired.
- * Source: upstream's `authentication/request/x509`.
+ * Users by client certificate: the common name is the user, each organization a group. TLS has verified key usage and
+ * chain when the connection began. Each request checks again that a current client authority issued the certificate and
+ * that it has not expired. Source: upstream's `authentication/request/x509`.
  */
 import { hash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";

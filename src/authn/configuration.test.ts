@@ -1,4 +1,4 @@
-/** The file of --authentication-config: what it may say, and what is wrong with it. */
+/** The file of `--authentication-config`: accepted settings and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,6 +1,6 @@
 /**
- * `AuthenticationConfiguration`, the file of `--authentication-config`: read, checked with upstream's rules and texts,
- * and turned into what authenticators are made of. The `--oidc-*` flags become the same.
+ * `AuthenticationConfiguration`, the file of `--authentication-config`: parsed, validated with upstream's rules and
+ * messages, and converted to settings of authenticators. The `--oidc-*` flags are converted to the same settings.
  * Source: upstream's `apis/apiserver/validation`.
  */
 import { X509Certificate } from "node:crypto";

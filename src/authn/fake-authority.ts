@@ -1,4 +1,4 @@
-/** A certificate authority for tests: issues what a real one would, and what it should not. */
+/** A certificate authority for tests: issues valid and invalid certificates. */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import {

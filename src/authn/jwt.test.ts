@@ -1,4 +1,4 @@
-/** Tokens taken apart and verified: what is accepted by which key, and what nobody may get past. */
+/** JSON Web Tokens: parsing, and which signatures are accepted and refused. */
 import assert from "node:assert/strict";
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";

@@ -1,12 +1,12 @@
 /**
- * JSON Web Tokens in compact form: taken apart, verified, made. Source: RFC 7515, 7518 and 7519.
+ * JSON Web Tokens in compact form: parsing, verification, signing. Source: RFC 7515, 7518 and 7519.
  *
- * Which algorithms a key may be used with follows from the key alone, never from the token: a token that says `none`,
- * or HS256 with a public key as the shared secret, finds no key.
+ * The key alone decides which algorithms are allowed, never the token. A token that says `none`, or HS256 with a public
+ * key as the shared secret, therefore finds no key.
  *
- * Hot path of floods: a signature that takes 25 us (RSA of 2048 bits) or 55 us (P-256) is verified where it is, since to
- * hand it to another thread and go on later costs 70 us of this one; but only a few in each round of the event loop, so
- * that a flood of bad tokens slows nobody whose token is known. Dear signatures go to other threads, a few at a time.
+ * Hot path under floods of bad tokens: cheap signatures are verified on the event loop, because handing them to another
+ * thread costs more, but only a few in each turn of the loop, so that other requests are not delayed. Expensive
+ * signatures go to other threads, a few at a time. Figures: docs/performance.md.
  */
 import { constants, type KeyObject, sign, verify } from "node:crypto";
 import { tooManyRequests } from "#meta/status-error.ts";

@@ -1,6 +1,6 @@
 /**
- * From the claims of a verified token to a user. Each rule is a function of the claims, whether a configuration names a
- * claim or gives an expression: expressions are compiled by whoever knows the language.
+ * Maps the claims of a verified token to a user. Each rule is a function of the claims, made from a claim name or from
+ * an expression; the caller compiles expressions.
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import { textClaim } from "./jwt.ts";

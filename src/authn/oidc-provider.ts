@@ -1,8 +1,8 @@
 /**
- * The keys of an identity provider, found by discovery, kept in memory and fetched again: a token is judged without
- * asking the provider. Keys are fetched at start until that succeeds, every quarter of an hour, and when a token comes
- * whose key is unknown, but for unknown keys at most every ten seconds, however many such tokens come. A provider that
- * does not answer leaves the keys as they are. Source: OpenID Connect Discovery 1.0, RFC 7517.
+ * The keys of an OpenID Connect provider, found by discovery and kept in memory, so that a token is verified without a
+ * call. Keys are fetched at start until that succeeds, every 15 minutes, and for a token with an unknown key, then at
+ * most every ten seconds. A provider that does not answer keeps its old keys. Source: OpenID Connect Discovery 1.0, RFC
+ * 7517.
  */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
 import type { Outgoing } from "#client/outgoing-https.ts";

@@ -1,7 +1,4 @@
-/**
- * ID tokens that were changed at random: whatever is done to a good token, it is nobody's, and nothing breaks. Rounds
- * come from `FUZZ_SEED` and `FUZZ_RUNS`.
- */
+/** Randomly damaged ID tokens: none is accepted, and nothing throws. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** ID tokens of identity providers: what they must be, and how little a bad one may cost. */
+/** ID tokens: requirements on good ones, bounded cost of bad ones. */
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";

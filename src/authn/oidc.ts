@@ -1,8 +1,7 @@
 /**
- * ID tokens of identity providers (OpenID Connect). A token is taken to the provider its issuer names; its signature,
- * audience and times are checked, then its claims become a user. What is known of a good token is kept by its digest as
- * long as it holds: the second request with a token of a kilobyte costs 1.3 us (Node 26), most of it the digest.
- * Source: upstream's `plugin/pkg/authenticator/token/oidc`.
+ * ID tokens of OpenID Connect providers. The issuer selects the provider; signature, audience and times are checked;
+ * then claims are mapped to a user. Results of good tokens are cached by digest until they expire. Hot path: a known
+ * token costs one digest. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
  */
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";

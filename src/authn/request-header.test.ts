@@ -1,4 +1,4 @@
-/** What an authenticating proxy says in headers, and who is believed. */
+/** Headers of an authenticating proxy, and whose are trusted. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { test } from "node:test";

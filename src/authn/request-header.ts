@@ -1,7 +1,7 @@
 /**
- * An authenticating proxy: whoever shows a certificate of the proxies' authority may say in headers for whom it speaks.
- * The same headers from anybody else are passed over, and nobody behind the authenticators sees them
- * (`http/filters/authenticate.ts`). Source: upstream's `authentication/request/headerrequest`.
+ * Users by headers of an authenticating proxy. Only a client with a certificate of the proxy authority may set them;
+ * headers of other clients are ignored and removed (`http/filters/authenticate.ts`). Source: upstream's
+ * `authentication/request/headerrequest`.
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";

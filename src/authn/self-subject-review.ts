@@ -1,4 +1,4 @@
-/** SelfSubjectReview: who the caller is. Source: upstream's `registry/authentication/selfsubjectreview`. */
+/** SelfSubjectReview: returns the caller's user. Source: upstream's `registry/authentication/selfsubjectreview`. */
 import type { SelfSubjectReview, UserInfo as ShownUser } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { timestamp } from "#meta/time.ts";

@@ -1,4 +1,4 @@
-/** Keys of service account tokens: what PEM files may hold, and what the world is told. */
+/** Keys of service account tokens: accepted PEM files, and the published key set. */
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * The keys of service account tokens: read from PEM, found by their id, published as a JSON Web Key Set with the
- * discovery document beside it. Source: upstream's `pkg/serviceaccount` and OpenID Connect Discovery 1.0.
+ * Keys of service account tokens: read from PEM, found by key ID, published as a JSON Web Key Set with its discovery
+ * document. Source: upstream's `pkg/serviceaccount` and OpenID Connect Discovery 1.0.
  */
 import { createPrivateKey, createPublicKey, hash, type KeyObject, X509Certificate } from "node:crypto";
 import { algorithmsOf } from "./jwt.ts";

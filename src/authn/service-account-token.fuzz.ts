@@ -1,6 +1,6 @@
 /**
- * Random damage to good tokens: nothing is ever thrown, and nobody is known by a token this server did not make. The
- * claims of signed tokens are random too: then whoever is known is the account the token names, and there.
+ * Randomly damaged service account tokens: nothing throws and none is accepted. Signed tokens with random claims: an
+ * accepted one names an existing account.
  */
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Tokens of service accounts: whom they stand for, and everything that ends them. */
+/** Service account tokens: the user they give, and everything that invalidates them. */
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, hash, type KeyObject } from "node:crypto";
 import { test } from "node:test";

@@ -1,10 +1,10 @@
 /**
- * Tokens of service accounts: what is in them, and whom they stand for while account, Secret, pod or node are there.
- * Bound tokens name an audience, a life time and maybe an object they die with; legacy ones lie in a Secret and live as
- * long as that. Source: upstream's `pkg/serviceaccount`.
+ * Service account tokens: their claims, and the checks that account, Secret, pod or node still exist. Bound tokens have
+ * an audience, a lifetime and maybe an object they depend on; legacy tokens live as long as their Secret. Source:
+ * upstream's `pkg/serviceaccount`.
  *
- * Hot path: a token whose signature was verified once is found by its digest; every use looks again at the times and at
- * the objects, in memory, without a promise: 2 µs for one caller, under 10 µs when 10,000 take turns.
+ * Hot path: a verified signature is cached by digest. Every use checks times and objects again, in memory, without a
+ * promise.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";

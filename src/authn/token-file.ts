@@ -1,9 +1,9 @@
 /**
- * Tokens from a file: `token,user name,user id[,"group1,group2"]`, read once at start. Source: Kubernetes' static token
- * file; the CSV dialect is RFC 4180 as Go's `encoding/csv` reads it.
+ * Static tokens from a file: `token,user name,user id[,"group1,group2"]`, read once at start. Source: Kubernetes'
+ * static token file; CSV (RFC 4180) as Go's `encoding/csv` reads it.
  *
- * Only digests of the tokens are kept, and looked up by digest: neither a memory dump nor the time a look-up takes
- * tells anything about a token.
+ * Only digests of tokens are stored, and looked up by digest, so that neither a memory dump nor look-up time reveals a
+ * token.
  */
 import { hash } from "node:crypto";
 import type { UserInfo } from "#meta/user-info.ts";

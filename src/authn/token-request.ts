@@ -1,6 +1,6 @@
 /**
- * `POST …/serviceaccounts/<name>/token`: a signed token for an account, for some audiences and a while, that may be
- * bound to the life of a pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
+ * `POST …/serviceaccounts/<name>/token`: issues a signed token with audiences and a lifetime, optionally bound to a
+ * pod, a Secret or a node. Source: upstream's `registry/core/serviceaccount/storage/token.go`.
  */
 import type { BoundObjectReference, TokenRequest } from "#api/authentication/v1.ts";
 import type { Pod } from "#api/core/v1.ts";

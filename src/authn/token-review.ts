@@ -1,7 +1,4 @@
-/**
- * TokenReview: whose token this is, for programs that get tokens and want to know.
- * Source: upstream's `registry/authentication/tokenreview`.
- */
+/** TokenReview: authenticates a token for another program. Source: upstream's `registry/authentication/tokenreview`. */
 import type { TokenReview, TokenReviewStatus } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";

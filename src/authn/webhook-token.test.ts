@@ -1,4 +1,4 @@
-/** A webhook that knows tokens: what it is sent, what is believed, what is kept, and what happens without it. */
+/** The token webhook: request, accepted answers, cache, and failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";

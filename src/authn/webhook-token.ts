@@ -1,7 +1,7 @@
 /**
- * Bearer tokens that only somebody else knows: a webhook is sent a TokenReview and believed. Its answers are kept for a
- * while, good and bad ones apart, so that no flood of bad tokens drives out a good one; what it fails to answer is not
- * kept. Only so many tokens wait for it at a time. Source: upstream's `plugin/pkg/authenticator/token/webhook`.
+ * Tokens checked by a webhook, which gets a TokenReview. Good and bad answers have separate caches, so that a flood of
+ * bad tokens does not evict good ones; failures are not cached. The number of waiting tokens is bounded. Source:
+ * upstream's `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";

@@ -1,4 +1,4 @@
-/** Tokens that browsers send as a subprotocol. */
+/** Tokens sent as a WebSocket subprotocol. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,5 +1,5 @@
 /**
- * A bearer token among the subprotocols of a WebSocket: browsers can set no other header of one. Source: upstream's
+ * A bearer token sent as a WebSocket subprotocol, the only header that browsers can set there. Source: upstream's
  * `authentication/request/websocket`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";

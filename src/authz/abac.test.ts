@@ -1,4 +1,4 @@
-/** Rights by a file: what its lines say, whom they fit, and what is wrong with a line. */
+/** ABAC policy files: matching, and errors in lines. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

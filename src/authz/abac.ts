@@ -1,6 +1,6 @@
 /**
- * Rights by a file: one policy a line, as JSON; the first that fits allows. Source: upstream's `pkg/auth/authorizer/abac`
- * and the conversions of `abac.authorization.kubernetes.io` (`v1beta1`, and lines without a version).
+ * ABAC: a file with one JSON policy a line; the first match allows. Source: upstream's `pkg/auth/authorizer/abac` and
+ * the conversions of `abac.authorization.kubernetes.io` (`v1beta1`, and lines without a version).
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Authorizers that do not look: modes AlwaysAllow and AlwaysDeny. Source: upstream's `authorizerfactory`. */
+/** The modes AlwaysAllow and AlwaysDeny. Source: upstream's `authorizerfactory`. */
 import { type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 
 const allowed: Verdict = { decision: "allow", reason: "" };

@@ -1,4 +1,4 @@
-/** Attributes that tests hand to authorizers. */
+/** Attributes of requests, for tests of authorizers. */
 import type { Attributes } from "./authorizer.ts";
 
 /** That bob gets a config map; `over` says what is different. */

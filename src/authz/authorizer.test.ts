@@ -1,4 +1,4 @@
-/** Decisions in order, and how a refusal reads. */
+/** The order of authorizers, and the text of refusals. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UserInfo } from "#meta/user-info.ts";

@@ -1,4 +1,6 @@
-/** Who may do what. The face of all authorizers, and their order. Source: upstream's `authorization/authorizer`. */
+/**
+ * The interface of authorizers, and the union that asks them in order. Source: upstream's `authorization/authorizer`.
+ */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";

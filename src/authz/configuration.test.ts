@@ -1,4 +1,4 @@
-/** The file of authorizers: what it may say, and how it is told what is wrong. */
+/** The file of `--authorization-config`: accepted settings and errors. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

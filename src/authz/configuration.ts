@@ -1,7 +1,7 @@
 /**
- * The file of `--authorization-config`: which authorizers decide, in order, with every webhook's settings. Read strictly;
- * what is wrong is named by its path. Source: upstream's `apis/apiserver/validation`; of authorizers only Webhook, Node
- * and RBAC may stand in it.
+ * `AuthorizationConfiguration`, the file of `--authorization-config`: the authorizers in order, with the settings of
+ * webhooks. Parsed strictly; errors have field paths. Only Webhook, Node and RBAC are allowed. Source: upstream's
+ * `apis/apiserver/validation`.
  */
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Why RBAC allows an action or does not, in a sentence for those who may know: the rule that allowed it, or the rule
- * that came nearest and what it lacks. Looks at a bounded number of rules.
+ * Explains an RBAC decision in one sentence: the rule that allowed, or the closest rule and what it lacks. Looks at a
+ * bounded number of rules. Shown only to users with permission to see it.
  */
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";

@@ -1,4 +1,7 @@
-/** The refusal a client sees. Wording: upstream's `endpoints/handlers/responsewriters`; clients match on it. */
+/**
+ * The refusal that clients see. Clients match on the wording, which is upstream's
+ * (`endpoints/handlers/responsewriters`).
+ */
 import { goQuote } from "#meta/field-error.ts";
 import { forbidden, type StatusError } from "#meta/status-error.ts";
 import type { Attributes } from "./authorizer.ts";

@@ -1,4 +1,4 @@
-/** Random pods, volumes and their ends: the counts of the graph answer as a search through all objects does. */
+/** Random pods and volumes that come and go: the counts of the graph agree with a search of all objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolume, Pod } from "#api/core/v1.ts";

@@ -1,14 +1,14 @@
 /**
- * Which objects a node has to do with: those that pods on it name, the volumes of their claims and the secrets of those
- * volumes, its own attachments and slices. Source: upstream's `plugin/pkg/auth/authorizer/node/graph.go`.
+ * Which objects belong to a node: those that its pods name, the volumes of their claims, the secrets of those volumes,
+ * and the node's own attachments and slices. Source: upstream's `plugin/pkg/auth/authorizer/node/graph.go`.
  *
- * Kept as counts instead of a graph that is walked, so that a question is one or two look-ups. Two pods on node `n`, both
- * with the secret `s`, one with the claim `c` that volume `v` is bound to, whose driver needs the secret `w`:
+ * Kept as counts instead of a graph, so that a decision is one or two look-ups. Example: two pods on node `n` use
+ * secret `s`; one uses claim `c`, which is bound to volume `v`, whose driver needs secret `w`:
  *
  *     uses     secrets/ns/s -> { n: 2 }    claims/ns/c -> { n: 1 }
  *     claims   v -> claims/ns/c            mounts   secrets/ns/w -> { v }
  *
- * The node may read `s` (it is in `uses`), `v` (its claim is), and `w` (a volume that mounts it is).
+ * The node may read `s` (in `uses`), `v` (its claim is in `uses`) and `w` (mounted by `v`).
  */
 import type { PersistentVolume, Pod } from "#api/core/v1.ts";
 import type { ResourceSlice } from "#api/resource/v1beta1.ts";

@@ -1,4 +1,7 @@
-/** Who is a node: members of `system:nodes` whose name says which. Source: upstream's `pkg/auth/nodeidentifier`. */
+/**
+ * Identifies nodes: users of the group `system:nodes`, named `system:node:<name>`. Source: upstream's
+ * `pkg/auth/nodeidentifier`.
+ */
 import type { UserInfo } from "#meta/user-info.ts";
 
 const groupNodes = "system:nodes";

@@ -1,4 +1,4 @@
-/** What kubelets may do: their own node, the pods on it, and what these name; and when they lose it. */
+/** The Node authorizer: what kubelets may do, and when they lose it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolume, Pod } from "#api/core/v1.ts";

@@ -1,7 +1,6 @@
 /**
- * What kubelets may do: read what belongs to the pods on their node and write what they report; the rest of what they
- * write is limited by the admission plugin NodeRestriction. Source: upstream's `plugin/pkg/auth/authorizer/node`, whose
- * reasons these are.
+ * The Node authorizer: a kubelet may read what its pods use, and write what it reports. The admission plugin
+ * NodeRestriction limits the writes further. Source of reasons: upstream's `plugin/pkg/auth/authorizer/node`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";

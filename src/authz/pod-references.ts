@@ -1,4 +1,6 @@
-/** Which other objects a pod names, and a volume. Source: upstream's `pkg/api/v1/pod` and `persistentvolume` visitors. */
+/**
+ * The objects that a pod or a volume refers to. Source: upstream's `pkg/api/v1/pod` and `persistentvolume` visitors.
+ */
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from "#api/core/v1.ts";
 
 /** Names in the pod's namespace. */

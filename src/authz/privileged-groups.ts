@@ -1,4 +1,4 @@
-/** Groups that may do everything, before any other authorizer is asked: `system:masters`. */
+/** Groups that are allowed everything before other authorizers are asked: `system:masters`. */
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 

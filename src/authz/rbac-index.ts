@@ -1,7 +1,7 @@
 /**
- * Roles and bindings, found by the subjects they are given to. Hot path: a decision looks at the bindings of the user
- * and of his groups in two scopes (the cluster and one namespace) and nothing else, so it costs the same whether there
- * are ten bindings of others or a million. About 1 µs for a user with a handful of bindings (`bench/access.bench.ts`).
+ * An index of roles and bindings by subject. Hot path: a decision looks only at bindings of the user and the user's
+ * groups in two scopes (the cluster and one namespace), so its cost does not depend on other users' bindings.
+ * Benchmark: `bench/access.bench.ts`.
  *
  *     ClusterRoleBinding all-read  -> Group auditors      byGroup  auditors -> ""   -> all-read
  *     RoleBinding shop/edit        -> User eve            byUser   eve      -> shop -> shop/edit

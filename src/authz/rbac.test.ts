@@ -1,4 +1,4 @@
-/** What roles and bindings allow, and what is said about it. */
+/** RBAC decisions and their reasons. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule, Subject } from "#api/rbac/v1.ts";

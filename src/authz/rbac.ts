@@ -1,6 +1,6 @@
 /**
- * RBAC: what the roles that are bound to a user or his groups allow. Rights only add up; nothing is denied here. Source:
- * upstream's `plugin/pkg/auth/authorizer/rbac`, whose reasons these are.
+ * RBAC: allows what the roles bound to a user or the user's groups allow. It never denies. Source of reasons:
+ * upstream's `plugin/pkg/auth/authorizer/rbac`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";

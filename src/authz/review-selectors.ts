@@ -1,7 +1,6 @@
 /**
- * Selectors in the question of an access review. Those that cannot be read, or only in part, limit nothing in that part:
- * the question is then a wider one than was meant, and the answer says so. Source: upstream's
- * `registry/authorization/util`.
+ * Selectors in access reviews. Requirements that cannot be parsed are dropped, which widens the question, and the
+ * answer reports them. Source: upstream's `registry/authorization/util`.
  */
 import type { FieldSelectorAttributes, LabelSelectorAttributes } from "#api/authorization/v1.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "#api/meta/v1.ts";

@@ -1,4 +1,4 @@
-/** Whether rights cover others, and how what is missing reads. */
+/** Whether rules cover other rules, and the text of missing ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "#api/rbac/v1.ts";

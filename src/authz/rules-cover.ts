@@ -1,10 +1,10 @@
 /**
- * Whether rules somebody holds cover rules he wants to give away, and what is missing: what stops people from giving
- * themselves or others more than they have. Source: upstream's `component-helpers/auth/rbac/validation` and
- * `pkg/registry/rbac/validation`, whose words clients see.
+ * Whether the rules that a user holds cover the rules to be granted, and which are missing. This prevents privilege
+ * escalation. Source of wording: upstream's `component-helpers/auth/rbac/validation` and
+ * `pkg/registry/rbac/validation`.
  *
- * Rules are products of lists, so that a small role can name a great many single rights. Those that one held rule does
- * not cover as a whole are looked at one by one, up to a bound.
+ * Rules are products of lists, so a small role can name very many single rights. A rule that no single held rule covers
+ * is compared right by right, up to a bound.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { goQuote } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** Coverage against the plain definition: every single right is covered by some rule held. */
+/** Coverage compared with its definition: some held rule covers every single right. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PolicyRule } from "#api/rbac/v1.ts";

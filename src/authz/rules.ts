@@ -1,6 +1,6 @@
 /**
- * Rules of roles, and whether one allows an action. Source: upstream's `pkg/apis/rbac/v1` evaluation helpers.
- * Hot path: a decision looks at the rules of the caller's own roles only, without allocating; see `rbac-index.ts`.
+ * Rules of roles, and whether one allows an action. Source: upstream's `pkg/apis/rbac/v1` evaluation helpers. Hot path:
+ * a decision reads only rules of the caller's roles and allocates nothing; see `rbac-index.ts`.
  */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { Attributes } from "./authorizer.ts";

@@ -1,4 +1,4 @@
-/** Access reviews: what is asked, of whom, and which questions are refused. */
+/** Access reviews: attributes, authorizers, and invalid reviews. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { objectMaker } from "#api/objects-for-tests.ts";

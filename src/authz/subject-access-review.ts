@@ -1,5 +1,5 @@
 /**
- * SubjectAccessReview and its relatives: whether somebody may do something, asked over the API. Source: upstream's
+ * SubjectAccessReview and its variants: authorization decisions over the API. Source: upstream's
  * `registry/authorization` and `apis/authorization/validation`.
  */
 import type {

@@ -1,6 +1,6 @@
 /**
- * Decisions that others made, kept for a while. Bounded: two generations of at most `sizeMax` each; the older one goes
- * when the younger is full, and what is used stays.
+ * A cache of webhook decisions. Bounded: two generations of at most `sizeMax` entries; a full young generation replaces
+ * the old one, and used entries move to the young one.
  */
 import type { Verdict } from "./authorizer.ts";
 

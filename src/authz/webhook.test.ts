@@ -1,4 +1,4 @@
-/** A webhook that decides: what it is sent, what is believed, what is kept, when it is not asked, and what happens without it. */
+/** The authorization webhook: request, accepted answers, cache, conditions, and failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";

@@ -1,8 +1,7 @@
 /**
- * Somebody else decides: a webhook is sent a SubjectAccessReview and believed. What it allows and what it does not are
- * kept for a while, apart from each other, so that no flood of refusals drives out what is allowed; what it fails to
- * answer is not kept, and decided by a policy. Source: upstream's `plugin/pkg/authorizer/webhook`.
- * Hot path: a decision that is kept is found without a promise in about 2 us, most of it the question's text and digest.
+ * The Webhook authorizer: sends a SubjectAccessReview. Allowed and refused answers have separate caches, so that a
+ * flood of refusals does not evict allowed ones. Failures are not cached; the failure policy decides them. Source:
+ * upstream's `plugin/pkg/authorizer/webhook`. Hot path: a cached decision needs one digest and no promise.
  */
 import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";

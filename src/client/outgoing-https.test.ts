@@ -1,4 +1,4 @@
-/** Calls out of the process: bounded in time and size, never sent elsewhere, over connections that are kept. */
+/** Outgoing calls: bounded in time and size, without redirects, over kept connections. */
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,7 +1,7 @@
 /**
- * Calls out of the process, to webhooks and identity providers: bounded in time and size, over connections that are
- * kept, with exactly the trust they were opened with. A redirect is an answer like any other: nobody follows it, so no
- * answer can send the server, and the credentials it carries, to another place.
+ * Outgoing HTTPS calls to webhooks and identity providers: bounded in time and size, over kept connections, with a
+ * fixed set of trusted authorities. Redirects are not followed, so no answer can send the server and its credentials
+ * elsewhere.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";

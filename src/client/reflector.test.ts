@@ -1,4 +1,4 @@
-/** What a follower hears, and how often it asks when something is wrong for long. */
+/** Events that a reflector delivers, and its retries. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

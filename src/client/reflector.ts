@@ -1,6 +1,6 @@
 /**
- * Keeps a caller up to date with a collection: lists it, then watches, and starts over when the history is lost or the
- * connection ends. A small informer: it hands over changes and keeps nothing itself.
+ * Keeps a caller current with a collection: lists, then watches; lists again when history is lost or the connection
+ * ends. It delivers changes and stores no objects.
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -1,6 +1,6 @@
 /**
- * How a client reaches a server: over a socket or, for controllers in the server's process, by a call that skips the
- * socket and nothing else.
+ * How a client reaches a server: over a socket, or, for controllers in the server's process, by a direct call of the
+ * request chain.
  */
 
 export interface ClientRequest {

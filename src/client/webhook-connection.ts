@@ -1,6 +1,6 @@
 /**
- * Where a webhook is and how to speak to it: the kubeconfig that `--authentication-token-webhook-config-file` and its
- * like name, read whole. Of the ways to show credentials those that need another program are refused.
+ * The address and credentials of a webhook, read from a kubeconfig such as that of
+ * `--authentication-token-webhook-config-file`. Credentials that need another program are refused.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Keys waiting to be worked on: each at most once in line, never two workers on one key, failures retried with a
- * growing pause. Source: the idea of upstream's work queue.
+ * A queue of keys to reconcile: each key is queued at most once, never processed twice at a time, and retried with
+ * exponential backoff. Source: the idea of upstream's work queue.
  */
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";

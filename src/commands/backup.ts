@@ -1,6 +1,6 @@
 /**
- * `binnacle backup FILE` and `binnacle restore FILE`. A running server makes the copy itself, since it alone may touch
- * its store; without one the store is opened here.
+ * `binnacle backup FILE` and `binnacle restore FILE`. A running server makes the copy itself, because only it may use
+ * its store. Without a running server, the command opens the store.
  */
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";

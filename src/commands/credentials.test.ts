@@ -1,4 +1,4 @@
-/** What `binnacle token` and `binnacle kubeconfig` say to wrong arguments. */
+/** Errors of `binnacle token` and `binnacle kubeconfig` about wrong arguments. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

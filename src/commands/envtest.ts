@@ -1,6 +1,6 @@
 /**
- * What suites of controller-runtime's envtest need in the folder `KUBEBUILDER_ASSETS`: the programs `kube-apiserver`, which
- * is this server in memory and without controllers, and `etcd`, which is asked for its health and for nothing else.
+ * Fills the folder `KUBEBUILDER_ASSETS` for controller-runtime's envtest: `kube-apiserver` is this server in memory
+ * without controllers; `etcd` only answers health checks.
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

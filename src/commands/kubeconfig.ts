@@ -1,6 +1,6 @@
 /**
- * `binnacle kubeconfig`: access for somebody else. People get a certificate of the data folder's own authority, for
- * which no server need run; service accounts get a token of a running server.
+ * `binnacle kubeconfig`: writes a kubeconfig for another user. Users get a client certificate from the data folder's
+ * authority, without a running server; service accounts get a token from a running server.
  */
 import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";

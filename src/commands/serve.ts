@@ -1,4 +1,4 @@
-/** The command `binnacle serve`: starts a server, says where things are, stops it on a signal. */
+/** `binnacle serve`: starts a server, prints its addresses and files, and stops it on a signal. */
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
 import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";

@@ -1,4 +1,4 @@
-/** `binnacle token create [ACCOUNT]`: asks a running server for a token of a service account. */
+/** `binnacle token create [ACCOUNT]`: requests a service account token from a running server. */
 import {
   choice,
   duration,

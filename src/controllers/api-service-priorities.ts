@@ -1,6 +1,6 @@
 /**
- * Which built-in groups and versions clients take first, as APIService objects say it: of groups with the same kind the
- * one with the higher number, of its versions likewise. Source: upstream's `controlplane/apiserver`, `aggregator.go`.
+ * Priorities of the built-in APIService objects, which decide the group and version that clients prefer. Source:
+ * upstream's `controlplane/apiserver`, `aggregator.go`.
  */
 
 export interface ApiServicePriority {

@@ -1,7 +1,7 @@
 /**
- * Keeps an APIService object for each group version that this server serves itself: for built-in ones once at the start,
- * for those of custom resources as long as they are served. Objects that people marked as their own are left alone.
- * Source: upstream's `kube-aggregator/pkg/controllers/autoregister`, whose labels and rules these are.
+ * Keeps an APIService for each group version that this server serves: built-in ones from the start, those of custom
+ * resources while they are served. Objects that users marked as their own are left alone. Source of labels and rules:
+ * upstream's `kube-aggregator/pkg/controllers/autoregister`.
  */
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { type Draft, found } from "#client/rest-client.ts";

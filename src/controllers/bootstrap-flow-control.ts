@@ -1,7 +1,6 @@
 /**
- * Flow schemas and priority levels every cluster has: made where they are missing, and kept as suggested while the
- * server has the say. Mandatory ones always are what they have to be. Source: upstream's
- * `registry/flowcontrol/ensurer`.
+ * Creates the built-in flow schemas and priority levels, resets mandatory ones, and updates suggested ones unless users
+ * took them over. Source: upstream's `registry/flowcontrol/ensurer`.
  */
 import { autoUpdateAnnotation, bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";

@@ -1,7 +1,6 @@
 /**
- * Roles and bindings every cluster has: made at each start where they are missing, and given back what they lost unless
- * they are marked with `autoupdate: "false"`. What was added to them stays. Source: upstream's `rbac/reconciliation` and
- * its post-start hook.
+ * Creates the built-in roles and bindings at each start, and restores removed rules and subjects unless `autoupdate:
+ * "false"` is set. Additions stay. Source: upstream's `rbac/reconciliation` and its post-start hook.
  */
 import type { RestClient } from "#client/rest-client.ts";
 import type { PolicyObject } from "#api/bootstrap-policy.ts";

@@ -1,6 +1,6 @@
 /**
- * Signs the cluster's public configuration, the config map `cluster-info`, with every bootstrap token that may sign, so
- * that who has such a token can trust it. Source: upstream's bootstrap signer; RFC 7515 with a detached payload.
+ * Signs the public config map `cluster-info` with every bootstrap token that allows signing, so that holders of the
+ * token can trust it. Source: upstream's bootstrap signer; RFC 7515 with a detached payload.
  */
 import { createHmac } from "node:crypto";
 import type { ConfigMap, Secret } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** What the controllers of bootstrap tokens read in their Secrets. Source: upstream's `cluster-bootstrap`. */
+/** Parses Secrets of bootstrap tokens for their controllers. Source: upstream's `cluster-bootstrap`. */
 import type { Secret } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { timeToMs } from "#meta/time.ts";

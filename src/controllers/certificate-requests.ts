@@ -1,7 +1,4 @@
-/**
- * What the controllers of certificates share: requests as they read them, the ones that wait for something, and what a
- * node may ask for.
- */
+/** Shared by the certificate controllers: request types, retries of waiting requests, and the form of node requests. */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";

@@ -1,6 +1,6 @@
 /**
- * Says that a claim waits for its volume attributes class: a claim that names a class which does not exist gets
- * `status.modifyVolumeStatus` `Pending`. What follows once the class is there is a storage driver's to say.
+ * Sets `status.modifyVolumeStatus` to `Pending` on a claim whose volume attributes class does not exist. A storage
+ * driver does the rest once the class exists.
  */
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";

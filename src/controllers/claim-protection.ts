@@ -1,4 +1,4 @@
-/** Lets deleted claims go once no scheduled pod of their namespace has them as a volume. */
+/** Removes the protection finalizer of a deleted claim once no scheduled pod of its namespace uses it. */
 import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import { protectionController } from "./protection.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Gives cluster roles with an aggregation rule the rules of the cluster roles it selects, each once and ordered by the
- * name of the role it comes from. Source: upstream's `controller/clusterroleaggregation`.
+ * Aggregates cluster roles: copies the rules of the selected roles, each once, ordered by the name of their role.
+ * Source: upstream's `controller/clusterroleaggregation`.
  */
 import type { ClusterRole, PolicyRule } from "#api/rbac/v1.ts";
 import { reflect } from "#client/reflector.ts";

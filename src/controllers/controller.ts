@@ -1,4 +1,4 @@
-/** What a built-in controller is and gets. Controllers act through a client only, as users of their own. */
+/** The interface of built-in controllers. A controller acts only through a client, as its own user. */
 import type { Clock } from "#std/clock.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,6 +1,6 @@
 /**
- * Approves requests of nodes for client certificates: of machines that join and of nodes that renew theirs, if whoever
- * asks may. Source: upstream's CSR approving controller.
+ * Approves nodes' requests for client certificates, first ones and renewals, if the requester is authorized. Source:
+ * upstream's CSR approving controller.
  */
 import type { SubjectAccessReview } from "#api/authorization/v1.ts";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";

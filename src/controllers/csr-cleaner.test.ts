@@ -1,4 +1,4 @@
-/** Which requests for certificates are deleted, and when. */
+/** Which certificate requests are deleted, and when. */
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Deletes requests for certificates that are done with: certificate, refusal or failure are an hour old, nobody has said
- * anything for a day, or the certificate has ended. What is approved waits for its signer however long. Source:
+ * Deletes finished certificate requests: an hour after they were issued, denied or failed, after a day without a
+ * decision, or when the certificate has expired. Approved requests wait for their signer without limit. Source:
  * upstream's CSR cleaner.
  */
 import { X509Certificate } from "node:crypto";

@@ -1,4 +1,4 @@
-/** What the signers make of approved requests: how long certificates are good, for which keys, and when there is none. */
+/** The built-in signers: lifetime and keys of certificates, and refusals. */
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { createPublicKey, webcrypto, X509Certificate } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * The signers every cluster has: they turn approved requests that name them into certificates, or say why not.
- * Source: upstream's CSR signing controller and `certificates/authority`.
+ * The built-in signers: issue certificates for approved requests, or record why not. Source: upstream's CSR signing
+ * controller and `certificates/authority`.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { found } from "#client/rest-client.ts";

@@ -1,6 +1,6 @@
 /**
- * An API server in a few lines, for tests of controllers: it keeps objects by their paths, checks versions and
- * preconditions, tells watchers, and fails when told to.
+ * A small API server for controller tests: stores objects by path, checks versions and preconditions, serves watches,
+ * and fails on demand.
  */
 import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";

@@ -1,5 +1,5 @@
 /**
- * Says of every flow schema whether the priority level it sends requests to exists (`Dangling`). Source: upstream's
+ * Sets the condition `Dangling` of flow schemas: whether their priority level is missing. Source: upstream's
  * `util/flowcontrol` controller.
  */
 import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Keeps one object of a name in every active namespace: makes it where it is missing, mends it where it is not as it
- * should be. What several controllers do with different objects.
+ * Keeps one object of a given name in every active namespace: creates it when missing and repairs it when changed.
+ * Shared by several controllers.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";

@@ -1,6 +1,6 @@
 /**
- * Keeps the service `kubernetes` of the namespace `default`, by which programs in the cluster reach this server, and
- * its endpoints. Source: upstream's kubernetes service controller and endpoint reconcilers.
+ * Keeps the service `default/kubernetes` and its endpoints, by which programs in the cluster reach this server. Source:
+ * upstream's kubernetes service controller and endpoint reconcilers.
  */
 import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
 import type { EndpointSlice } from "#api/discovery/v1.ts";

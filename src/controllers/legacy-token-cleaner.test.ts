@@ -1,4 +1,4 @@
-/** Which tokens in Secrets end for want of use, and in which steps. */
+/** Which unused legacy tokens are invalidated and deleted, and when. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestamp } from "#meta/time.ts";

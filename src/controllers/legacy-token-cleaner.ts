@@ -1,7 +1,7 @@
 /**
- * Ends tokens that were made with their accounts, lie in Secrets, and were not used for long: first they are marked and
- * no longer taken, and after the same time again they are deleted. Tokens in Secrets that people made, or that pods use,
- * stay. Source: upstream's `legacy_serviceaccount_token_cleaner`.
+ * Removes auto-generated legacy tokens that were not used for a long time: first it marks them invalid, and after the
+ * same time again it deletes them. Tokens created by users or used by pods stay. Source: upstream's
+ * `legacy_serviceaccount_token_cleaner`.
  */
 import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";

@@ -1,6 +1,6 @@
 /**
- * Says since when uses of tokens kept in Secrets are noted, for whoever cleans up unused ones. The day is written once;
- * if somebody takes it away, it begins anew, half an hour later at most. Source: upstream's `legacytokentracking`.
+ * Records since when the use of legacy tokens is tracked, for the cleaner. The date is written once. If it is removed,
+ * tracking starts again within half an hour. Source: upstream's `legacytokentracking`.
  */
 import type { ConfigMap } from "#api/core/v1.ts";
 import { pause } from "#client/reflector.ts";

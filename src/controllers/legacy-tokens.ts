@@ -1,6 +1,6 @@
 /**
- * What is noted about the use of tokens kept in Secrets: since when uses are noted at all, the last day of use of each,
- * and since when one is no longer taken. Days are in UTC, `2026-11-21`. Source: upstream's `legacytokentracking`.
+ * Tracking data of legacy tokens: start of tracking, last day of use, and date of invalidation. Days are UTC,
+ * `2026-11-21`. Source: upstream's `legacytokentracking`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { timestamp, timeToMs } from "#meta/time.ts";

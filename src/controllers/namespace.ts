@@ -1,7 +1,7 @@
 /**
- * Empties namespaces that are being deleted and then lets them go: deletes every object of every namespaced resource
- * that discovery shows, reports what is left as conditions, and takes its finalizer off when nothing is.
- * Source: upstream's namespace controller (condition types, reasons and messages).
+ * Finalizes namespaces: deletes all objects of every namespaced resource in discovery, reports remaining ones as
+ * conditions, and removes the finalizer when none are left. Source of condition types, reasons and messages: upstream's
+ * namespace controller.
  */
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";

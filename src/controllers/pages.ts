@@ -1,4 +1,4 @@
-/** Long collections in pages, so that only one page is in memory. */
+/** Reads a collection page by page, so that only one page is in memory. */
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 

@@ -1,7 +1,6 @@
 /**
- * What protects objects in use from going: takes its finalizer off an object that is being deleted once nobody uses it.
- * Users are asked for only while such an object waits, so that a cluster without one pays nothing. Source: upstream's
- * PVC and PV protection controllers.
+ * Removes the protection finalizer of an object that is being deleted once it has no users. Users are looked up only
+ * while such an object waits. Source: upstream's PVC and PV protection controllers.
  */
 import { reflect } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";

@@ -1,4 +1,4 @@
-/** The root certificates of namespaces, and what keeps them right. */
+/** The root certificates in namespaces, and their repair. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

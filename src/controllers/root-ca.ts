@@ -1,6 +1,6 @@
 /**
- * Publishes in every namespace, as the config map `kube-root-ca.crt`, the certificates by which programs know the
- * server. Source: upstream's root CA certificate publisher.
+ * Publishes the server's root certificates in every namespace, as the config map `kube-root-ca.crt`. Source: upstream's
+ * root CA certificate publisher.
  */
 import type { ConfigMap } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";

@@ -1,4 +1,4 @@
-/** What becomes of the Secrets of tokens as they, and the accounts they name, come and go. */
+/** Token Secrets as they and their accounts come and go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Fills Secrets of the token type with a token of the account they name, and removes them when the account goes or is
- * another one of the same name. Source: upstream's tokens controller.
+ * Adds a token to Secrets of the token type, and deletes them when their account is deleted or replaced. Source:
+ * upstream's tokens controller.
  */
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";

@@ -1,4 +1,4 @@
-/** Gives every namespace the account `default`. Source: upstream's service accounts controller. */
+/** Creates the account `default` in every namespace. Source: upstream's service accounts controller. */
 import type { ServiceAccount } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
 import { keepInEveryNamespace } from "./in-every-namespace.ts";

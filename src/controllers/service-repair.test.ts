@@ -1,4 +1,4 @@
-/** Services that were stored without an address. */
+/** Repair of services stored without an address. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

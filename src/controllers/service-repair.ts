@@ -1,6 +1,6 @@
 /**
- * Gives services that were stored without an address what they lack: one update that changes nothing does. Runs once,
- * since nothing is stored without since then. Source: upstream's repair of service addresses.
+ * Gives stored services without an address one, by an update without changes. Runs once, because newly stored services
+ * always have an address. Source: upstream's repair of service addresses.
  */
 import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";

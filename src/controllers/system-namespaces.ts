@@ -1,4 +1,4 @@
-/** The namespaces every server has. Source: upstream's system namespaces controller. */
+/** Creates the system namespaces. Source: upstream's system namespaces controller. */
 import type { Namespace } from "#api/core/v1.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { StatusError } from "#meta/status-error.ts";

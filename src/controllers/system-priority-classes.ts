@@ -1,4 +1,4 @@
-/** Makes the priority classes that pods of the system name. Source: upstream's scheduling storage provider. */
+/** Creates the priority classes of system pods. Source: upstream's scheduling storage provider. */
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller } from "./controller.ts";

@@ -1,4 +1,4 @@
-/** Deletes bootstrap tokens once they have ended. Source: upstream's token cleaner. */
+/** Deletes expired bootstrap tokens. Source: upstream's token cleaner. */
 import type { Secret } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";

@@ -1,4 +1,4 @@
-/** What has to be done once: tried again until it has succeeded or the controller is stopped. */
+/** Retries a task until it succeeds or the controller stops. */
 import { pause } from "#client/reflector.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 

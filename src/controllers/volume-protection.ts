@@ -1,4 +1,4 @@
-/** Lets deleted persistent volumes go once no claim is bound to them. */
+/** Removes the protection finalizer of a deleted persistent volume once no claim is bound to it. */
 import type { PersistentVolume } from "#api/core/v1.ts";
 import { protectionController } from "./protection.ts";
 

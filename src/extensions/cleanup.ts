@@ -1,6 +1,6 @@
 /**
- * The end of a custom resource definition: its objects are deleted, one waits for their finalizers, then its own
- * finalizer goes and with it the definition. Source of steps and wording: upstream's `crd_finalizer`.
+ * The deletion of a custom resource definition: deletes its objects, waits for their finalizers, then removes the
+ * definition's own finalizer. Source of steps and wording: upstream's `crd_finalizer`.
  */
 import {
   cleanupFinalizer,

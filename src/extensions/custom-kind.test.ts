@@ -1,4 +1,4 @@
-/** Definitions as what is served: versions, conversion between them, what is kept from one state to the next. */
+/** Definitions as served: versions, conversion, and what is kept between changes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "#api/apiextensions/v1.ts";

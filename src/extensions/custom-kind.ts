@@ -1,7 +1,7 @@
 /**
- * One custom resource definition as it is served: a `ResourceDefinition` for each of its versions. Only what every
- * request needs is kept decoded; schemas are read from the stored bytes when somebody asks for one, since most
- * definitions of a cluster are never used by it.
+ * One custom resource definition as served: a `ResourceDefinition` for each version. Only what every request needs
+ * stays decoded; schemas are decoded from the stored bytes on first use, because most definitions of a cluster are
+ * rarely used.
  */
 import { setMaxListeners } from "node:events";
 import { createHash } from "node:crypto";

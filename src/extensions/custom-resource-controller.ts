@@ -1,7 +1,7 @@
 /**
- * Turns the custom resource definitions in the store into served resources, and says in their conditions what became of
- * them. It follows the store, so that it does not matter who wrote; writers wait (`caughtUpTo`) until what they wrote
- * is in force. Source of the conditions: upstream's controllers in `apiextensions-apiserver/pkg/controller`.
+ * Serves the stored custom resource definitions and writes their conditions. It follows the store, whoever the writer;
+ * writers wait (`caughtUpTo`) until their definition is in force. Source of the conditions: upstream's controllers in
+ * `apiextensions-apiserver/pkg/controller`.
  */
 import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
 import {

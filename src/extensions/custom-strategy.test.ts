@@ -1,4 +1,4 @@
-/** What writing a custom resource changes and checks. */
+/** Changes and checks on writes of custom resources. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";

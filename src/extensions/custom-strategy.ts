@@ -1,6 +1,6 @@
 /**
- * What writing a custom resource does: who may write the status, what counts as a new generation, and what is checked
- * by the schema its definition brought. Source: upstream's `pkg/registry/customresource`.
+ * The strategy of custom resources: writes of the status, generation, and validation by the schema. Source: upstream's
+ * `pkg/registry/customresource`.
  */
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";

@@ -1,6 +1,6 @@
 /**
- * The schema of one version of a custom kind, compiled when somebody first needs it. It is kept while definitions come
- * and go, for as long as the schema they bring is the same.
+ * The schema of one version of a custom kind, compiled on first use. Kept across changes of the definition while the
+ * schema stays the same.
  */
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";

@@ -1,4 +1,4 @@
-/** What requests to a deprecated version are told when its author says nothing. Source: upstream's handler. */
+/** The default warning of deprecated versions. Source: upstream's handler. */
 import type { CustomResourceDefinitionSpec } from "#api/apiextensions/v1.ts";
 import { compareVersions } from "#meta/version-order.ts";
 

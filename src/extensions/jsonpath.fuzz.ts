@@ -1,4 +1,4 @@
-/** Random paths over random values: read or not, found or not, and never anything worse; plain ones agree with a walk. */
+/** Random paths on random values: no exception other than the documented errors; plain paths agree with a walk. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,12 +1,12 @@
 /**
- * The JSONPath dialect of Kubernetes' Go client, in which printer columns are written: `.status.conditions[0].type`,
- * `.spec.ports[?(@.name=='web')].port`, `..image`. Read once, looked up in plain JSON values many times. A key that is
- * missing finds nothing; what cannot be evaluated (an index out of bounds, a filter on something that is no list) is an
- * error of the whole path. Bounded: a lookup visits at most `visitsMax` values.
+ * The JSONPath dialect of Kubernetes' Go client, used by printer columns: `.status.conditions[0].type`,
+ * `.spec.ports[?(@.name=='web')].port`, `..image`. A path is parsed once and evaluated on many plain JSON values. A
+ * missing key yields nothing; what cannot be evaluated (an index out of bounds, a filter on a value that is not a list)
+ * fails the whole path. A look-up visits at most `visitsMax` values.
  *
- * Source of the dialect, odd corners included: upstream's `client-go/util/jsonpath`. Not supported, since no path that
- * begins with a dot has a use for them: `range` and `end`. Members of objects are visited in their own order, where
- * upstream's is random.
+ * Source of the dialect, with its corner cases: upstream's `client-go/util/jsonpath`. `range` and `end` are not
+ * supported, since paths that begin with a dot cannot use them. Members of objects are visited in their own order;
+ * upstream's order is random.
  */
 import { compareText } from "#apply/field-set.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";

@@ -1,4 +1,4 @@
-/** Names of custom kinds: who gets them, and what conditions say. */
+/** Names of custom kinds: conflicts and conditions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#api/apiextensions/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Names of custom kinds: which a definition gets, given what others of its group have, and the conditions that say so.
- * Source of the rules and the wording: upstream's naming and establishing controllers.
+ * Accepted names of custom kinds: conflicts within a group, and the conditions that report them. Source of rules and
+ * wording: upstream's naming and establishing controllers.
  */
 import { type ConditionContent, findCondition } from "#api/apiextensions/conditions.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#api/apiextensions/v1.ts";

@@ -1,4 +1,4 @@
-/** Paths and cells as a 1.32 server shows them: every vector below was asked from the reference. */
+/** Paths and cells as recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeJson } from "#codec/json.ts";

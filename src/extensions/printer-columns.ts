@@ -1,6 +1,6 @@
 /**
- * Columns of custom kinds in Tables: the name, then what the definition's author asks for by JSONPath, or the age when
- * the author asks for nothing. Source: upstream's `customresource/tableconvertor`.
+ * Table columns of custom kinds: the name, then the definition's JSONPath columns, or the age when it has none. Source:
+ * upstream's `customresource/tableconvertor`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { fieldText } from "#meta/field-texts.ts";

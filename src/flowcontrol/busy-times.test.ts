@@ -1,4 +1,4 @@
-/** Values weighed with the time they lasted. */
+/** Histograms weighted by time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Metrics } from "#std/metrics.ts";

@@ -1,9 +1,9 @@
 /**
- * How long there was how much to do: histograms that weigh each value with the time it lasted, in nanoseconds. Source:
- * upstream's timing ratio histograms ("observations, at the end of every nanosecond").
+ * Histograms of a changing value, weighted by how long (in nanoseconds) it had each value. Source: upstream's timing
+ * ratio histograms ("observations, at the end of every nanosecond").
  *
- * Hot path: a change adds the time passed to one cell of an array, about 3 ns; cells become observations when somebody
- * looks, or when what the values are a part of changes.
+ * Hot path: a change adds the elapsed time to one array cell. Cells become observations when metrics are read or the
+ * limit of the ratio changes.
  */
 import type { Histogram } from "#std/metrics.ts";
 import { Demand } from "./seat-limits.ts";

@@ -1,6 +1,6 @@
 /**
- * What levels, queues and requests are doing now, as text in columns. Source: upstream's
- * `/debug/api_priority_and_fairness/` endpoints, whose columns these are.
+ * The current state of levels, queues and requests, as text columns. Source of the columns: upstream's
+ * `/debug/api_priority_and_fairness/` endpoints.
  */
 import { printGoDuration } from "#std/go-duration.ts";
 import type { FlowControl } from "./flow-control.ts";

@@ -1,6 +1,6 @@
 /**
- * Random days of a server: requests come, end, give up and last; levels and schemas come, change and go. After each
- * step nobody has more than there is and nobody waits in vain; when all is over, nothing is left behind.
+ * Random requests that come, end, give up and last, with levels and schemas that change. After each step no level
+ * exceeds its seats and no request waits for free seats; at the end nothing is left.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

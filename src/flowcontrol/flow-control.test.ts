@@ -1,4 +1,4 @@
-/** Levels, queues and seats under a clock that stands still. */
+/** Levels, queues and seats under a fake clock. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FlowSchema, PriorityLevelConfiguration, QueuingConfiguration } from "#api/flowcontrol/v1.ts";

@@ -1,6 +1,6 @@
 /**
- * Priority and fairness: every request belongs to a flow schema, which sends it to a priority level, which has a share of
- * the server's seats. Source: upstream's `util/flowcontrol` (KEP-1040).
+ * Priority and fairness: a flow schema sends each request to a priority level, which has a share of the server's seats.
+ * Source: upstream's `util/flowcontrol` (KEP-1040).
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { type BootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";

@@ -1,6 +1,6 @@
 /**
- * Names, helps, labels and buckets of what is counted about flows: kube-apiserver's `apiserver_flowcontrol_*`, without
- * those it hides in 1.32. (`epoch_advance_total` counts a wrap-around of numbers that do not wrap around here.)
+ * Names, help, labels and buckets of kube-apiserver's `apiserver_flowcontrol_*` metrics, without the ones hidden in
+ * 1.32. (`epoch_advance_total` counts an overflow that cannot happen here.)
  */
 
 export interface Row {

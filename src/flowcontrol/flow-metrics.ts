@@ -1,4 +1,4 @@
-/** What is counted about flows. */
+/** The metrics of priority and fairness. */
 import type { Counter, Family, Gauge, Histogram, Metrics, Sample } from "#std/metrics.ts";
 import { type LevelHistograms, TimedCount } from "./busy-times.ts";
 import {

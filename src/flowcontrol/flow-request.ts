@@ -1,4 +1,4 @@
-/** What priority and fairness sees of a request. */
+/** The attributes of a request that priority and fairness uses. */
 import type { UserInfo } from "#meta/user-info.ts";
 
 export interface FlowRequest {

@@ -1,7 +1,6 @@
 /**
- * Flow schemas made ready for matching. Source: upstream's `util/flowcontrol/rule`.
- * Hot path: whom a schema is for is decided once a user (see `classifier.ts`); what is left per request are a few
- * comparisons of texts without allocating.
+ * Flow schemas compiled for matching. Source: upstream's `util/flowcontrol/rule`. Hot path: subjects are matched once
+ * per user (see `classifier.ts`); a request then needs a few string comparisons without allocation.
  */
 import type { FlowSchema, Subject } from "#api/flowcontrol/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";

@@ -1,4 +1,4 @@
-/** Priority level configurations made ready. Source: upstream's `queueSetCompleterForPL`. */
+/** Compiled settings of a priority level. Source: upstream's `queueSetCompleterForPL`. */
 import type { PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import type { Shares } from "./seat-limits.ts";
 

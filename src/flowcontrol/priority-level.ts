@@ -1,10 +1,10 @@
 /**
- * One priority level: how many requests of it run at a time, and in which fair order the others follow. Flows share
- * queues by shuffle sharding; the queue whose first request would end first, had all queues been served a little at a
- * time, is served next. Times of that virtual service are in seconds of one seat. Source: upstream's
+ * One priority level: limits concurrent requests and queues the others fairly. Flows are assigned to queues by shuffle
+ * sharding. The next request comes from the queue whose first request would finish first in virtual time, as if all
+ * queues were served a little at a time. Virtual time is in seconds of one seat. Source: upstream's
  * `util/flowcontrol/fairqueuing`.
  *
- * Hot path: a request that need not wait takes and leaves its seats without a promise, about half a microsecond.
+ * Hot path: a request that need not wait takes and returns its seats without a promise.
  */
 import { LinkedList } from "#std/linked-list.ts";
 import type { Clock } from "#std/clock.ts";

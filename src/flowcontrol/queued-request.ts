@@ -1,4 +1,4 @@
-/** Requests in a priority level, from the moment they come until their seats are free again, and the queues they wait in. */
+/** Requests in a priority level, from arrival until their seats are free again, and the queues they wait in. */
 import type { Node } from "#std/linked-list.ts";
 import type { KindTimes, Tally } from "./flow-metrics.ts";
 import type { FlowRequest, Work } from "./flow-request.ts";

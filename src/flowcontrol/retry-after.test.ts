@@ -1,4 +1,4 @@
-/** When refused clients are told to come back. */
+/** The `Retry-After` of refused requests. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RetryAfter } from "./retry-after.ts";

@@ -1,6 +1,6 @@
 /**
- * When refused clients are told to come back: doubled while refusals keep coming, one second less once they stop.
- * Source: upstream's `dropped_requests_tracker`.
+ * The `Retry-After` of refused requests: doubles while refusals continue, and falls by a second when they stop. Source:
+ * upstream's `dropped_requests_tracker`.
  */
 
 const secondsMax = 32;

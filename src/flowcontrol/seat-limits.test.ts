@@ -1,4 +1,4 @@
-/** How seats are divided. */
+/** Division of the seats. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allocate, Demand, divideSeats, seatLimits } from "./seat-limits.ts";

@@ -1,6 +1,6 @@
 /**
- * How the seats of the server are divided: each level's nominal share, and every ten seconds what it has of it while
- * others lend or need theirs. Source: upstream's rules for concurrency shares and borrowing (KEP-1040).
+ * Divides the server's seats: a nominal share for each level, adjusted every ten seconds as levels lend and borrow.
+ * Source: upstream's rules for concurrency shares and borrowing (KEP-1040).
  */
 
 export interface Shares {

@@ -1,4 +1,4 @@
-/** Which queues flows may use. */
+/** Queues that flows may use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dealHand } from "./shuffle-shard.ts";

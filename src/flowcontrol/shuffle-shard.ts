@@ -1,7 +1,6 @@
 /**
- * Which queues a flow may use: a hand of different ones, the same each time, so that two flows rarely share all of
- * theirs and a heavy flow leaves others a queue that it does not fill. Source: upstream's `shufflesharding`; the hash is
- * a plain one, since a hand is no secret.
+ * Shuffle sharding: each flow gets a fixed hand of distinct queues, so that two flows rarely share all of theirs and a
+ * heavy flow does not block others. Source: upstream's `shufflesharding`; the hash need not be secret.
  */
 
 /** Indexes of `handSize` different queues out of `queues`. */

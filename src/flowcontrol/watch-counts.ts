@@ -1,8 +1,8 @@
 /**
- * How many watches a write reaches: counted by what they watch, a kind, a namespace of it, or one object. Source:
- * upstream's `watch_tracker`; selectors that are no name are not told apart, but for the node of pods.
+ * How many watches a write reaches, counted by kind, namespace or single object. Source: upstream's `watch_tracker`;
+ * only selectors of a name (and of a pod's node) are distinguished.
  *
- * Hot path: a write of a kind nobody watches costs one look-up, others up to four.
+ * Hot path: a write of a kind without watches costs one look-up, others up to four.
  */
 import type { FlowTarget } from "./flow-request.ts";
 

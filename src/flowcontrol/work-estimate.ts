@@ -1,5 +1,5 @@
 /**
- * How many seats a request takes: lists by the objects they go through, writes by the watches they wake. Source:
+ * How many seats a request takes: lists by the number of objects, writes by the number of watches they reach. Source:
  * upstream's `util/flowcontrol/request`.
  */
 import type { Histogram } from "#std/metrics.ts";

@@ -1,4 +1,4 @@
-/** Every built-in kind that has behaviour of its own: one line a kind. Others are generic. */
+/** Every built-in kind with behaviour of its own, one line a kind. Other kinds are generic. */
 import {
   mutatingBindings,
   mutatingPolicies,

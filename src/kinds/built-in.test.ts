@@ -1,4 +1,4 @@
-/** Definitions of built-in kinds: places, versions, domains, warnings. */
+/** Definitions of built-in kinds: scopes, versions, domains, warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";

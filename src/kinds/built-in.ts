@@ -1,6 +1,6 @@
 /**
- * Built-in kinds as definitions: facts from the generated tables joined with the behaviour in this folder. Schemas are
- * built when a definition's is first asked for.
+ * Definitions of built-in kinds: the generated tables joined with the behaviour in this folder. A schema is built on
+ * first use.
  */
 import type { ApiTables, KindFacts } from "#api/definitions.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";

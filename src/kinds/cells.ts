@@ -1,4 +1,4 @@
-/** Columns and cells that tables of several kinds share. Source: upstream's `printers/internalversion`. */
+/** Table columns and cells shared by several kinds. Source: upstream's `printers/internalversion`. */
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";

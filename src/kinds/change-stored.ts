@@ -1,4 +1,4 @@
-/** Changes of stored objects by the actions of kinds (binding, eviction), which know the type of what they change. */
+/** Typed changes of stored objects by subresource actions (binding, eviction). */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";

@@ -1,4 +1,4 @@
-/** Columns of all kinds against the fact tables, and the cells that need thought. */
+/** Columns of all kinds compared with the fact tables, and computed cells. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";

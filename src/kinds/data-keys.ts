@@ -1,4 +1,4 @@
-/** What config maps and secrets share. */
+/** Shared by config maps and secrets: keys of data and their size. */
 
 /** Most bytes of all values together. */
 export const dataBytesMax = 1024 * 1024;

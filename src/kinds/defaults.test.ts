@@ -1,4 +1,4 @@
-/** Defaults of the kinds, as the reference server showed them. */
+/** Defaults of built-in kinds, as the reference server applies them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pullPolicy } from "./core/pod-spec.ts";

@@ -1,6 +1,6 @@
 /**
- * Copies of typed objects with some fields changed, for hooks that change shared ones: everything here returns the object
- * it was given when nothing is to change. Absent and null are the same, as they are to Go's decoder.
+ * Copy-on-write edits of typed objects for hooks. Every function returns its argument when nothing changes. Absent and
+ * null are equal, as to Go's decoder.
  */
 import { setMember } from "#apply/json-value.ts";
 

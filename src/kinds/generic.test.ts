@@ -1,4 +1,4 @@
-/** Status and generation, which all kinds treat alike. */
+/** Status and generation of all kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

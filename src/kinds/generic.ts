@@ -1,6 +1,6 @@
 /**
- * What all built-in kinds do: who may write the status, and when the generation counts. A kind's own hooks run after
- * these. Source: the strategies in upstream's `pkg/registry`, of which nearly all say the same.
+ * The strategy common to all built-in kinds: writes of the status, and generation. A kind's own hooks run after these.
+ * Source: the strategies in upstream's `pkg/registry`, nearly all of which agree.
  */
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";

@@ -1,4 +1,4 @@
-/** What updates of built-in kinds may not change, in the words of a 1.32 server. */
+/** Immutable fields of built-in kinds, with messages of a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** Fields that stay as they were made. */
+/** Immutable fields. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

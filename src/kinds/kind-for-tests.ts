@@ -1,4 +1,4 @@
-/** Definitions of kinds, and writes to them as the store makes them, for the tests of this folder. */
+/** Definitions of kinds, and writes as the store makes them, for tests of this folder. */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";

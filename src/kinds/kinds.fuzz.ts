@@ -1,6 +1,6 @@
 /**
- * Random objects of every built-in kind, as their schemas allow them, through all hooks, columns and conversions:
- * nothing throws, nothing changes an object it was handed, and defaulting twice is defaulting once.
+ * Random valid objects of every built-in kind through all hooks, columns and conversions: nothing throws, no argument
+ * is changed, and defaulting is idempotent.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

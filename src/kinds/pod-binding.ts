@@ -1,6 +1,6 @@
 /**
- * Binding: puts a pod onto a node. What a scheduler posts to `pods/NAME/binding`, or to `bindings`.
- * Source: `BindingREST` in upstream's `pkg/registry/core/pod/storage`.
+ * Binding: assigns a pod to a node. Schedulers post it to `pods/NAME/binding` or `bindings`. Source: `BindingREST` in
+ * upstream's `pkg/registry/core/pod/storage`.
  */
 import type { Binding, ObjectReference, Pod } from "#api/core/v1.ts";
 import type { Action } from "#meta/action.ts";

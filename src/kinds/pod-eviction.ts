@@ -1,5 +1,5 @@
 /**
- * Eviction: deletes a pod unless a budget forbids it now. What `kubectl drain` posts to `pods/NAME/eviction`.
+ * Eviction: deletes a pod unless a disruption budget forbids it. `kubectl drain` posts it to `pods/NAME/eviction`.
  * Source: `EvictionREST` in upstream's `pkg/registry/core/pod/storage`.
  */
 import type { Pod } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** What the `scale` subresource of workloads shows. They all keep it in the same places. */
+/** The `scale` subresource of workloads; all keep its fields in the same places. */
 import type { Deployment, ReplicaSet, StatefulSet } from "#api/apps/v1.ts";
 import type { KindFacts } from "#api/definitions.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";

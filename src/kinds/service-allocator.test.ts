@@ -1,4 +1,4 @@
-/** Addresses and ports of services beside what the API's tests show: writes under way, old services, many at random. */
+/** Allocation of service addresses and ports beyond the API tests: pending writes, old services, random sequences. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Service, ServiceSpec } from "#api/core/v1.ts";

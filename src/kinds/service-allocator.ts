@@ -1,8 +1,8 @@
 /**
- * Gives services their cluster addresses and node ports. What is in use follows from the services that are stored;
- * beside these, a write under way holds what it was given until it is stored or has failed. So there is nothing that
- * could fall out of step: no allocation objects, and nothing to repair but services without an address.
- * Source: `Allocators` in upstream's `pkg/registry/core/service/storage`.
+ * Allocates cluster addresses and node ports. Used values are derived from stored services; a pending write also holds
+ * its values until it is stored or has failed. There are no allocation objects, so nothing can get out of step, and
+ * repair is needed only for services without an address. Source: `Allocators` in upstream's
+ * `pkg/registry/core/service/storage`.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** Warnings about what is stored and not enforced: for whom, and when. */
+/** Warnings about kinds that are stored and not enforced. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** Zero values of types, as Go's encoder prints them: only fields that are always there. */
+/** Zero values of types, as Go's encoder prints them: only fields that are always present. */
 import type { Schema } from "#schema/schema.ts";
 
 const known = new WeakMap<Schema, unknown>();

@@ -1,6 +1,6 @@
 /**
- * What a POST does where nothing is stored: a review, a request for a token. The seam between the folders that know the
- * answer (`authn/`, `authz/`) and the handler that reads bodies and writes replies.
+ * A POST that stores nothing: a review or a token request. The interface between the folders that compute the answer
+ * (`authn/`, `authz/`) and the handler that reads bodies and writes replies.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { GroupVersionKind } from "./group-version.ts";

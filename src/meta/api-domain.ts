@@ -1,6 +1,6 @@
 /**
- * The vendor part of API names. Tables and code hold Kubernetes' names; the domain is applied once, when tables are
- * read and when a kind's strategy is built. Nothing is rewritten while a request runs.
+ * The vendor part of API names. Tables and code use Kubernetes' names. The domain is applied once, when tables are
+ * loaded and strategies are built, and never during a request.
  */
 
 export interface ApiDomain {

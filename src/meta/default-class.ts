@@ -1,4 +1,4 @@
-/** Annotations that mark a class as the one for claims that name none. */
+/** Annotations that mark the default class for claims without one. */
 import type { ApiDomain } from "./api-domain.ts";
 import type { ApiObject } from "./object-meta.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Validation findings about single fields, and their text. Source: upstream's `util/validation/field`.
- * The printed form is `<path>: <label>[: <value>][: <detail>]`; clients match on it.
+ * Validation errors of single fields, and their text, `<path>: <label>[: <value>][: <detail>]`, which clients match on.
+ * Source: upstream's `util/validation/field`.
  */
 
 import type { FieldPath } from "./field-path.ts";

@@ -1,4 +1,4 @@
-/** Paths of fields as findings print them. */
+/** Paths of fields in error messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError, required } from "./field-error.ts";

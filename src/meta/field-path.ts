@@ -1,4 +1,4 @@
-/** Where a field is in an object, as findings name it: `spec.ports[0].name`, `data[key]`. */
+/** Paths of fields in objects, as error messages show them: `spec.ports[0].name`, `data[key]`. */
 
 export class FieldPath {
   readonly #parent: FieldPath | undefined;

@@ -1,7 +1,6 @@
 /**
- * What a 1.32 server says about the fields that all objects have. Clients show these texts (`kubectl explain`, columns
- * of tables); where custom kinds are described they are part of recorded answers, so they are kept to the letter, the
- * domain applied.
+ * Descriptions of the metadata fields, as a 1.32 server publishes them. Clients show them (`kubectl explain`, table
+ * columns), and recorded answers about custom kinds hold them, so they are exact, with the domain applied.
  */
 import type { ApiDomain } from "./api-domain.ts";
 

@@ -1,4 +1,4 @@
-/** Lengths of time as tables show them. */
+/** Durations as tables show them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ageOf, humanDuration } from "./human-duration.ts";

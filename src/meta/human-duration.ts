@@ -1,4 +1,4 @@
-/** Lengths of time as tables show them: two units at most, coarser the longer. Source: upstream's `util/duration`. */
+/** Durations as tables show them: two units at most, coarser for longer ones. Source: upstream's `util/duration`. */
 
 /**
  * `ms` as text. A clock that runs up to two seconds behind shows `0s`; more is `<invalid>`.

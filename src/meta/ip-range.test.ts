@@ -1,4 +1,4 @@
-/** Ranges of addresses. */
+/** IP ranges. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ipFamily, parseIpRange } from "./ip-range.ts";

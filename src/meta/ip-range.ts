@@ -1,4 +1,4 @@
-/** Ranges of addresses (CIDR), and addresses as numbers counted from the start of one. */
+/** IP ranges (CIDR), and addresses as offsets into one. */
 import { parseIp, printIp } from "./names.ts";
 
 export type IpFamily = "IPv4" | "IPv6";

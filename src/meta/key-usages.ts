@@ -1,4 +1,4 @@
-/** What a certificate may be used for, by the API's names. Source: `KeyUsage` of certificates.k8s.io/v1, RFC 5280. */
+/** Key usages of certificates by their API names. Source: `KeyUsage` of certificates.k8s.io/v1, RFC 5280. */
 
 /** Bit of the key usage extension. */
 const bits: Readonly<Record<string, number>> = {

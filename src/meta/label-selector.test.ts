@@ -1,4 +1,4 @@
-/** LabelSelector objects: checks, meaning, texts. */
+/** LabelSelector objects: validation, matching, text form. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "./field-error.ts";

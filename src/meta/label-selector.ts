@@ -1,6 +1,6 @@
 /**
- * LabelSelector objects, as specs of many kinds hold them: their checks, their compiled form and their text.
- * Source: upstream's `apis/meta/v1/validation` and `FormatLabelSelector`.
+ * LabelSelector objects in the specs of kinds: validation, compiled form and text. Source: upstream's
+ * `apis/meta/v1/validation` and `FormatLabelSelector`.
  */
 import { type FieldError, forbidden, goQuote, invalid, required } from "./field-error.ts";
 import type { FieldPath } from "./field-path.ts";

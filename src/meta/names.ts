@@ -1,8 +1,8 @@
 /**
- * The syntax of names, keys and values in object metadata, with upstream's messages. Every check takes a text and
- * returns what is wrong with it, in upstream's order; an empty list means that it is right. Lengths are bytes of UTF-8.
- * On the path of every write, so the checks are single passes over the text and no regular expressions: hostile
- * names cost no more than their length. Source: upstream's `apimachinery/pkg/util/validation`.
+ * The syntax of names, keys and values in object metadata, with upstream's messages. Every check returns the list of
+ * errors in upstream's order; an empty list means valid. Lengths are bytes of UTF-8. Hot path: runs for every write;
+ * single passes without regular expressions, so hostile names cost no more than their length. Source: upstream's
+ * `apimachinery/pkg/util/validation`.
  */
 
 export type NameCheck = (text: string) => readonly string[];

@@ -1,4 +1,4 @@
-/** Random texts: quantities of one value agree with exact arithmetic, and nothing else throws or takes long. */
+/** Random quantities: equal values agree with exact arithmetic; nothing else throws or takes long. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";

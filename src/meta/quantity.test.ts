@@ -1,4 +1,4 @@
-/** Quantities against answers of the reference server, and their arithmetic. */
+/** Quantities compared with the reference server, and their arithmetic. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,9 +1,9 @@
 /**
- * Quantities: fixed-point numbers with a suffix (`1500m`, `10Gi`, `1e3`). Source: upstream's `api/resource`, whose
- * canonical text, rounding (up, to nano), cap of binary values at 2^63-1 and error texts are kept.
+ * Quantities: fixed-point numbers with a suffix (`1500m`, `10Gi`, `1e3`). Canonical text, rounding (up, to nano), the
+ * cap of binary values at 2^63-1 and error messages are those of upstream's `api/resource`.
  *
- * On the write path: the common short forms are recognised from their characters (about 40 ns); the rest goes through
- * BigInt. Exponents are never expanded beyond what a result needs, so a hostile `1e999999999` costs nothing.
+ * Hot path of writes: common short forms are recognised by their characters; others use BigInt. Exponents are never
+ * expanded beyond the result's precision, so a hostile `1e999999999` costs nothing.
  */
 
 export type QuantityFormat = "decimalSI" | "binarySI" | "decimalExponent";

@@ -1,4 +1,7 @@
-/** What travels with a request. First parameter of everything that acts for a client; nothing travels invisibly. */
+/**
+ * The context of a request, passed as first parameter to everything that acts for a client. There is no implicit
+ * context.
+ */
 import type { UserInfo } from "./user-info.ts";
 
 export interface RequestContext {

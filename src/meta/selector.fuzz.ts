@@ -1,4 +1,4 @@
-/** Random selectors: nothing but a 400 is ever thrown, canonical texts are stable, and matching agrees with a slow model. */
+/** Random selectors: only a 400 is thrown, canonical texts are stable, and matching agrees with a naive model. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";

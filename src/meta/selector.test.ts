@@ -1,4 +1,4 @@
-/** Selectors in queries: texts, matches and refusals, as the reference server answered. */
+/** Selectors in queries: text form, matching and errors, as the reference server answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseFieldSelector, parseLabelSelector, type SelectableFields } from "./selector.ts";

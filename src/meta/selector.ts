@@ -1,7 +1,7 @@
 /**
- * Label and field selectors: texts of queries, parsed and compiled. Matching runs once per object of a list and per
- * event and watcher, so a selector of one requirement is one closure (a few nanoseconds an object). A parse is linear
- * in the text. Sources: upstream's `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
+ * Label and field selectors of queries, parsed and compiled. Hot path: matching runs per object of a list and per event
+ * and watcher; a selector with one requirement is one closure. Parsing is linear in the text. Sources: upstream's
+ * `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
 import { type FieldError, goQuote, invalid, notSupported, printFieldError } from "./field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";

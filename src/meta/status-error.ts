@@ -1,6 +1,6 @@
 /**
- * The one error that reaches clients: a `metav1.Status`. One constructor per reason, with upstream's wording, since
- * clients match on it. Source: upstream's `api/errors`.
+ * `StatusError`, the one error that reaches clients as a `metav1.Status`. One constructor per reason, with upstream's
+ * wording, which clients match on. Source: upstream's `api/errors`.
  */
 import { type FieldError, goQuote, printFieldError } from "./field-error.ts";
 import { qualifiedResource } from "./group-version.ts";

@@ -1,4 +1,4 @@
-/** Times against answers of the reference server, and against JavaScript's calendar. */
+/** Times compared with the reference server and with JavaScript's calendar. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";

@@ -1,7 +1,7 @@
 /**
- * Times on the wire: RFC 3339, always shown in UTC, in whole seconds or with exactly six decimals. Source: upstream's
- * `metav1.Time` and `MicroTime`, and Go's `time.Parse`, whose leniency (one-digit hours, a comma before the fraction)
- * and error texts clients see.
+ * Times on the wire: RFC 3339 in UTC, in whole seconds or with exactly six decimals. Source: upstream's `metav1.Time`
+ * and `MicroTime`, and Go's `time.Parse`, whose leniency (one-digit hours, a comma before the fraction) and errors
+ * clients see.
  */
 
 /** An instant: seconds since the Unix epoch and the nanoseconds after it. */

@@ -1,4 +1,4 @@
-/** Who asks: what authenticators attach to a request. */
+/** The user of a request, as authenticators return it. */
 
 export interface UserInfo {
   readonly name: string;

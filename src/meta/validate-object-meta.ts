@@ -1,7 +1,7 @@
 /**
- * Checks of an object's metadata on create and update, for all kinds. Comparing `resourceVersion` and `uid`, and
- * keeping what the server owns (creation and deletion times, generation), is the store's; names of namespaces that
- * must exist are admission's. Source: upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
+ * Validates object metadata on create and update, for all kinds. The store compares `resourceVersion` and `uid` and
+ * keeps the server's fields (creation and deletion times, generation); admission checks that namespaces exist. Source:
+ * upstream's `apimachinery/pkg/api/validation/objectmeta.go`.
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";

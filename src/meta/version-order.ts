@@ -1,4 +1,4 @@
-/** The order of API versions, in which clients prefer them. */
+/** The preference order of API versions. */
 
 /** Order of texts by code unit, as Go compares ASCII. */
 export function compareTexts(a: string, b: string): number {

@@ -1,4 +1,4 @@
-/** What the server says about itself, through the one door the router knows. */
+/** Discovery and OpenAPI through the one entry point that the router uses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,7 +1,4 @@
-/**
- * Everything the server says about itself: the list of paths at `/`, discovery, and OpenAPI. The router hands over the
- * requests that are for no resource.
- */
+/** The paths at `/`, discovery, and OpenAPI. The router passes on every request that is not for a resource. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";

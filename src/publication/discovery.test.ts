@@ -1,4 +1,4 @@
-/** What clients are told about groups, versions and resources. Expectations were recorded from a 1.32 server. */
+/** Discovery of groups, versions and resources. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

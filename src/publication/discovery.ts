@@ -1,8 +1,7 @@
 /**
- * Which groups, versions and resources the server has, in every form clients ask for: `/api`, `/apis` and what is
- * below them, and all at once as aggregated discovery. Documents are encoded when first asked for and kept until the
- * table changes. Source: upstream's `endpoints/discovery` and `endpoints/discovery/aggregated`; odd answers (POST is
- * the one that is refused here and not there) were recorded from a 1.32 server.
+ * Discovery of groups, versions and resources in every form: `/api`, `/apis` and below, and aggregated. Documents are
+ * encoded on first request and kept until the table changes. Source: upstream's `endpoints/discovery` and
+ * `endpoints/discovery/aggregated`; unusual answers were recorded from a 1.32 server (POST is refused here only).
  */
 import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";

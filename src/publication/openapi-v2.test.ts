@@ -1,4 +1,4 @@
-/** OpenAPI version 2: the document and how it is handed out. Expectations were recorded from a 1.32 server. */
+/** OpenAPI version 2: content and negotiation. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * OpenAPI version 2: one document of everything that is served. It is built when first asked for after a change, with
- * other work going on between its parts, and kept as bytes. Built-in kinds: 1.2 MB in 40 ms. Clients before 1.27 ask for
- * it in protobuf. Source: upstream's `kube-openapi/pkg/handler`.
+ * OpenAPI version 2: one document of everything served. It is built on the first request after a change, in pieces that
+ * let other work run, and kept as bytes. Clients before 1.27 request it in protobuf. Source: upstream's
+ * `kube-openapi/pkg/handler`.
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";

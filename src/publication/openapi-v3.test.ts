@@ -1,4 +1,4 @@
-/** OpenAPI version 3: documents and how they are handed out. Expectations were recorded from a 1.32 server. */
+/** OpenAPI version 3: content and negotiation. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,10 +1,8 @@
 /**
- * OpenAPI version 3: an index that names each document by an address with the hash of its content, and one document
- * for each version of a group. Documents are built when first asked for; the index, which needs all hashes, lets other
- * work go on between two of them. Only encoded documents are kept, and no more than `keptBytesMax` of them. Protobuf,
- * which hardly anybody asks for, is made from JSON each time.
- *
- * Built-in kinds: 1 to 20 ms a document, 45 of them in 60 ms and 2.3 MB. Source: upstream's `kube-openapi/pkg/handler3`.
+ * OpenAPI version 3: one document per group version, and an index whose URLs hold the hash of each document. Documents
+ * are built on first request; the index needs all hashes and lets other work run between two documents. Only encoded
+ * documents are kept, `keptBytesMax` of them at most. Protobuf is rarely requested and converted from JSON each time.
+ * Source: upstream's `kube-openapi/pkg/handler3`.
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** `GET /version`: which API this server speaks and which program it is. Source: upstream's `version.Info`. */
+/** `GET /version`: the version of the API and of this program. Source: upstream's `version.Info`. */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 
 /** The release of Kubernetes whose API is served. */

@@ -1,4 +1,4 @@
-/** Random continue tokens: a 400 or a key inside the list, whatever a client sends, and what was made is read again. */
+/** Random continue tokens: the result is a 400 or a key inside the list; encoded tokens decode to the same position. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

@@ -1,4 +1,4 @@
-/** Continue tokens: what was made is read again, and everything else is refused with the words of a 1.32 server. */
+/** Continue tokens: encoded ones decode again; all others are refused with the messages of a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";

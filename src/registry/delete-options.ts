@@ -1,4 +1,4 @@
-/** Options of deletions as clients give them, checked. Source: upstream's `ValidateDeleteOptions`. */
+/** Validates delete options. Source: upstream's `ValidateDeleteOptions`. */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalid, notSupported } from "#meta/field-error.ts";
 import { invalidObject } from "#meta/status-error.ts";

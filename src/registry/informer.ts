@@ -1,8 +1,7 @@
 /**
- * The one follower of the store: lists one resource, watches it from there, lists again when the watch is lost, and knows
- * how far its handlers have come (`caughtUpTo`), so that writers can wait for what follows from their writes. For what
- * decides about requests and must not lag behind what was acknowledged: a failure is retried until it succeeds, and
- * writers wait as long.
+ * Follows one resource of the store: lists, watches, and lists again when the watch is lost. `caughtUpTo` tells how far
+ * its handlers have come, so that a writer can wait until its write has taken effect. Used for objects that decide
+ * about requests: failures are retried until they succeed, and writers wait as long.
  */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";

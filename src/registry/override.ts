@@ -1,4 +1,4 @@
-/** Definitions are shared and read-only: a changed one is a copy. */
+/** Copies a shared, read-only definition with changes. */
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** A definition with other members; its schema is still made when first asked for. */

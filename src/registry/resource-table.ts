@@ -1,4 +1,4 @@
-/** The one list that says what is served. Replaced as a whole, so that every request sees one state of it. */
+/** The table of served resources. It is replaced as a whole, so that every request sees one consistent state. */
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export class ResourceTable {

@@ -1,4 +1,4 @@
-/** What a store promises beyond what HTTP suites see: objects that cannot be decoded, lost races, two-phase deletion. */
+/** What a store does beyond the HTTP suites: objects that cannot be decoded, lost races, two-phase deletion. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

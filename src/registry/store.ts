@@ -1,8 +1,8 @@
 /**
- * The generic behaviour of a resource: create, get, list, update, delete over the watch cache, with a kind's `Strategy` at
- * the places where kinds differ. Knows keys and revisions, no HTTP. Source of the rules: upstream's generic registry.
+ * The generic behaviour of a resource: create, get, list, update and delete on the watch cache, with hooks of the
+ * kind's `Strategy`. Knows keys and revisions, but no HTTP. Source of the rules: upstream's generic registry.
  *
- * Hot path: a create or update decodes nothing that is already decoded and encodes the object once.
+ * Hot path: a create or update decodes nothing twice and encodes the object once.
  */
 import { timestamp } from "#meta/time.ts";
 import { jsonEquals } from "#apply/json-value.ts";

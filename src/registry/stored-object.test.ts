@@ -1,4 +1,7 @@
-/** Stored custom resources in the versions they are served in: cut where only the type differs, else encoded anew. */
+/**
+ * Stored custom resources in their served versions: spliced when only the `apiVersion` differs, otherwise encoded
+ * again.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

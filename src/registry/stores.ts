@@ -1,4 +1,4 @@
-/** The stores of a server, one per definition, made when first asked for. */
+/** The stores of a server, one per definition, created on first use. */
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { Store, type StoreOptions } from "./store.ts";
 

@@ -1,4 +1,4 @@
-/** Bytes as text against answers of the reference server. */
+/** Base64 compared with the reference server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { base64Error, canonicalBase64 } from "./base64.ts";

@@ -1,4 +1,4 @@
-/** Bytes as text, as Go's standard base64 decoder reads and its encoder writes them. */
+/** Base64 as Go's standard decoder reads and its encoder writes it. */
 
 const plain = /^[A-Za-z0-9+/]*={0,2}$/;
 

@@ -1,4 +1,4 @@
-/** A JSON value that its type can not hold. Callers that answer a client say which object it was and make it a 400. */
+/** A JSON value that its type cannot hold. Callers add the object's identity and answer 400. */
 export class DecodeError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -1,4 +1,4 @@
-/** JSON values as Go prints them, where clients see that. */
+/** JSON values as Go prints them in messages. */
 import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, goNumber } from "./structural/json-value.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Why a value does not fit its type, in the words of Go's JSON decoder, which clients see: the type's Go name and the
- * path of struct fields, without list positions and map keys. Slow and only for refused bodies.
+ * Error messages of values that do not fit their type, in the words of Go's JSON decoder: the type's Go name and the
+ * path of struct fields, without list positions and map keys. Slow, and only for refused bodies.
  */
 import { quantityError } from "#meta/quantity.ts";
 import { parseTime } from "#meta/time.ts";

@@ -1,6 +1,6 @@
 /**
- * Fields inside of JSON objects by paths like `.spec.replicas`, names between dots, with upstream's words for what is
- * not of the type it should be. Source: upstream's `unstructured` helpers.
+ * Fields of JSON objects by dotted paths like `.spec.replicas`, with upstream's messages about wrong types. Source:
+ * upstream's `unstructured` helpers.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { goText, goTypeOf } from "./go-text.ts";

@@ -1,6 +1,6 @@
 /**
- * What becomes of the raw numbers (`std/raw-number.ts`) in a decoded value: exact integers where code computes with
- * them, plain numbers where upstream's untyped decoder would have made some.
+ * Converts raw numbers (`std/raw-number.ts`) of a decoded value: to exact integers where code computes with them, and
+ * to plain numbers where upstream's untyped decoder does so.
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";

@@ -1,6 +1,6 @@
 /**
- * Structural schemas as data: one tree of `Schema` nodes per type drives decoding, defaulting, validation, apply,
- * strategic merge patch and OpenAPI, for built-in kinds and, later, custom resources.
+ * Schemas as data: one tree of `Schema` nodes per type drives decoding, defaulting, validation, apply, strategic merge
+ * patch and OpenAPI, for built-in kinds and custom resources.
  */
 
 /** Types whose JSON form is not what their structure suggests. Built-in kinds only. */

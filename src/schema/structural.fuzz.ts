@@ -1,6 +1,6 @@
 /**
- * Random schemas and values for them: nothing throws, pruning and defaulting twice is as once, an update that changes
- * nothing is silent, what the quick check takes has no findings and what it refuses has some, and input stays as it was.
+ * Random schemas and values: nothing throws, pruning and defaulting are idempotent, an update without changes has no
+ * findings, the quick check agrees with the findings, and input stays unchanged.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

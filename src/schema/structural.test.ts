@@ -1,4 +1,4 @@
-/** What is done with objects by a structural schema: by example, and against input made to hurt. */
+/** Pruning, defaulting and validation by structural schemas, with hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";

@@ -1,8 +1,8 @@
 /**
- * Structural schemas: what a custom resource definition says its objects look like, and everything done with objects by
- * it: unknown members dropped, defaults filled in, values, lists and embedded objects checked. Pure functions on JSON
- * values as `decodeJson` gives them; values are never changed, and shared as far as they stay. CEL rules are kept and
- * not evaluated. `structural/` holds the parts. Source: upstream's `apiextensions-apiserver`, 1.32.
+ * Structural schemas of custom resources, and their use on objects: pruning, defaults, validation of values, lists and
+ * embedded objects. Pure functions on JSON values of `decodeJson`; values are never changed, and unchanged parts are
+ * shared. CEL rules are kept and not evaluated. The parts are in `structural/`. Source: upstream's
+ * `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { Room } from "#std/room.ts";

@@ -1,4 +1,4 @@
-/** What authentication and authorization of a server are made of. */
+/** The settings of authentication and authorization. */
 import type { NodeGraph } from "#authz/node-graph.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";

@@ -1,4 +1,4 @@
-/** Who a server knows and what they may do, opened together: both read files that may change and objects that do. */
+/** Opens authentication and authorization together; both follow files and objects that may change. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import type { Authorizer } from "#authz/authorizer.ts";

@@ -1,4 +1,4 @@
-/** What a POST does where nothing is stored, by resource. */
+/** POST actions that store nothing, by resource. */
 import { selfSubjectReview } from "#authn/self-subject-review.ts";
 import { tokenRequest, tokenRequestDefaults } from "#authn/token-request.ts";
 import { tokenReview } from "#authn/token-review.ts";

@@ -1,4 +1,4 @@
-/** The admission plugins of a server, in upstream's order. What they know of other objects comes from memory. */
+/** The admission plugins of a server, in upstream's order. They read other objects from memory. */
 import { type AdmissionChain, admissionChain } from "#admission/chain.ts";
 import { certificateApproval } from "#admission/certificate-approval.ts";
 import { certificateSigning } from "#admission/certificate-signing.ts";

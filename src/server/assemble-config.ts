@@ -1,4 +1,4 @@
-/** What `assemble` is given and what it returns: the seam between starting a server and composing its handlers. */
+/** Input and output of `assemble`. */
 import type { ApiRequest, Reply, RequestInfo } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
 import type { Health } from "#http/health.ts";

@@ -1,7 +1,6 @@
 /**
- * Composes a server from its parts, in four phases of which each is given what the ones before returned: state (what is
- * known of objects), access (who may ask), pipeline (how a request is answered), controllers. The one place that sees all
- * of it; a first hour of reading starts here.
+ * Composes a server in four phases; each gets the results of the ones before: state (objects), access (authentication,
+ * authorization), pipeline (request handling), controllers. Start reading here.
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestInfo } from "#http/api-request.ts";

@@ -1,4 +1,4 @@
-/** Metrics of attempts at something that ends with one of a few results: how many, and how long they took. */
+/** Metrics of attempts with a few possible results: count and duration. */
 import type { Clock } from "#std/clock.ts";
 import type { Counter, Histogram, Metrics } from "#std/metrics.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The audit log of a server: the policy is read before anything is opened, the backends are opened before requests are
- * answered and closed after the last. Loaded only where `--audit-policy-file` is given.
+ * Opens the audit log: the policy is read before anything is opened, and backends are open from before the first
+ * request until after the last. Loaded only with `--audit-policy-file`.
  */
 import { unionOf } from "#audit/backend.ts";
 import { readAuditPolicy } from "#audit/configuration.ts";

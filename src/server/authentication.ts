@@ -1,6 +1,6 @@
 /**
- * Who a server knows: itself, its administrator, the token file, service accounts, bootstrap tokens, and those others vouch for;
- * the rest is anonymous or refused. Order: upstream's.
+ * Authentication of a server, in upstream's order: the server itself, its administrator, the token file, service
+ * accounts, bootstrap tokens, and external authenticators. Other requests are anonymous or refused.
  */
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "#authn/bearer-token.ts";

@@ -1,4 +1,7 @@
-/** Who may do what: `system:masters` everything, own controllers what roles say, others as flags or a file say. */
+/**
+ * Authorization of a server: `system:masters` may do everything, built-in controllers what their roles say, other users
+ * what the configured authorizers allow.
+ */
 import { type Authorizer, union } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";

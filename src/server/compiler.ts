@@ -1,6 +1,6 @@
 /**
- * How soon the JavaScript compiler begins to optimize, and where new objects go; a matter of the program, never of those
- * who embed a server.
+ * V8 settings: when optimization starts, and the size of the young generation. Applied by the program, never in
+ * embedded servers.
  */
 import { setFlagsFromString } from "node:v8";
 

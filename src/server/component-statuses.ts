@@ -1,4 +1,4 @@
-/** Component statuses: what the server says about its parts, made anew at every request. Deprecated since 1.19. */
+/** Component statuses: the health of the server's parts, computed at each request. Deprecated since 1.19. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";

@@ -1,4 +1,4 @@
-/** The controllers a server runs, by their upstream names, and how `--controllers` selects them. */
+/** The built-in controllers by upstream name, and their selection by `--controllers`. */
 import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
 import { pause } from "#client/reflector.ts";

@@ -1,4 +1,4 @@
-/** Certificates are what OpenSSL accepts, are reused while they are good, and made anew when they are not. */
+/** Certificates are accepted by OpenSSL, reused while valid, and renewed otherwise. */
 import assert from "node:assert";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The certificates, keys and the token a server makes for itself on its first start, reuses later and renews when they
- * run out or no longer fit. Deciding and making happen in memory; `files` says what there is to write afterwards.
+ * The server's own certificates, keys and token: created at the first start, reused, and renewed when they expire or no
+ * longer fit. Everything happens in memory; `files` lists what to write afterwards.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

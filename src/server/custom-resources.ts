@@ -1,4 +1,4 @@
-/** What is served beyond the built-in kinds: the controller of custom resources, wired to their definitions' kind. */
+/** Connects the custom resource controller to the stored definitions. */
 import type { ApiTables } from "#api/definitions.ts";
 import {
   CustomResourceController,

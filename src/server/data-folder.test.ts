@@ -1,4 +1,4 @@
-/** The data folder belongs to one API domain, and what lies in it to its owner. */
+/** A data folder belongs to one API domain, and its files are private. */
 import assert from "node:assert";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,5 @@
 /**
- * The data folder: which API domain it belongs to, and files with private modes. The store keeps its own files in it
- * and its own lock on it.
+ * The data folder: its API domain, and its private files. The store keeps its own files and its lock in it.
  *
  *     binnacle.json      format of the folder and API domain, fixed by the first start
  *     admin.kubeconfig   for kubectl and other clients

@@ -1,6 +1,6 @@
 /**
- * The API domain, kept in the store itself too: names of the domain are inside the objects, so a copy of the store must
- * never be served under another one.
+ * The API domain, recorded in the store as well: stored objects contain names of the domain, so a copy of the store
+ * must never be served under another one.
  */
 import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";

@@ -1,4 +1,4 @@
-/** Paths of the server itself, beside the API: health, version, metrics, and the program's own under `/binnacle/`. */
+/** Paths outside the API: health, version, metrics, and the program's own under `/binnacle/`. */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { RequestMetrics } from "#http/request-metrics.ts";

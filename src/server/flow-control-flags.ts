@@ -1,4 +1,4 @@
-/** Flags that say how many requests are served at a time, and whose first. */
+/** Flags of request limits and of priority and fairness. */
 import { boolean, integer } from "#std/flags.ts";
 
 const generic = (name: string) => [name, "Generic"] as const;

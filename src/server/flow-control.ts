@@ -1,6 +1,6 @@
 /**
- * Priority and fairness as this server runs it: what is stored decides, kept up to date with every acknowledged write;
- * what every cluster has is made at start and looked after once a minute.
+ * Priority and fairness of a server. Stored objects configure it, with effect from each acknowledged write; built-in
+ * ones are created at the start and restored once a minute.
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";

@@ -1,4 +1,4 @@
-/** The parts of handlers that follow from the tables, with those that are given: for the event loop and its helpers. */
+/** Derived parts of handlers, shared by the event loop and the threads of large requests. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";

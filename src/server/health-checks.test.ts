@@ -1,4 +1,4 @@
-/** Every check of a running server can fail, and passes again when what it checks is well again. */
+/** Every health check of a running server can fail and recover. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** What `/healthz`, `/livez` and `/readyz` check of a running server; steps of the start come from those who take them. */
+/** The health checks of a running server. Steps of the start add their own. */
 import type { Health } from "#http/health.ts";
 import type { Clock } from "#std/clock.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";

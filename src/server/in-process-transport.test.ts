@@ -1,4 +1,4 @@
-/** What marks requests as the server's own, and that nothing else does. */
+/** Only the server itself can mark requests as its own. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiRequest, StreamSink } from "#http/api-request.ts";

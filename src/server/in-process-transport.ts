@@ -1,7 +1,6 @@
 /**
- * Transports of this process to itself, one for each user it acts as: they build requests and hand them to the same
- * chain a socket would, authentication and authorization included. The user is known by the way a request came: there
- * is no token that somebody outside could use.
+ * Transports of the process to itself, one per user. They pass requests to the chain that sockets use, with
+ * authentication and authorization. The transport itself identifies the user, so there is no token that could leak.
  */
 import { randomUUID } from "node:crypto";
 import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";

@@ -1,4 +1,4 @@
-/** Kubeconfigs: the administrator's, somebody's, and the one that says of the cluster what anybody may know. */
+/** Kubeconfigs: the administrator's, other users', and the public one of `cluster-info`. */
 import type { KeyPair } from "./credentials.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 

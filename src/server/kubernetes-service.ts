@@ -1,4 +1,4 @@
-/** What the service `kubernetes` says of this server: where programs in the cluster reach it. */
+/** Addresses of this server in the service `default/kubernetes`. */
 import { networkInterfaces } from "node:os";
 import type { KubernetesServiceOptions } from "#controllers/kubernetes-service.ts";
 import { ipFamily, type IpRange } from "#meta/ip-range.ts";

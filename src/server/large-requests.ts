@@ -1,7 +1,7 @@
 /**
- * Large requests, beside the event loop: a few threads (`large-requests/thread.ts`), each with one request at a time and
- * bounds of time (the request's deadline) and memory. One that exceeds them is ended with its thread, and nobody else's.
- * Users take turns; what a thread needs of the server is answered by `large-requests/exchange.ts`.
+ * Runs large requests in a few threads (`large-requests/thread.ts`). Each thread has one request at a time, limited in
+ * time (the request's deadline) and memory. Exceeding a limit ends the thread and only its request. Users take turns.
+ * `large-requests/exchange.ts` answers what a thread asks the server.
  */
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";

@@ -1,7 +1,4 @@
-/**
- * Reads of the present for parts of the server that decide about requests: straight from memory, without a request of
- * their own, so that they see every write that was acknowledged.
- */
+/** In-memory look-ups for parts that decide about requests. They see every acknowledged write and make no request. */
 import type { FindObject, ObjectTypes } from "#api/object-types.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";

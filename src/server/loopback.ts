@@ -1,6 +1,6 @@
 /**
- * The server as a client of itself: transports to the request chain that skip the socket and nothing else. There before
- * the chain is, so that what needs a client can be made first; they are stopped together.
+ * The server as a client of itself, by transports that call the request chain directly. It exists before the chain, so
+ * that parts that need a client can be created first; all transports are stopped together.
  */
 import type { Transport } from "#client/transport.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";

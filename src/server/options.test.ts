@@ -1,4 +1,4 @@
-/** The flags as people type them: Go's syntax, kube-apiserver's names, one clear sentence for each mistake. */
+/** Command-line flags: Go's syntax, kube-apiserver's names, one clear sentence for each mistake. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { flagGroups } from "#std/flags.ts";

@@ -1,6 +1,6 @@
 /**
- * All options of a server, in one table: the type, command line, configuration file, help and checks are made from it.
- * Flags carry kube-apiserver's names wherever it has one; those of our own stand in the group `Binnacle`.
+ * All options of a server in one table, which yields the type, command line, configuration file, help and checks. Flags
+ * have kube-apiserver's names where it has them; our own are in the group `Binnacle`.
  */
 import {
   boolean,

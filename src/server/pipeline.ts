@@ -1,7 +1,4 @@
-/**
- * The way of a request: chain, router, handlers, admission, and what is served. The third phase of `assemble.ts`, when
- * there is state and access.
- */
+/** The request pipeline: chain, router, handlers, admission, and served resources. The third phase of `assemble.ts`. */
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";

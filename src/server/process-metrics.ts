@@ -1,4 +1,4 @@
-/** Metrics of the process and its store, read when somebody scrapes. Names are those Prometheus' own clients use. */
+/** Metrics of the process and its store, read at each scrape. Names are those of Prometheus' own clients. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Metrics, Sample } from "#std/metrics.ts";
 import type { MemoryCache, StorageObserver } from "#storage/memory.ts";

@@ -1,4 +1,4 @@
-/** This program's own version, from its package. */
+/** The version of this program, from its package. */
 import { readFileSync } from "node:fs";
 
 /** Looks upwards from this file, which lies elsewhere in the package than in the source tree. */

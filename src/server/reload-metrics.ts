@@ -1,4 +1,4 @@
-/** Counts of configuration files that were read again, under upstream's names. */
+/** Metrics of reloaded configuration files, with upstream's names. */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
 import type { Clock } from "#std/clock.ts";

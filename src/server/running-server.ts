@@ -1,6 +1,6 @@
 /**
- * A server as commands reach it: by the kubeconfig in its data folder, or another one. Bounded in time and size, as all
- * calls out of the process.
+ * Calls of commands to a running server, by the kubeconfig of its data folder or another one. Bounded in time and size,
+ * as all outgoing calls.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Which subresources of the tables are served: views of the object, scales, and what has an action. */
+/** The subresources that are served: views of the object, scales, and actions. */
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";
 

@@ -1,4 +1,4 @@
-/** Flags about services, and about the service by which programs in the cluster reach this server. */
+/** Flags of services and of the service `default/kubernetes`. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
 import { choice, type Flag, list, optional } from "#std/flags.ts";

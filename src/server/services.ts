@@ -1,4 +1,4 @@
-/** Services as they are served: given addresses and ports of their ranges, which are in step with the store. */
+/** The services of a server: their address and port ranges, with allocations in step with the store. */
 import type { Service } from "#api/core/v1.ts";
 import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";

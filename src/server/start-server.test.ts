@@ -1,4 +1,4 @@
-/** Servers as the package's users start them: in one process, side by side, in memory or on disk. */
+/** Servers through the package's API: several in one process, in memory or on disk. */
 import assert from "node:assert";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
- * From options to a running server and back: everything is checked before anything is written, the port is taken before
- * the store is opened, and nothing is global, so that several servers live in one process. What the server does with a
- * request is composed in `assemble.ts`.
+ * Starts and stops a server. Everything is checked before anything is written, the port is taken before the store is
+ * opened, and there is no global state, so several servers can run in one process. `assemble.ts` composes the request
+ * handling.
  */
 import { join, resolve } from "node:path";
 import type { ApiRequest, Reply } from "#http/api-request.ts";

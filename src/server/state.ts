@@ -1,6 +1,6 @@
 /**
- * What a server knows of its objects: their stores, and what is kept in step with them in memory because it decides about
- * requests. The first phase of `assemble.ts`: nothing is read yet, and nobody is served.
+ * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
+ * `assemble.ts`; nothing has been read and no request is served yet.
  */
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";

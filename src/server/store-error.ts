@@ -1,4 +1,4 @@
-/** What went wrong with the store, as one line for the person who typed the command. */
+/** Errors of the store as one line for the user. */
 import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { StartError } from "#std/start-error.ts";
 

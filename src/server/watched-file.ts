@@ -1,6 +1,6 @@
 /**
- * A file that may change while the server runs: read again every so often, handed on when its content changed. Content
- * that cannot be used leaves what there was, and is tried again the next time, since what was wrong may lie elsewhere.
+ * A file that is read again periodically and delivered when its content changes. Unusable content leaves the previous
+ * one in force and is tried again next time, since the cause may lie elsewhere.
  */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "#std/clock.ts";

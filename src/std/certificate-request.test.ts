@@ -1,4 +1,4 @@
-/** Reading of requests for certificates, and the certificates made from them. */
+/** Certificate requests and the certificates made from them. */
 import "reflect-metadata";
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, webcrypto, X509Certificate } from "node:crypto";

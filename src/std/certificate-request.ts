@@ -1,6 +1,6 @@
 /**
- * Reads a request for a certificate: whose key, which name, which other names. What somebody else's bytes say is
- * checked before it is used; the signature proves that the sender has the key. Source: RFC 2986 (PKCS #10), RFC 5280.
+ * Parses a certificate request: key, subject, alternative names. Everything in it is checked before use; the signature
+ * proves that the sender has the private key. Source: RFC 2986 (PKCS #10), RFC 5280.
  */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { type DerElement, DerError, readElements, readObjectIdentifier, readOnly, readText } from "./der.ts";

@@ -1,6 +1,6 @@
 /**
- * Makes X.509 certificates. Source: RFC 5280. Says nothing about who needs which; see `server/credentials.ts` for the
- * server's own and `controllers/csr-signing.ts` for those that others ask for.
+ * Creates X.509 certificates. Source: RFC 5280. `server/credentials.ts` decides about the server's own,
+ * `controllers/csr-signing.ts` about requested ones.
  */
 import {
   createHash,

@@ -1,4 +1,4 @@
-/** The machine's clock waits as long as it is told, however long that is. */
+/** The system clock waits as long as it is told, also beyond the timer's limit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "./clock.ts";

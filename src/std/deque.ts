@@ -1,7 +1,8 @@
 /**
- * A queue in a circular array: push at the back, shift from the front, look at any index. All in constant time.
+ * A double-ended queue in a circular array: push at the back, shift from the front, read any index, all in constant
+ * time.
  *
- * Hot path (one push and one shift per write of the store), so plain for the machine.
+ * Hot path (one push and one shift per write of the store): plain code.
  */
 
 export class Deque<T> {

@@ -1,6 +1,6 @@
 /**
- * What a flag is, and how a table of them becomes parsed arguments, a configuration file and `--help`. Syntax is Go's:
- * `--name=value`, `--name value`, boolean flags alone or with `=value`, lists repeated or comma-separated.
+ * Flag definitions, parsed into arguments, a configuration file and `--help`. Syntax is Go's: `--name=value`, `--name
+ * value`, boolean flags alone or with `=value`, lists repeated or comma-separated.
  */
 import { parseGoDuration, printGoDuration } from "./go-duration.ts";
 import { StartError } from "./start-error.ts";

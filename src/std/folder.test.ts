@@ -1,4 +1,4 @@
-/** Folders are made with those above them, or the system's reason is thrown at once; what was made can be taken back. */
+/** Folders are created with their parents, or the system's error is thrown; created folders can be removed again. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

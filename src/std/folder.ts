@@ -1,6 +1,6 @@
 /**
- * Making folders, durably where asked. Not with the runtime's `recursive`: that goes round for ever where a folder is there and nothing can be
- * made in it for lack of a file system, as in `/proc`.
+ * Creates folders, durably where asked. It does not use Node's `recursive` option, which loops for ever where folders
+ * cannot be created, as in `/proc`.
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";

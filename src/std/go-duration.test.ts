@@ -1,4 +1,4 @@
-/** Durations are Go's. */
+/** Durations as Go reads and prints them. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { parseGoDuration, printGoDuration } from "./go-duration.ts";

@@ -1,4 +1,4 @@
-/** A binary heap: the smallest item by a given order is always at hand. */
+/** A binary heap: gives the smallest item by a given order. */
 
 export class Heap<T> {
   #items: T[] = [];

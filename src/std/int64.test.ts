@@ -1,4 +1,4 @@
-/** Whole numbers beyond 2^53 are compared and counted exactly, and go round at the ends of 64 bits as in Go. */
+/** Integers beyond 2^53 are compared and counted exactly, and wrap around at 64 bits as in Go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bigIntOf, int64Of, isInt64, nearestNumber } from "./int64.ts";

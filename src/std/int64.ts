@@ -1,7 +1,7 @@
 /**
- * Whole numbers of 64 bits, as fields of decoded objects hold them: a JavaScript number up to 2^53, beyond it the raw
- * number of the text (`raw-number.ts`). Raw ones must not be compared or added to with JavaScript's operators, which
- * throw or make text of them.
+ * Integers of 64 bits as decoded objects hold them: a JavaScript number up to 2^53, beyond that the raw number of the
+ * text (`raw-number.ts`). Do not compare or add raw numbers with JavaScript's operators, which throw or convert them to
+ * strings.
  */
 import { isRawNumber, rawNumber, type RawNumber } from "./raw-number.ts";
 

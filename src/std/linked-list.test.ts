@@ -1,4 +1,4 @@
-/** Joining and leaving, in every order. */
+/** Insertion and removal in every order. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "./random.ts";

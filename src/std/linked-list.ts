@@ -1,7 +1,7 @@
 /**
- * A doubly linked list with O(1) insertion and removal, in no order that matters. For what comes and goes with every
- * request: the tables of a `Set` are replaced as it grows, an old table links to the next one and to its members, and a
- * table that the collector has promoted keeps all later ones alive until a full collection. A removed node links nowhere.
+ * A doubly linked list with O(1) insertion and removal, for entries that come and go with every request. A `Set` would
+ * keep garbage alive: it replaces its table as it grows, the old table links to the new one, and an old table that was
+ * promoted keeps later ones alive until a full collection. A removed node links to nothing.
  */
 
 /** One member of the list; hand it back to remove it. */

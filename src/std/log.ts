@@ -1,6 +1,6 @@
 /**
- * Structured logs: JSON lines for machines, short lines for people. A thin face over pino, so that code below `server/`
- * depends on an interface only. Lines wait in a bounded buffer; a reader that stalls loses lines, never the server.
+ * Structured logs: JSON lines for machines, short lines for people. A thin interface over pino for code below
+ * `server/`. Lines wait in a bounded buffer; when the reader stalls, lines are dropped and the server goes on.
  */
 import { pino } from "pino";
 

@@ -1,6 +1,6 @@
 /**
- * A value that is there already, or comes later. Steps on the hot path pass on what is there without a promise: a GET
- * that waits for nothing runs from its first byte to its last in one turn, and leaves nothing behind for the collector.
+ * A value that is available now or later. Hot paths pass available values without a promise: a GET from memory runs in
+ * one turn of the event loop and leaves no promises to the garbage collector.
  */
 export type MaybePromise<T> = T | Promise<T>;
 

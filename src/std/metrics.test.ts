@@ -1,4 +1,4 @@
-/** Metrics print as Prometheus reads them, and stay bounded. */
+/** Metrics print in Prometheus' format and stay bounded. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { Metrics } from "./metrics.ts";

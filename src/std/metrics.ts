@@ -1,9 +1,9 @@
 /**
- * Counters, gauges and histograms in Prometheus' text format 0.0.4; one registry per server, nothing global.
+ * Counters, gauges and histograms in Prometheus' text format 0.0.4, with one registry per server.
  *
- * Hot path: recording is plain number work on a child resolved once (`counter.with(...)`), 5 to 20 ns; the common client
- * library costs 15 ms and 5 MB at start and 0.9 us per observation (docs/dependencies.md). Label sets are bounded:
- * beyond `seriesMax` children of one metric, further values share one child whose labels all say `other`.
+ * Hot path: recording updates numbers of a child that was resolved once (`counter.with(...)`). docs/dependencies.md
+ * says why this is not a library. Label sets are bounded: beyond `seriesMax` children of one metric, further values
+ * share one child whose labels are all `other`.
  */
 
 export interface MetricOptions {

@@ -1,4 +1,4 @@
-/** Numbers that are given out once. */
+/** Unique numbers and their holders. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NumberPool } from "./number-pool.ts";

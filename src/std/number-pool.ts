@@ -1,6 +1,6 @@
 /**
- * Numbers of which each is given out once: which are held, and by how many holders (what is stored may say the same
- * number twice, and so do an object and the write that makes it).
+ * A pool of unique numbers that counts the holders of each. A number may have several holders: stored objects may
+ * repeat one, and an object and its pending write share one.
  */
 import type { Random } from "./random.ts";
 

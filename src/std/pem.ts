@@ -1,4 +1,4 @@
-/** PEM: bytes as text between a first and a last line that name them. Source: RFC 7468, read as Go's reader does. */
+/** PEM text encoding. Source: RFC 7468, read as leniently as Go does. */
 
 export interface PemBlock {
   /** `CERTIFICATE`, `CERTIFICATE REQUEST`, … */

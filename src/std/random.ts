@@ -1,4 +1,4 @@
-/** Randomness as a parameter, with the two identifiers the API makes from it. */
+/** Randomness as a parameter, with the two identifiers that the API makes from it. */
 import { randomBytes, randomUUID } from "node:crypto";
 
 export interface Random {

@@ -1,6 +1,6 @@
 /**
  * Numbers of a JSON text that a JavaScript number would change (`9007199254740993`, `1.0`, `1e400`). `decodeJson` keeps
- * them as `JSON.rawJSON` objects, which `JSON.stringify` writes as they were.
+ * them as `JSON.rawJSON` objects, which `JSON.stringify` writes unchanged.
  */
 
 export interface RawNumber {

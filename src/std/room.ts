@@ -1,4 +1,4 @@
-/** A bound on what a small input may grow to: whoever adds takes from it, and is refused when nothing is left. */
+/** A budget for the output of a small input: additions take from it, and fail when it is empty. */
 
 export class Room {
   #left: number;

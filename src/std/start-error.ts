@@ -1,6 +1,6 @@
 /**
- * A start that cannot be: a bad flag, a port or data folder in use, an unreadable certificate. The message is one line
- * for the person who typed the command; nothing has been written when it is thrown.
+ * An error that prevents the start: a bad flag, a port or data folder in use, an unreadable certificate. The message is
+ * one line for the user. It is thrown before anything is written.
  */
 export class StartError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -1,4 +1,4 @@
-/** What people are told of a failed system call. */
+/** User-readable messages of failed system calls. */
 
 /** A short reason for a failed system call. */
 export function reasonOf(error: unknown): string {

@@ -1,4 +1,4 @@
-/** Walks of objects recurse: one that is nested beyond what the stack holds ends in this error of the runtime. */
+/** Detects the runtime's stack overflow, in which recursive walks of deeply nested objects end. */
 
 const message = "Maximum call stack size exceeded";
 

@@ -1,4 +1,4 @@
-/** Long work pauses when it is due, and goes on in line with other long work. */
+/** Long work pauses when due, and takes turns with other long work. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "./fake-clock.ts";

@@ -1,7 +1,7 @@
 /**
- * Turns for everybody while something long is done on the event loop: the work asks its `Pace` between two pieces, and
- * pauses when it is due. Of all long works under way one goes on per round of the loop, so that many together hold up
- * others no longer than one of them does.
+ * Cooperative scheduling of long work on the event loop. The work asks its `Pace` between two pieces and pauses when a
+ * pause is due. In each turn of the loop only one long job continues, so that many together delay other requests no
+ * longer than one.
  */
 
 import type { Clock } from "./clock.ts";

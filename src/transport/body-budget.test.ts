@@ -1,4 +1,4 @@
-/** Room for large bodies: half of it for one user, small bodies apart, given back when requests end. */
+/** The memory budget of large bodies: half for one user, small bodies excluded, returned when requests end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BodyBudget } from "./body-budget.ts";

@@ -1,6 +1,6 @@
 /**
- * Memory for bodies on their way in, of all requests together. A body counts from the size on from which it is large: of
- * smaller ones there are never so many. One user has half of it at most, so that nobody's slow bodies are all there is.
+ * A memory budget for request bodies that are being received. Only large bodies count; the number of small ones is
+ * bounded elsewhere. One user gets half of it at most, so that one user's slow bodies leave room for others.
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { largeBytes } from "#http/large-requests.ts";

@@ -1,7 +1,7 @@
 /**
- * What clients sent along with their certificates. A connection that resumes an earlier TLS session shows the leaf
- * alone, so the certificates above it are remembered from the connection that showed them; a leaf that was forgotten
- * counts only if an authority issued it directly, until its client begins a session anew.
+ * Remembers the intermediate certificates of clients. A resumed TLS session shows only the leaf, so the chain is kept
+ * from the connection that showed it. A leaf whose chain was forgotten counts only if an authority issued it directly,
+ * until the client starts a new session.
  */
 import type { TLSSocket } from "node:tls";
 import { hash } from "node:crypto";

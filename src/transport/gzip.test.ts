@@ -1,4 +1,4 @@
-/** Bodies compressed in chunks: one valid gzip member, and nothing compressed twice. */
+/** Chunked compression: one valid gzip member, and no chunk compressed twice. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32, gunzipSync } from "node:zlib";

@@ -1,4 +1,4 @@
-/** A plain HTTP server that says it is well, and nothing else: it stands where a program waits for another to be up. */
+/** A plain HTTP server that only answers health checks, for programs that wait for another server. */
 import { createServer } from "node:http";
 
 /** Listens until the process ends. Rejects when the port cannot be had. */

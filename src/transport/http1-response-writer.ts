@@ -1,4 +1,4 @@
-/** Requests and replies of HTTP/1.1, as Node's server hands them over. */
+/** HTTP/1.1 requests and replies, on Node's server. */
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";

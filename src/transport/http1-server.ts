@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 by Node's server and its parser, on TLS connections that the listener has accepted: times, sizes, what is
- * refused before it is a request, and the order of requests. Why Node's: docs/decisions/0005-node-http1.md.
+ * HTTP/1.1 by Node's server and parser, on TLS connections that the listener accepted: timeouts, size limits, refusal
+ * of malformed requests, and the order of requests. Why Node's: docs/decisions/0005-node-http1.md.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

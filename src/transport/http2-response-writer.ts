@@ -1,4 +1,4 @@
-/** Requests and replies on a stream of an HTTP/2 connection. */
+/** HTTP/2 requests and replies on a stream. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream, sensitiveHeaders } from "node:http2";
 import type { StreamSink } from "#http/api-request.ts";
 import type { BodySource, IncomingRequest, Message } from "./incoming-request.ts";

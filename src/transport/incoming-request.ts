@@ -1,8 +1,7 @@
 /**
- * `ApiRequest` over one HTTP exchange, of either protocol version.
+ * `ApiRequest` for one HTTP exchange, of either protocol version.
  *
- * Hot path: almost every field is made when somebody asks for it (headers, query, abort signal), since most requests
- * never need them.
+ * Hot path: fields are computed on first use (headers, query, abort signal), since most requests never need them.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { badRequest, requestTooLarge, type StatusError } from "#meta/status-error.ts";

@@ -1,9 +1,9 @@
 /**
- * The https port: HTTP/2 and HTTP/1.1 by ALPN, TLS, limits against abuse, and an orderly end. It turns each exchange
- * into an `ApiRequest` and hands the `Reply` to `reply-writer.ts`; what the request means is the chain's.
+ * The https port: HTTP/2 and HTTP/1.1 by ALPN, TLS, limits against abuse, and graceful shutdown. It turns each exchange
+ * into an `ApiRequest` and passes the `Reply` to `reply-writer.ts`; the chain handles the request.
  *
- * Hot path. Most of what a small request costs is spent below this file, in Node's protocols, TLS and the kernel: what to
- * ask of them, and what it costs beside another server, is in docs/performance.md.
+ * Hot path. Most of the cost of a small request is below this file, in Node's protocols, TLS and the kernel:
+ * docs/performance.md.
  */
 import { constants } from "node:crypto";
 import type { Log } from "#std/log.ts";

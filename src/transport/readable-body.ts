@@ -1,4 +1,4 @@
-/** The body of a request as Node's server gives it, of either protocol. */
+/** The request body as Node's server provides it, for either protocol. */
 import type { Readable } from "node:stream";
 import type { BodyReader, BodySource } from "./incoming-request.ts";
 

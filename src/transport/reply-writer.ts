@@ -1,6 +1,6 @@
 /**
- * Writes a `Reply`, over either protocol: common headers, plain bytes, long bodies in pieces, gzip, streams. How that
- * becomes bytes of a connection is in `http1-response-writer.ts` and `http2-response-writer.ts`.
+ * Writes a `Reply` with either protocol: common headers, plain bytes, long bodies in pieces, gzip, streams.
+ * `http1-response-writer.ts` and `http2-response-writer.ts` turn it into bytes of a connection.
  */
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";

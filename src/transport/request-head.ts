@@ -1,6 +1,6 @@
 /**
- * What holds of the head of a request whatever the protocol: its size, the number of its fields, one host. Beyond that it
- * is a request that is answered, with a `Status` that says what was wrong; far beyond it Node refuses in its own words.
+ * Protocol-independent checks of the request head: size, number of fields, exactly one host. A violation is answered
+ * with a `Status` that names it; far beyond the limits Node refuses in its own words.
  */
 import { badRequest, headersTooLarge, type StatusError, targetTooLong } from "#meta/status-error.ts";
 

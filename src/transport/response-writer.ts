@@ -1,5 +1,6 @@
 /**
- * What a reply is written to: one exchange of one protocol. Implementations: `Http1ResponseWriter`, `Http2ResponseWriter`, `WebSocketResponseWriter`.
+ * The destination of a reply: one exchange of one protocol. Implementations: `Http1ResponseWriter`,
+ * `Http2ResponseWriter`, `WebSocketResponseWriter`.
  */
 import type { Writable } from "node:stream";
 import type { StreamSink } from "#http/api-request.ts";

@@ -1,4 +1,4 @@
-/** A watch on an HTTP/1.1 connection that became a WebSocket, or the refusal to become one. */
+/** A watch on an HTTP/1.1 connection upgraded to WebSocket, or the refused upgrade. */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";

@@ -1,4 +1,4 @@
-/** Frames: what the server sends, and what it makes of a client's, however they are cut. */
+/** WebSocket frames: sent ones, and received ones however they are split. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";

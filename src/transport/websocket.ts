@@ -1,6 +1,6 @@
 /**
- * The WebSocket protocol (RFC 6455) from the side of a server that only sends: the handshake, frames out, and of what
- * comes in the control frames; data from clients is read and dropped, as upstream does with what comes on a watch.
+ * The WebSocket protocol (RFC 6455) for a server that only sends: handshake, outgoing frames, and incoming control
+ * frames. Data from clients is read and dropped, as upstream does on a watch.
  */
 import { createHash } from "node:crypto";
 import { badRequest, forbidden, type StatusError } from "#meta/status-error.ts";

@@ -1,6 +1,6 @@
 /**
- * Every verb on every kind of target, allowed in every way there is and refused in all others, with the exact sentence
- * of each refusal. The cases are made, not written: each subject holds one verb in one way, and tries all verbs.
+ * Every verb on every kind of target, allowed by each possible grant and refused without it, with the exact message.
+ * Cases are generated: each subject holds one verb by one grant and tries all verbs.
  */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes, type SendOptions } from "../client.ts";

@@ -1,7 +1,4 @@
-/**
- * Who asks and whether they may: client certificates, static tokens, anonymous requests, and the sentences of refusals.
- * Until access reviews come, the name a server gave a caller is read from its refusals, groups from what they open.
- */
+/** Authentication and authorization: client certificates, static tokens, anonymous requests, and refusals. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import https from "node:https";

@@ -1,6 +1,6 @@
 /**
- * The audit log from outside: what a policy records of requests, in a file and by a webhook over TLS with a private
- * authority; what happens when these are full, down, slow, false or send the server elsewhere.
+ * The audit log: what a policy records, in a file and by a webhook over TLS with a private authority. Also full, down,
+ * slow, invalid and redirecting backends.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

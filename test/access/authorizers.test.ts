@@ -1,7 +1,7 @@
 /**
- * Others than roles decide: webhooks over TLS with private authorities, a policy file, modes that do not look; by flags
- * and by a configuration file that changes while the server runs. What happens when a webhook is down, slow, false or
- * sends the server elsewhere.
+ * Authorizers other than RBAC: webhooks over TLS with private authorities, ABAC files, AlwaysAllow and AlwaysDeny; by
+ * flags and by a configuration file that changes while the server runs. Also webhooks that are down, slow, invalid or
+ * redirecting.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Requests for certificates from asking to using: who may approve and sign, what the signers of the server make. */
+/** Certificate requests from creation to use of the certificate: approval and signing. */
 import assert from "node:assert/strict";
 import { createPublicKey, X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

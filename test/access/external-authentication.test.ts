@@ -1,7 +1,7 @@
 /**
- * Those who are known by others' word, with real others: an identity provider as a process of its own, a token webhook
- * and an authenticating proxy over TLS with private authorities, and what happens when these are down, slow, false or
- * send the server elsewhere. Configuration files that change while the server runs.
+ * External authenticators over TLS with private authorities: an identity provider as a separate process, a token
+ * webhook, and an authenticating proxy. Also ones that are down, slow, invalid or redirecting, and configuration files
+ * that change while the server runs.
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";

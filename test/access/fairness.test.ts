@@ -1,7 +1,4 @@
-/**
- * Priority and fairness seen from outside: what every cluster has, which schema and level a request belongs to, who
- * waits, who is refused, and what the server says about it.
- */
+/** Priority and fairness: built-in objects, classification, queueing, refusals, and what the server reports. */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes } from "../client.ts";
 import { type Api, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";

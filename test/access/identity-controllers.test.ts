@@ -1,4 +1,4 @@
-/** What the server's controllers do for identities: accounts, their Secrets, root certificates, bootstrap tokens. */
+/** Controllers of identities: service accounts, token Secrets, root certificates, bootstrap tokens. */
 import assert from "node:assert/strict";
 import { createHmac, X509Certificate } from "node:crypto";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Acting as somebody else: who may, as whom, and that nothing of it can be had by another way. */
+/** Impersonation: permissions, identities, and no way around the checks. */
 import assert from "node:assert/strict";
 import type { Answer, SendOptions } from "../client.ts";
 import { type Api, suite } from "../harness.ts";

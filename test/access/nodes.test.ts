@@ -1,4 +1,4 @@
-/** Kubelets: what they read and write, with the Node authorizer and the plugin NodeRestriction, and when they lose it. */
+/** Kubelets under the Node authorizer and NodeRestriction: what they may read and write, and when they lose it. */
 import type { ServerSettings } from "#server/options.ts";
 import { type Answer, patchTypes } from "../client.ts";
 import { type Api, gated, tokenFile, tokenLines, withOwnServer } from "../harness.ts";

@@ -1,7 +1,4 @@
-/**
- * Roles seen from outside: the default ones, how they come back, aggregation, who may write which rights by which verb,
- * reviews, and explanations.
- */
+/** RBAC: default roles and their restoration, aggregation, escalation, access reviews, and explanations. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type Answer, patchTypes, type SendOptions } from "../client.ts";

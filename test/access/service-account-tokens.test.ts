@@ -1,6 +1,6 @@
 /**
- * Tokens: asked for, bound, used, reviewed, verified by others with the published keys, and at an end the moment what
- * they stand for is gone. Bootstrap tokens and tokens kept in Secrets as well.
+ * Service account tokens: request, binding, use, review, verification with the published keys, and invalidation when a
+ * bound object goes. Also bootstrap tokens and tokens in Secrets.
  */
 import assert from "node:assert/strict";
 import {

@@ -1,4 +1,4 @@
-/** Kubeconfigs that say where a webhook is. */
+/** Kubeconfigs of webhooks. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

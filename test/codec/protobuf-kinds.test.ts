@@ -1,4 +1,4 @@
-/** Protobuf bodies of every built-in kind, each field of it set once, and the forms that only few types have. */
+/** Protobuf bodies of every built-in kind, each field set once, and the rare forms. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";

@@ -1,6 +1,6 @@
 /**
- * Objects of every kind come back as they went in through the typed decoder: those made from the tables, and where they
- * are on this machine those recorded from a 1.32 server, JSON byte for byte and YAML as the same value.
+ * Objects of every kind pass the typed decoder unchanged: objects generated from the tables, and, where present,
+ * objects recorded from a 1.32 server; JSON byte for byte and YAML by value.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

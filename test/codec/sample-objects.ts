@@ -1,4 +1,4 @@
-/** An object of every built-in kind with each of its fields set once, made from the tables: in protobuf and as a value. */
+/** An object of every built-in kind with each field set once, generated from the tables, in protobuf and as a value. */
 import type { ApiTables } from "#api/definitions.ts";
 import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
 import type { Schema } from "#schema/schema.ts";

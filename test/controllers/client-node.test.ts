@@ -1,7 +1,7 @@
 /**
- * A controller on `@kubernetes/client-node`, unmodified, against this server: what it makes of custom resources and how
- * it goes on when watches end, when it was away, and when the server starts again. In the domain k8s.io, whose names
- * the library has built in.
+ * An unmodified `@kubernetes/client-node` controller against this server: reconciliation of custom resources, and
+ * recovery after ended watches, its own absence, and a restart of the server. In the domain k8s.io, whose names the
+ * library has built in.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

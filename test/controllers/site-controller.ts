@@ -1,7 +1,7 @@
 /**
- * A controller as users write them, on a public client library that knows nothing of this server: informers with their
- * caches, a queue of keys, a finalizer, a dependent ConfigMap by server-side apply, status with conditions through the
- * subresource. `Site`s become ConfigMaps with one page per path, and are registered in a system outside the cluster.
+ * A controller as users write them, on a public client library: informers with caches, a work queue, a finalizer, a
+ * dependent ConfigMap by server-side apply, and status conditions through the subresource. `Site`s become ConfigMaps
+ * with one page per path, and are registered in a system outside the cluster.
  */
 import {
   ApiException,

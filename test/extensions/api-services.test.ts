@@ -1,4 +1,4 @@
-/** The objects that say which group versions this server answers for itself. */
+/** APIService objects of the group versions that this server serves. */
 import { crds, definition } from "../crds.ts";
 import { eventually, suite } from "../harness.ts";
 import { absent } from "../view.ts";

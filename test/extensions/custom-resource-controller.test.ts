@@ -1,4 +1,4 @@
-/** The controller of custom resource definitions fails and recovers: writers of definitions wait as long, and no longer. */
+/** Failure and recovery of the custom resource controller: writers of definitions wait exactly as long. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

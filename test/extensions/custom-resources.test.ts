@@ -1,4 +1,4 @@
-/** Custom resource definitions and their objects, from outside: usable at once, versions, names, status, the end. */
+/** Custom resource definitions and their objects: immediate use, versions, names, status, deletion. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** What a server says about custom resources: discovery and OpenAPI, at once and only where something changed. */
+/** Discovery and OpenAPI of custom resources: immediate, and changed only where a definition changed. */
 import assert from "node:assert/strict";
 import { asTable } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";

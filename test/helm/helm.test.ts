@@ -1,4 +1,4 @@
-/** Helm, where there is one on the PATH: releases that wait for their Service, and go back when it never gets ready. */
+/** Helm, if installed: releases that wait for their Service, and rollback when it never becomes ready. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Attacks on access as earlier servers suffered them, tried from outside. SECURITY.md lists which class is shown where. */
+/** Known attacks on access control of other servers. SECURITY.md lists where each class is tested. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "#std/random.ts";

@@ -1,7 +1,7 @@
 /**
- * Ten thousand bad tokens a second, of every kind, from another process: each is refused, memory has a bound, and who
- * shows a good token, be it known or new, is hardly slower. How much slower depends on the machine: the bounds here are
- * wide, `npm run bench -- access` has figures.
+ * Ten thousand bad tokens of all kinds per second, from another process: each is refused, memory stays bounded, and
+ * good tokens, known or new, are hardly slower. The bounds are wide for slow machines; `npm run bench -- access` gives
+ * figures.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

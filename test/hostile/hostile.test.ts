@@ -1,7 +1,7 @@
 /**
- * Bad input and load: each ends in a clear `Status` or a clean close, and the server goes on. Bodies and paths that were
- * made to break parsers, connections that misbehave, more of everything than there is room for. Several tests stand for
- * a class of CVEs that other servers had; the names say which.
+ * Hostile input and load: each case ends in a clear `Status` or a clean close, and the server goes on. Covers bodies
+ * and paths that break parsers, misbehaving connections, and exceeded limits. Several tests cover classes of CVEs of
+ * other servers; their names say which.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";

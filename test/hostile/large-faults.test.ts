@@ -1,6 +1,6 @@
 /**
- * Large requests that end in another way than with their answer: clients that leave, work that needs too much memory or
- * time, threads that die, a server that stops. Others notice nothing, and nothing is half done.
+ * Large requests that fail: clients that leave, exceeded time or memory, threads that die, a stopping server. Other
+ * requests are unaffected, and nothing is half done.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,7 +1,6 @@
 /**
- * Threads answer as the event loop does: the same random requests are sent to an ordinary server and to one where a
- * request of any size is large. Answers, what watchers are told, the audit log and the labels of metrics are the same but
- * for what is given out at random.
+ * Threads answer as the event loop does: the same random requests go to an ordinary server and to one that treats every
+ * request as large. Answers, watch events, audit log and metric labels agree, except for random values.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Objects of half a megabyte: every verb does with them what it does with small ones, in threads of their own. That
- * others are served meanwhile is in `hostile.test.ts`, and measured by `npm run bench -- hostile`.
+ * Objects of half a megabyte: every verb treats them as small ones, in threads. `hostile.test.ts` and `npm run bench --
+ * hostile` cover the effect on others.
  */
 import assert from "node:assert/strict";
 import { custom, crds, definition } from "../crds.ts";

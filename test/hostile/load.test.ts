@@ -1,6 +1,6 @@
 /**
- * More clients than anybody wants: idle watches by the thousand, readers that do not read, floods of bad requests. The
- * server is mostly a process of its own here, so that its memory can be seen.
+ * Many clients: thousands of idle watches, readers that do not read, floods of bad requests. The server is mostly a
+ * separate process, so that its memory can be measured.
  */
 import assert from "node:assert/strict";
 import type http2 from "node:http2";

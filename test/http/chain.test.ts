@@ -1,4 +1,4 @@
-/** What a request passes before a handler sees it: identity, permission, limits, time; and how failures come back. */
+/** The filters before handlers: identity, permission, limits, deadlines; and the form of errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { orAnonymous, withAuthenticatedGroup } from "#authn/authenticator.ts";

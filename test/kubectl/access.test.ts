@@ -1,4 +1,4 @@
-/** Who one is and what one may do, asked and granted with kubectl: auth, create token, --as, certificate, bindings. */
+/** Identity and access in kubectl: auth, create token, --as, certificate, bindings. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

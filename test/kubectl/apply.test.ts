@@ -1,4 +1,4 @@
-/** Client-side and server-side apply, the way from one to the other, diff, and edits of Deployments, in kubectl. */
+/** Client-side and server-side apply in kubectl, migration between them, diff, and edits of Deployments. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** A custom resource right after its definition was made: no waiting, no retrying. */
+/** A custom resource in kubectl directly after its definition, without waits or retries. */
 import assert from "node:assert/strict";
 import { custom, definition } from "../crds.ts";
 import type { ObjectBody } from "../objects.ts";

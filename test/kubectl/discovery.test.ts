@@ -1,4 +1,4 @@
-/** What kubectl learns from discovery and OpenAPI: api-resources, explain, versions. */
+/** Discovery and OpenAPI in kubectl: api-resources, explain, versions. */
 import assert from "node:assert/strict";
 import { kubectlSuite } from "./kubectl.ts";
 

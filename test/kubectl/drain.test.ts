@@ -1,4 +1,4 @@
-/** kubectl drain: a node is emptied within what budgets allow. */
+/** kubectl drain: empties a node within disruption budgets. */
 import assert from "node:assert/strict";
 import { kubectlSuite } from "./kubectl.ts";
 

@@ -1,4 +1,4 @@
-/** Helm waits until a release is in force: a service is when it has an address. Needs helm on the PATH. */
+/** Helm waits until a release is ready: a service is ready when it has an address. Needs helm on the PATH. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

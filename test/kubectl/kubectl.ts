@@ -1,6 +1,6 @@
 /**
- * kubectl as its makers ship it, in every version this machine has: `kubectl` and `kubectl.1.27` and its like, on the
- * PATH or beside the one that is. All of them ask one server in the domain k8s.io.
+ * Released kubectl programs: `kubectl`, `kubectl.1.27` and so on, from the PATH or beside it. All use one server in the
+ * domain k8s.io.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, realpathSync, writeFileSync } from "node:fs";

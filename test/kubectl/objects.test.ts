@@ -1,4 +1,4 @@
-/** The life of objects in kubectl: create, get, describe, edit, patch, label, annotate, wait, delete. */
+/** Objects in kubectl: create, get, describe, edit, patch, label, annotate, wait, delete. */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

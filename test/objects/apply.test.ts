@@ -1,4 +1,4 @@
-/** Server-side apply and who owns what, from outside, for built-in kinds and custom ones. */
+/** Server-side apply and field ownership, for built-in and custom kinds. */
 import assert from "node:assert/strict";
 import type { Answer, SendOptions } from "../client.ts";
 import { patchTypes } from "../client.ts";

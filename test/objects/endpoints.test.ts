@@ -1,4 +1,4 @@
-/** Paths and methods: what each means, for namespaced, cluster-scoped and sub-resources. */
+/** Paths and methods of namespaced resources, cluster-scoped resources and subresources. */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
 import { type Api, eventually, suite } from "../harness.ts";

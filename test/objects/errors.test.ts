@@ -1,4 +1,4 @@
-/** Status codes and the shape of failures; limits of requests. */
+/** Status codes, the form of errors, and limits of requests. */
 import assert from "node:assert/strict";
 import { gated, suite, withOwnServer } from "../harness.ts";
 import { attributesClass, attributesClasses, claim, claimTemplate, configMap } from "../objects.ts";

@@ -1,4 +1,4 @@
-/** Event objects in both of their forms, and what requests to deprecated endpoints leave behind. */
+/** Events in both APIs, and deprecation warnings. */
 import assert from "node:assert/strict";
 import { asTable } from "../client.ts";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** What holds for the whole interface: objects over HTTP, exact names of the vendor, names of objects. */
+/** General rules: objects over HTTP, vendor names, object names. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

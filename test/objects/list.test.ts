@@ -1,4 +1,4 @@
-/** Collections: their envelope, chunks that show one moment, and continue tokens. */
+/** Lists: envelope, consistent chunks, continue tokens. */
 import assert from "node:assert/strict";
 import { type Answer } from "../client.ts";
 import { type Api, suite } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** Media types of bodies and answers, compression. Protobuf and CBOR come with a later step. */
+/** Media types of bodies and answers, and compression. */
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { load } from "js-yaml";

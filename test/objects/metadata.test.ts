@@ -1,4 +1,4 @@
-/** The envelope and ObjectMeta of every object, and who owns which fields after plain writes. */
+/** TypeMeta and ObjectMeta of every object, and field ownership after plain writes. */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes } from "../client.ts";
 import { suite } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** The three patch types that are no apply. */
+/** The three patch types other than apply. */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
 import { type Api, gated, suite, withOwnServer } from "../harness.ts";

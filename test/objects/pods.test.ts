@@ -1,4 +1,4 @@
-/** What schedulers and `kubectl drain` do with pods: binding and eviction. */
+/** Binding and eviction of pods. */
 import assert from "node:assert/strict";
 import type { Answer } from "../client.ts";
 import { type Api, suite } from "../harness.ts";

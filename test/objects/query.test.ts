@@ -1,4 +1,4 @@
-/** Query parameters: what each means and which values are refused. */
+/** Query parameters: meaning and invalid values. */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes } from "../client.ts";
 import { type Api, suite } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** Services: addresses and ports of the cluster's ranges, rules and messages, the service of the server itself. */
+/** Services: addresses and ports, validation, and the server's own service. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

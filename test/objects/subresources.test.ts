@@ -1,4 +1,4 @@
-/** Subresources: each with the verbs it has, and nothing that is none answers in place of its object. */
+/** Subresources: the verbs of each, and 404 for unknown ones. */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";

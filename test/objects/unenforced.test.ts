@@ -1,4 +1,4 @@
-/** What is stored and not enforced yet says so to its writers. */
+/** Warnings to writers of objects that are stored and not enforced. */
 import assert from "node:assert/strict";
 import { suite } from "../harness.ts";
 

@@ -1,4 +1,4 @@
-/** Objects whose stored bytes cannot be read any more, and the one way to get rid of them. */
+/** Objects whose stored bytes cannot be decoded, and how to delete them. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

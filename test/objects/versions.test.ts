@@ -1,4 +1,4 @@
-/** What `resourceVersion` and `resourceVersionMatch` mean for get and list: every cell of the specification's table. */
+/** `resourceVersion` and `resourceVersionMatch` of get and list: every cell of the specification's table. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { type Api, eventually, gated, suite, withOwnServer } from "../harness.ts";

@@ -1,4 +1,4 @@
-/** `binnacle token` and `binnacle kubeconfig` from outside: who gets in with what they print, and what they refuse. */
+/** `binnacle token` and `binnacle kubeconfig`: access with their output, and refusals. */
 import assert from "node:assert";
 import { X509Certificate } from "node:crypto";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * A suite of controller-runtime, built from its Go module (`test/envtest`), on the programs that `binnacle envtest` writes.
- * Needs Go and the modules in its cache: `cd test/envtest && go mod download` gets them.
+ * A controller-runtime suite, built from its Go module (`test/envtest`), on the programs of `binnacle envtest`. Needs
+ * Go and cached modules: `cd test/envtest && go mod download`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

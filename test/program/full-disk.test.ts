@@ -1,6 +1,6 @@
 /**
- * A server on a disk that becomes full: a small file system in memory, where this machine lets one be mounted.
- * `src/storage/sqlite.test.ts` shows the same without one.
+ * A server on a disk that fills up: a small tmpfs, where it can be mounted. `src/storage/sqlite.test.ts` tests the same
+ * without one.
  */
 import assert from "node:assert";
 import { spawnSync } from "node:child_process";

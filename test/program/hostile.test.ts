@@ -1,6 +1,6 @@
 /**
- * The requests of `bench/hostile-requests.ts` against a server of its own, each alone and eight at once, while another
- * client reads. The bounds have head-room for a busy machine; the figures of a quiet one are in `docs/performance.md`.
+ * The requests of `bench/hostile-requests.ts`, one at a time and eight at once, while another client reads. The bounds
+ * leave room for a busy machine; docs/performance.md has the figures of a quiet one.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

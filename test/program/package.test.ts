@@ -1,4 +1,4 @@
-/** The package as somebody else's program sees it: a TypeScript user gets types for every entry point. */
+/** The package as a dependency: TypeScript users get types for every entry point. */
 import assert from "node:assert";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** The program as a person starts it: a child process, run from source. */
+/** The program as a child process, run from source. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";

@@ -1,4 +1,4 @@
-/** What the README tells a newcomer to paste works as it stands there. */
+/** The commands of the README work as written. */
 import assert from "node:assert";
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

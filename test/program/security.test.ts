@@ -1,4 +1,4 @@
-/** What SECURITY.md says a test shows is a test that is there. */
+/** The tests that SECURITY.md names exist. */
 import assert from "node:assert";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** `binnacle serve` from outside: what a wrong start says, what a good one leaves behind, how it ends. */
+/** `binnacle serve`: errors of the start, files it leaves, and shutdown. */
 import assert from "node:assert";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";

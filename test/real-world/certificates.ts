@@ -1,4 +1,6 @@
-/** A certificate manager's definitions: two groups, issuers of one shape in two scopes, deep solver configuration. */
+/**
+ * Definitions of a certificate manager: two groups, issuers with one shape in two scopes, deep solver configuration.
+ */
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
 import { affinity, tolerations } from "./pod.ts";
 import {

@@ -1,4 +1,4 @@
-/** A database operator's definitions: clusters that hold whole pod templates, scaling, numbers of many forms. */
+/** Definitions of a database operator: clusters with whole pod templates, scaling, numbers of many forms. */
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
 import { affinity, claimSpec, environment, podTemplate, resources, tolerations, topologySpread } from "./pod.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * A traffic gateway's definitions, in a protected group: many versions with old ones warned of, rules, list maps,
- * defaults inside lists, tight bounds.
+ * Definitions of a traffic gateway in a protected group: many versions, deprecated ones, CEL rules, list maps, defaults
+ * inside lists, tight bounds.
  */
 import { absent } from "../view.ts";
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";

@@ -1,4 +1,4 @@
-/** A monitoring operator's definitions: schemas of half a megabyte, scrape and alert configuration. */
+/** Definitions of a monitoring operator: schemas of half a megabyte, scrape and alert configuration. */
 import { absent } from "../view.ts";
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
 import { podParts, podTemplate } from "./pod.ts";

@@ -1,4 +1,4 @@
-/** What a set of definitions consists of for the story that each goes through, and how definitions are written. */
+/** The contents of a set of definitions for these tests, and helpers to write definitions. */
 import type { ObjectBody } from "../objects.ts";
 import type { Fields } from "../view.ts";
 import { conditions, object, type Schema } from "./schema.ts";

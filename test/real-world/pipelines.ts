@@ -1,4 +1,4 @@
-/** A pipeline engine's definitions: schemas that leave nearly everything open, in two versions of one storage. */
+/** Definitions of a pipeline engine: nearly untyped schemas, two versions with one storage version. */
 import { absent } from "../view.ts";
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
 import { anything, listMap, mapOf, object, oneOf, open, type Schema, text } from "./schema.ts";

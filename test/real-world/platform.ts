@@ -1,4 +1,4 @@
-/** A generated definition of about one megabyte: thousands of fields in sections, as bridges to other systems make them. */
+/** A generated definition of about one megabyte: thousands of fields in sections, as cloud bridges generate them. */
 import { definitionOf, type OperatorSet, thing, type VersionFields } from "./operator-set.ts";
 import {
   described,

@@ -1,4 +1,4 @@
-/** Schemas of pod parts, which operators put whole into their definitions. */
+/** Schemas of pod parts, which operators copy into their definitions. */
 import {
   anything,
   atomicList,

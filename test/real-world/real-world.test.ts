@@ -1,7 +1,7 @@
 /**
- * Sets of definitions as well-known operators bring them, each through the whole life of an installation: installed,
- * listed, explained, used well and badly, shared by two appliers, upgraded over stored objects, removed. Each step has a
- * bound of time, wide enough for a busy machine and far below what a superlinear cost would take.
+ * Sets of definitions like those of well-known operators, each through an installation's life: installed, listed,
+ * explained, used with valid and invalid objects, applied by two managers, upgraded over stored objects, removed. Each
+ * step has a time limit, wide enough for a busy machine and far below superlinear cost.
  */
 import assert from "node:assert/strict";
 import type { Answer } from "../client.ts";

@@ -1,4 +1,4 @@
-/** Short forms to write structural schemas with, and the parts many operators share. */
+/** Short forms for structural schemas, and parts that many operators share. */
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Properties = Readonly<Record<string, Schema>>;

@@ -1,4 +1,4 @@
-/** What follows a store is in step with it whenever a writer hears that his write is done. */
+/** Followers of a store are in step with it when a write is acknowledged. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** Scenarios as data: reads the YAML files of this folder (form: README.md) and says what is wrong with one. */
+/** Scenarios as data: parses and validates the YAML files of this folder (format: README.md). */
 import { CORE_SCHEMA, defineScalarTag, load, mergeTag } from "js-yaml";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

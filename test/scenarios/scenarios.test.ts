@@ -1,4 +1,4 @@
-/** Runs the scenarios of this folder against a server of each domain, over HTTPS. Their form is in README.md. */
+/** Runs the scenarios of this folder against a server of each domain, over HTTPS. README.md explains the format. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { patchTypes, type WatchStream } from "../client.ts";

@@ -1,4 +1,4 @@
-/** The list of scenarios that are not run, ours and the recorded ones, each with the reason: `skipped.yaml`. */
+/** The skipped scenarios, ours and recorded ones, with reasons: `skipped.yaml`. */
 import { load } from "js-yaml";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * The rules that speed rests on (ARCHITECTURE.md, "Bytes, not objects"), seen from inside one process: one encoding for
- * each version of an object, whoever reads or watches it; reads of the present from memory alone; commits in groups.
- * What is counted are calls of the platform's own functions, made through their public names.
+ * The performance rules of ARCHITECTURE.md ("Bytes, not objects"), observed inside one process: one encoding per object
+ * version for all readers and watchers, reads from memory only, group commit. The tests count calls of the platform's
+ * public functions.
  */
 import assert from "node:assert/strict";
 import https from "node:https";

@@ -1,6 +1,6 @@
 /**
- * As whom the server's controllers act, what lets them, and what becomes of unused tokens in Secrets: seen in the audit
- * log and in what they leave behind.
+ * The users and rights of built-in controllers, and the cleanup of unused legacy tokens, observed in the audit log and
+ * in objects.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * A server killed while clients write: what was acknowledged is there afterwards, versions never repeat, watches saw
- * nothing that is gone. Storage has a longer test of its own; this one goes through HTTP.
+ * A server killed during writes: acknowledged writes survive, versions never repeat, and watches saw no lost write.
+ * Storage has a longer test; this one uses HTTP.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

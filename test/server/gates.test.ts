@@ -1,4 +1,4 @@
-/** Feature gates and `--runtime-config`: what is on, what can be switched, what stops the start. */
+/** Feature gates and `--runtime-config`: defaults, changes, and errors that end the start. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Health endpoints, from start to stop. */
+/** Health endpoints from start to stop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Answer } from "../client.ts";

@@ -1,6 +1,6 @@
 /**
- * Identity providers and webhooks that take what the server gives them: an answer that never comes, or never ends. Each
- * costs a bounded time and bounded memory, its connection ends, and everything else goes on.
+ * Hostile identity providers and webhooks: answers that never come or never end. Each costs bounded time and memory,
+ * its connection is closed, and other requests go on.
  */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Many clients at the same time, each doing what a seed says: writes of all kinds, lists in one piece and in chunks, of
- * the present and of the past, watches that break off and resume, requests whose sender leaves. The history is recorded
- * and checked (`history.ts`). SIM_SEED repeats the choices of a run, SIM_STEPS makes it longer.
+ * Many concurrent clients with seeded behaviour: all kinds of writes, whole and chunked lists of present and past,
+ * interrupted and resumed watches, cancelled requests. The history is recorded and checked (`history.ts`). SIM_SEED
+ * repeats a run's choices, SIM_STEPS makes it longer.
  */
 import assert from "node:assert/strict";
 import https from "node:https";

@@ -1,6 +1,6 @@
 /**
- * Checks of a recorded history: what clients sent and were told, against the one order of events that a watch from the
- * beginning saw. The order is taken as the truth; everything else must agree with it.
+ * Checks a recorded history of requests and answers against the event order of a watch from the beginning, which is
+ * taken as the truth.
  */
 import assert from "node:assert/strict";
 

@@ -1,4 +1,4 @@
-/** The port, over real TLS connections: both protocols, what clients do wrong, and an orderly end. */
+/** The listener over real TLS connections: both protocols, client errors, and graceful shutdown. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

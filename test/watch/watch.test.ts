@@ -1,4 +1,4 @@
-/** Watches: events, where they start, bookmarks, streaming lists, selectors, resuming, and the end of history. */
+/** Watches: events, start, bookmarks, streaming lists, selectors, resumption, and the end of history. */
 import assert from "node:assert/strict";
 import https from "node:https";
 import { describe } from "node:test";

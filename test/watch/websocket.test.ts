@@ -1,4 +1,4 @@
-/** Watches over WebSocket, as fabric8 and browsers open them, and other upgrades, which there are none of. */
+/** Watches over WebSocket, as fabric8 and browsers open them, and refused upgrades. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import tls from "node:tls";

@@ -1,4 +1,7 @@
-/** Whether definitions in groups of the project itself were approved. Source of the wording: upstream's `apihelpers`. */
+/**
+ * The approval annotation that definitions in the project's own API groups need. Source of the wording: upstream's
+ * `apihelpers`.
+ */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 

@@ -1,4 +1,4 @@
-/** What fields of configuration, storage, access and nodes mean. The form is told in `../descriptions.ts`. */
+/** Descriptions of configuration, storage, access and nodes. `../descriptions.ts` explains the format. */
 export const config = `
 package io.k8s.api.core.v1
 ConfigMap: Configuration data that is not secret, as keys and values.

@@ -1,4 +1,4 @@
-/** What fields of metadata, selectors and references mean. The form is told in `../descriptions.ts`. */
+/** Descriptions of metadata, selectors and references. `../descriptions.ts` explains the format. */
 export const meta = `
 package io.k8s.apimachinery.pkg.apis.meta.v1
 ObjectMeta: What every stored object says about itself: its name, its labels, who owns it, when it was made.

@@ -1,4 +1,4 @@
-/** What fields of pods, containers and volumes mean. The form is told in `../descriptions.ts`. */
+/** Descriptions of pods, containers and volumes. `../descriptions.ts` explains the format. */
 export const pods = `
 package io.k8s.api.core.v1
 Pod: Containers that run together on one node and share its network and volumes.

@@ -1,4 +1,4 @@
-/** What fields of services, ingresses and network policies mean. The form is told in `../descriptions.ts`. */
+/** Descriptions of services, ingresses and network policies. `../descriptions.ts` explains the format. */
 export const services = `
 package io.k8s.api.core.v1
 Service: One address for a group of pods.

@@ -1,4 +1,4 @@
-/** What fields of workloads mean: what makes and keeps pods. The form is told in `../descriptions.ts`. */
+/** Descriptions of workloads. `../descriptions.ts` explains the format. */
 export const workloads = `
 package io.k8s.api.apps.v1
 Deployment: Keeps a number of equal pods running and replaces them step by step when their template changes.

@@ -1,4 +1,4 @@
-/** Admission policies and their bindings. What expressions mean comes with the policies' engine. */
+/** Admission policies and their bindings. Their CEL expressions are not checked yet. */
 import type {
   MatchResources,
   ParamKind,

@@ -1,4 +1,4 @@
-/** MutatingWebhookConfiguration and ValidatingWebhookConfiguration: who is asked before something is written. */
+/** MutatingWebhookConfiguration and ValidatingWebhookConfiguration: which webhooks a write is sent to. */
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,

@@ -1,6 +1,6 @@
 /**
- * CustomResourceDefinition: names filled in, the status that is nobody's to write, and the two steps of its deletion.
- * Conditions, serving and the removal of its objects are `extensions/`'s. Source: upstream's
+ * CustomResourceDefinition: defaulted names, the status that only the server writes, and two-phase deletion.
+ * `extensions/` does conditions, serving, and removal of objects. Source: upstream's
  * `pkg/registry/customresourcedefinition`.
  */
 import { cleanupFinalizer, withCondition } from "#api/apiextensions/conditions.ts";

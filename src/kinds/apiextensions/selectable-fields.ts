@@ -1,4 +1,4 @@
-/** Which fields of custom resources field selectors may name. Source of the wording: upstream's `cel.ValidFieldPath`. */
+/** Validates the selectable fields of custom resources. Source of the wording: upstream's `cel.ValidFieldPath`. */
 import type { SelectableField } from "#api/apiextensions/v1.ts";
 import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,7 @@
-/** How versions of a custom resource are converted, checked. Source: upstream's validation and its `util/webhook`. */
+/**
+ * Validates the conversion settings of a custom resource definition. Source: upstream's validation and its
+ * `util/webhook`.
+ */
 import type { CustomResourceConversion, ServiceReference, WebhookClientConfig } from "#api/apiextensions/v1.ts";
 import { type FieldError, forbidden, goQuote, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,7 +1,7 @@
 /**
- * What is wrong with a custom resource definition, schemas left to `schema/structural.ts`. Paths are those of upstream's
- * unversioned form, which clients have always seen: what all versions say alike is said once, directly below `spec`.
- * Source of the rules and their order: upstream's `pkg/apis/apiextensions/validation`.
+ * Validates custom resource definitions; `schema/structural.ts` validates schemas. Paths are those of upstream's
+ * internal form, which clients have always seen: settings that all versions share are reported once, directly below
+ * `spec`. Source of the rules and their order: upstream's `pkg/apis/apiextensions/validation`.
  */
 import { approvalAnnotation, approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
 import { isConditionTrue } from "#api/apiextensions/conditions.ts";

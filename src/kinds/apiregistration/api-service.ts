@@ -1,4 +1,4 @@
-/** APIService: a group version and who serves it. */
+/** APIService: a group version and the server of it. */
 import type { APIService } from "#api/apiregistration/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent } from "../edit.ts";

@@ -1,4 +1,4 @@
-/** ControllerRevision: an earlier state of a workload, kept to go back to. */
+/** ControllerRevision: an earlier state of a workload, for rollbacks. */
 import type { ControllerRevision } from "#api/apps/v1.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";

@@ -1,4 +1,4 @@
-/** The count of a daemon set's templates. */
+/** The template generation of daemon sets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** What the workloads of the apps group share: pod templates, selectors that never change, and columns. */
+/** Shared by workloads of the apps group: pod templates, immutable selectors, and columns. */
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

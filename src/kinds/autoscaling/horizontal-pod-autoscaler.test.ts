@@ -1,4 +1,4 @@
-/** The older version of autoscalers, which keeps in annotations what it has no fields for. */
+/** Version v1 of autoscalers, which keeps other fields in annotations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";

@@ -1,6 +1,6 @@
 /**
- * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 knows one target for processor use; what else an
- * object says is shown there in annotations, in the form of v2, so that a read and a write back lose nothing.
+ * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 has one target for CPU use; annotations hold
+ * everything else in v2 form, so that a read and a write in v1 lose nothing.
  */
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "#api/autoscaling/v1.ts";
 import type {

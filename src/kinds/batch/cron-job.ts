@@ -1,4 +1,4 @@
-/** CronJob: jobs at set times. */
+/** CronJob: jobs on a schedule. */
 import type { CronJob, CronJobSpec } from "#api/batch/v1.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { age, ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";

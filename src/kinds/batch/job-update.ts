@@ -1,6 +1,6 @@
 /**
- * What an update may not change of a job: what its pods are made from and counted by. A job that waits to begin may
- * still get other nodes. Source: `ValidateJobSpecUpdate` in upstream's `pkg/apis/batch/validation`.
+ * Immutable fields of a job: its completion settings, selector and pod template. A suspended job may change scheduling
+ * fields of the template. Source: `ValidateJobSpecUpdate` in upstream's `pkg/apis/batch/validation`.
  */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
 import type { PodTemplateSpec } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** Job: pods that run to completion. Selector and labels of the pods are made from the job's uid. */
+/** Job: pods that run to completion. Its selector and pod labels are generated from the job's uid. */
 import type { Job, JobSpec } from "#api/batch/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { humanDuration } from "#meta/human-duration.ts";

@@ -1,7 +1,7 @@
 /**
- * CertificateSigningRequest: who asks is written down by the server, what is asked for never changes, and what becomes
- * of it is said through two subresources: `approval` and, for the certificate, `status`. Who may do that is admission's.
- * Source: upstream's `registry/certificates` and `apis/certificates/validation`.
+ * CertificateSigningRequest: the server records the requester, the spec never changes, and the outcome is written
+ * through two subresources, `approval` and `status` (the certificate). Admission decides about permission. Source:
+ * upstream's `registry/certificates` and `apis/certificates/validation`.
  */
 import { X509Certificate } from "node:crypto";
 import type {

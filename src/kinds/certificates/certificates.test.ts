@@ -1,4 +1,4 @@
-/** Rules of requests for certificates and of bundles of trusted ones. */
+/** Rules of certificate requests and trust bundles. */
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Names of those who sign certificates: a domain, a slash, a path. Source: upstream's `ValidateSignerName`. */
+/** Names of certificate signers: a domain, a slash, a path. Source: upstream's `ValidateSignerName`. */
 import { type FieldError, goQuote, invalid, required, tooLong } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 

@@ -1,4 +1,4 @@
-/** Lease and LeaseCandidate: who leads, and who would. */
+/** Lease and LeaseCandidate: leader election. */
 import type { Lease } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";

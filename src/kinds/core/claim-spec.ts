@@ -1,5 +1,5 @@
 /**
- * The spec of a persistent volume claim: data sources, dropped fields and checks. Source: upstream's
+ * The spec of a persistent volume claim: data sources, dropped fields and validation. Source: upstream's
  * `ValidatePersistentVolumeClaimSpec` and `pkg/api/persistentvolumeclaim`.
  */
 import type {

@@ -1,4 +1,4 @@
-/** ComponentStatus: a deprecated view of the health of parts of the system; never stored. */
+/** ComponentStatus: deprecated health of the server's parts; never stored. */
 import type { ComponentCondition, ComponentStatus } from "#api/core/v1.ts";
 import { nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";

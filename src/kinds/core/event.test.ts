@@ -1,4 +1,4 @@
-/** Rules of both forms of events, and the way between them. */
+/** Rules of both event APIs, and conversion between them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

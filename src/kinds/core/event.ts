@@ -1,7 +1,6 @@
 /**
- * Event of the core group: a report about an object, which expires by itself. Events of the events.k8s.io group are the
- * same objects in another form (`../events/event.ts`) and have stricter rules. Source: upstream's
- * `pkg/apis/core/validation/events.go`.
+ * Event of the core group: a report about an object, which expires. Events of events.k8s.io are the same objects in
+ * another form (`../events/event.ts`) with stricter rules. Source: upstream's `pkg/apis/core/validation/events.go`.
  */
 import type { Event } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

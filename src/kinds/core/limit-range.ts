@@ -1,4 +1,4 @@
-/** LimitRange: bounds and defaults for what the pods and claims of a namespace ask for. Applying it is admission's. */
+/** LimitRange: limits and defaults for resources of pods and claims in a namespace. Admission enforces it. */
 import type { LimitRange, LimitRangeItem } from "#api/core/v1.ts";
 import { editField, editItems, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";

@@ -1,6 +1,6 @@
 /**
- * Namespace: its phase, the finalizers of its content, and the label with its name. Emptying it is a controller's;
- * refusing content of one that is missing or ending is admission's.
+ * Namespace: phase, finalizers of its content, and the label with its name. A controller empties it; admission refuses
+ * content in a missing or ending one.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";

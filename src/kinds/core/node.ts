@@ -1,4 +1,4 @@
-/** Node: a machine. Agents report it; nothing here runs on one. */
+/** Node: a machine of the cluster, reported by its agent. */
 import type { Node, NodeSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden } from "#meta/field-error.ts";

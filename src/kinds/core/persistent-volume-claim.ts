@@ -1,7 +1,7 @@
 /**
- * PersistentVolumeClaim: a request for storage. Binding, resizing and modifying volumes are drivers'; the protection
- * finalizer and default classes are admission's. Source: upstream's `pkg/registry/core/persistentvolumeclaim` and
- * `ValidatePersistentVolumeClaim*`; where the specification says more, it decides.
+ * PersistentVolumeClaim: a request for storage. Drivers bind, resize and modify volumes; admission adds the protection
+ * finalizer and default classes. Source: upstream's `pkg/registry/core/persistentvolumeclaim` and
+ * `ValidatePersistentVolumeClaim*`; the specification wins where it says more.
  */
 import type {
   PersistentVolumeClaim,

@@ -1,4 +1,4 @@
-/** The class of service of a pod, by what its containers ask for. */
+/** The quality-of-service class of a pod, from the requests and limits of its containers. */
 import type { PodSpec } from "#api/core/v1.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { compareTexts } from "./claim-spec.ts";

@@ -1,6 +1,6 @@
 /**
- * What a write through `resize` does to a pod: it sets CPU and memory of the containers that there are, and nothing
- * else. Source: `podResizeStrategy` and `ValidatePodResize` upstream.
+ * The subresource `resize`: changes CPU and memory of existing containers and nothing else. Source: `podResizeStrategy`
+ * and `ValidatePodResize` upstream.
  */
 import type { Pod, ResourceRequirements } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

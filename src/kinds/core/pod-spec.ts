@@ -1,6 +1,6 @@
 /**
- * Defaults of pod specs, wherever they occur: pods and the templates of all workloads. Source: upstream's
- * `pkg/apis/core/v1/defaults.go`. What only admission fills in (tolerations, accounts, priorities) is not here.
+ * Defaults of pod specs, in pods and in the templates of workloads. Defaults from admission (tolerations, accounts,
+ * priorities) are not here. Source: upstream's `pkg/apis/core/v1/defaults.go`.
  */
 import type {
   Container,

@@ -1,4 +1,4 @@
-/** PodTemplate: a template of pods kept by itself. */
+/** PodTemplate: a stored template of pods. */
 import type { PodTemplate } from "#api/core/v1.ts";
 import { containerColumns, labelsText, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";

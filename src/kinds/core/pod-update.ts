@@ -1,7 +1,6 @@
 /**
- * What an update may change of a pod's spec: images, a shorter deadline, more tolerations, fewer scheduling gates, and,
- * while there are such gates, narrower node selectors. Everything else stays as it was made.
- * Source: `ValidatePodUpdate` in upstream's `pkg/apis/core/validation`.
+ * Mutable fields of a pod's spec: images, a shorter deadline, additional tolerations, fewer scheduling gates, and
+ * narrower node selectors while there are gates. Source: `ValidatePodUpdate` in upstream's `pkg/apis/core/validation`.
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

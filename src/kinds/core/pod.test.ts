@@ -1,4 +1,4 @@
-/** Pods: what their subresources may change. */
+/** Pods: what each subresource may change. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

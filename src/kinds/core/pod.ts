@@ -1,4 +1,4 @@
-/** Pod: defaults, first status, columns and the checks of containers. Most other checks come with the workloads. */
+/** Pod: defaults, initial status, columns and validation of containers. */
 import type {
   ContainerState,
   ContainerStateTerminated,

@@ -1,4 +1,4 @@
-/** ResourceQuota: how much a namespace may hold. Counting and enforcing come with a later step. */
+/** ResourceQuota: limits on the objects of a namespace. It is not enforced yet. */
 import type { ResourceQuota } from "#api/core/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";

@@ -1,4 +1,4 @@
-/** Secret: data with a type, of which some ask for certain keys. Values are base64 on the wire. */
+/** Secret: data with a type; some types need certain keys. Values are base64 on the wire. */
 import type { Secret } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** ServiceAccount: an identity for programs. Its tokens and the default account of a namespace are controllers'. */
+/** ServiceAccount: an identity for programs. Controllers create its tokens and the default account of a namespace. */
 import type { ServiceAccount } from "#api/core/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { editItems } from "../edit.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks of a service's cluster addresses and their families, by themselves and against what they were.
- * Source: `ValidateServiceClusterIPsRelatedFields` and the rules of upgrades in upstream's `pkg/apis/core/validation`.
+ * Validates a service's cluster addresses and IP families, alone and against their old values. Source:
+ * `ValidateServiceClusterIPsRelatedFields` and the upgrade rules in upstream's `pkg/apis/core/validation`.
  */
 import type { ServiceSpec } from "#api/core/v1.ts";
 import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";

@@ -1,6 +1,6 @@
 /**
- * The address families of a service: which it asks for, which it gets by default, and what of it cannot be on this
- * cluster. Source: `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
+ * The IP families of a service: requested ones, defaults, and what the cluster cannot provide. Source:
+ * `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
  */
 import type { ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

@@ -1,6 +1,7 @@
 /**
- * What the fields of a service mean together: which of them its type needs, what an update may leave out, and what goes
- * with a change of the type. Source: the strategy and storage of services in upstream's `pkg/registry/core/service`.
+ * Fields of a service that depend on each other: which ones its type needs, which ones an update may omit, and which
+ * ones a change of type removes. Source: the strategy and storage of services in upstream's
+ * `pkg/registry/core/service`.
  */
 import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks of services and their status, and warnings about what is accepted but unwise.
- * Source: `ValidateService` and what it calls in upstream's `pkg/apis/core/validation`.
+ * Validates services and their status, and warns about unwise settings. Source: `ValidateService` and what it calls in
+ * upstream's `pkg/apis/core/validation`.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

@@ -1,4 +1,4 @@
-/** Service: a name for a set of pods. Addresses and node ports come from `kinds/service-allocator.ts`. */
+/** Service: a name for a set of pods. `kinds/service-allocator.ts` allocates addresses and node ports. */
 import type { LoadBalancerIngress, Service, ServiceSpec, SessionAffinityConfig } from "#api/core/v1.ts";
 import { ageColumn, labelsText, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, fillAbsent, fillZero, withField } from "../edit.ts";

@@ -1,4 +1,4 @@
-/** Event of events.k8s.io: the newer form of the core group's events, with which it shares its objects. */
+/** Event of events.k8s.io: the newer form of the core group's events, with the same stored objects. */
 import type { Event as CoreEvent, EventSeries as CoreEventSeries } from "#api/core/v1.ts";
 import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** FlowSchema and PriorityLevelConfiguration: which requests wait where when there are many. */
+/** FlowSchema and PriorityLevelConfiguration: the configuration of priority and fairness. */
 import type {
   FlowSchema,
   PriorityLevelConfiguration,

@@ -1,4 +1,4 @@
-/** Flow schemas and priority levels: what is refused, in the words of a 1.32 server (recorded from one). */
+/** Invalid flow schemas and priority levels, with messages recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";

@@ -1,4 +1,4 @@
-/** What a flow schema and a priority level must say. Source: upstream's `apis/flowcontrol/validation`. */
+/** Validates flow schemas and priority levels. Source: upstream's `apis/flowcontrol/validation`. */
 import type {
   ExemptPriorityLevelConfiguration,
   FlowSchema,

@@ -1,4 +1,4 @@
-/** StorageVersion and StorageVersionMigration: which versions objects are stored in, and moving them to another. */
+/** StorageVersion and StorageVersionMigration: the versions that objects are stored in, and their migration. */
 import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
 import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";

@@ -1,4 +1,4 @@
-/** IPAddress and ServiceCIDR: the addresses of services as objects. */
+/** IPAddress and ServiceCIDR: service addresses as objects. */
 import type { IPAddress, ServiceCIDR } from "#api/networking/v1beta1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";

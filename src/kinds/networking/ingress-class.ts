@@ -1,4 +1,4 @@
-/** IngressClass: who implements ingresses. */
+/** IngressClass: the controller of ingresses. */
 import type { IngressClass } from "#api/networking/v1.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";

@@ -1,4 +1,4 @@
-/** NetworkPolicy: which traffic pods take part in. */
+/** NetworkPolicy: allowed traffic of pods. */
 import type { NetworkPolicy, NetworkPolicyPort, NetworkPolicySpec } from "#api/networking/v1.ts";
 import { type FieldError, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,4 @@
-/** RuntimeClass: a way to run containers. */
+/** RuntimeClass: a container runtime configuration. */
 import type { RuntimeClass } from "#api/node/v1.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";

@@ -1,4 +1,4 @@
-/** PodDisruptionBudget: how many pods of a set may be taken away at a time. */
+/** PodDisruptionBudget: how many pods of a set may be disrupted at a time. */
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";
 import { ageColumn, integer, nameColumn, text } from "../cells.ts";
 import type { KindBehaviour } from "../generic.ts";

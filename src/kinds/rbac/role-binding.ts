@@ -1,4 +1,4 @@
-/** RoleBinding and ClusterRoleBinding: who may do what a role says. The role that is bound never changes. */
+/** RoleBinding and ClusterRoleBinding: grant a role to subjects. The role reference never changes. */
 import type { ClusterRoleBinding, RoleBinding, RoleRef, Subject } from "#api/rbac/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goQuote, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** Role and ClusterRole: what may be done. Who may write which rules is decided with access control. */
+/** Role and ClusterRole: rules of allowed actions. Admission prevents escalation. */
 import type { AggregationRule, ClusterRole, PolicyRule, Role } from "#api/rbac/v1.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,4 +1,4 @@
-/** What kinds of access control have in common. */
+/** Shared by the namespaced and the cluster-scoped kinds of RBAC. */
 import type { FieldError } from "#meta/field-error.ts";
 
 /** Findings of an update. Upstream: it is checked twice, so that each of its causes stands there twice. */

@@ -1,6 +1,6 @@
 /**
- * The spec of a resource claim, which templates of claims hold too. Device selectors are expressions; whether they
- * compile is not checked here. Source: upstream's `pkg/apis/resource/validation`.
+ * The spec of resource claims and claim templates. Expressions of device selectors are not compiled. Source: upstream's
+ * `pkg/apis/resource/validation`.
  */
 import type {
   DeviceConstraint,

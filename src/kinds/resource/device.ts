@@ -1,4 +1,4 @@
-/** DeviceClass, ResourceClaim and ResourceSlice: devices, who offers them and who wants them. */
+/** DeviceClass, ResourceClaim and ResourceSlice: classes of devices, requests for them, and devices on offer. */
 import type { ResourceSlice as ResourceSliceV1Alpha3 } from "#api/resource/v1alpha3.ts";
 import type { BasicDevice, Device, DeviceClass, ResourceClaim, ResourceSlice } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

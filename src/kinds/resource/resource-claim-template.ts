@@ -1,4 +1,4 @@
-/** ResourceClaimTemplate: the claim that is made for a pod which asks for one. Its spec never changes. */
+/** ResourceClaimTemplate: the template of a pod's resource claim. Its spec never changes. */
 import type { ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";

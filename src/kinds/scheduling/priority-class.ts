@@ -1,4 +1,4 @@
-/** PriorityClass: a name for a number that says which pods go first. */
+/** PriorityClass: a named priority of pods. */
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import { forbidden } from "#meta/field-error.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";

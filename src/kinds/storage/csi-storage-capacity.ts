@@ -1,4 +1,4 @@
-/** CSIStorageCapacity: how much room a storage class has in a part of the cluster. */
+/** CSIStorageCapacity: free space of a storage class in a part of the cluster. */
 import type { CSIStorageCapacity } from "#api/storage/v1.ts";
 import type { KindBehaviour } from "../generic.ts";
 

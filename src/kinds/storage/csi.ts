@@ -1,4 +1,4 @@
-/** CSIDriver, CSINode and VolumeAttachment: what storage drivers say and are told. */
+/** CSIDriver, CSINode and VolumeAttachment: communication with storage drivers. */
 import type { CSIDriver, CSIDriverSpec, CSINode, VolumeAttachment } from "#api/storage/v1.ts";
 import { ageColumn, flag, integer, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";

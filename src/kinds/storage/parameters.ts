@@ -1,4 +1,4 @@
-/** Parameters that classes hand to storage drivers, unread. */
+/** Opaque parameters that classes pass to storage drivers. */
 import { type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
 
 const entriesMax = 512;

@@ -1,4 +1,4 @@
-/** StorageClass: a way to make volumes. */
+/** StorageClass: how volumes are provisioned. */
 import type { StorageClass } from "#api/storage/v1.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";

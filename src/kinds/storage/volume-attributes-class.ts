@@ -1,4 +1,4 @@
-/** VolumeAttributesClass: named settings of volumes for a storage driver; made once and never changed. */
+/** VolumeAttributesClass: named volume settings for a storage driver; immutable. */
 import type { VolumeAttributesClass } from "#api/storage/v1beta1.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";

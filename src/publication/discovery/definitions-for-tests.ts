@@ -1,4 +1,4 @@
-/** Definitions for tests of discovery and OpenAPI: built-in kinds from the tables, without behaviour, and custom ones. */
+/** Definitions for tests of discovery and OpenAPI: built-in kinds without behaviour, and custom ones. */
 import { type ApiTables, type KindFacts, loadDefinitions } from "#api/definitions.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";

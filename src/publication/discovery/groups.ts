@@ -1,6 +1,6 @@
 /**
- * Groups and versions in the order in which clients are told of them: it decides which version a client takes when the
- * user named none. Source: upstream's priorities of API services, and its order of version names.
+ * The order of groups and versions in discovery, which decides the version that clients use by default. Source:
+ * upstream's priorities of API services, and its order of version names.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compareTexts, compareVersions } from "#meta/version-order.ts";

@@ -1,4 +1,4 @@
-/** Discovery documents one at a time: versions of the core group, groups, one group, resources of one version. */
+/** Unaggregated discovery documents: versions of the core group, groups, one group, resources of one version. */
 import { apiVersionOf } from "#meta/group-version.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";

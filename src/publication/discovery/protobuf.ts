@@ -1,7 +1,7 @@
 /**
- * Discovery documents in protobuf, inside the envelope that clients of this API expect. The documents are few and
- * small, so each message is written by hand here. Field numbers: upstream's `generated.proto` of `meta/v1` and
- * `apidiscovery`; plain fields are written when empty as well, as upstream's encoder does.
+ * Discovery documents in protobuf, in the API's envelope. The messages are few and small, so each is written by hand.
+ * Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; empty plain fields are written too, as
+ * upstream does.
  */
 import type { DiscoveryKind, GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
 import type { ApiGroup, ApiGroupList, ApiResource, ApiResourceList, ApiVersions, GroupVersionName } from "./legacy.ts";

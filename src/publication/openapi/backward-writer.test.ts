@@ -1,4 +1,4 @@
-/** Protobuf written from its end. */
+/** The backward protobuf writer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackwardWriter } from "./backward-writer.ts";

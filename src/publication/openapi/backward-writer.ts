@@ -1,6 +1,6 @@
 /**
- * Writes protobuf from the end to the beginning, so that the length of a message is known when its head is written and
- * nothing is copied twice. Whoever uses it writes the last field first.
+ * Writes protobuf from the end to the beginning, so that the length of a message is known before its head is written
+ * and nothing is copied twice. Callers write the last field first.
  *
  *     write text 2 "b"          ………………12 01 b
  *     write text 1 "a"          …………0a 01 a 12 01 b

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 2.0 ("swagger") document: one for everything that is served. Parameters that many operations take are
- * defined once and referred to by name and a hash, as upstream does; otherwise they would be half of the document.
+ * The OpenAPI 2.0 ("swagger") document of everything served. Shared parameters are defined once and referenced by name
+ * and hash, as upstream does; otherwise they would be half of the document.
  */
 import { createHash } from "node:crypto";
 import type { ApiTables } from "#api/definitions.ts";

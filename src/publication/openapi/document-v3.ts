@@ -1,4 +1,4 @@
-/** OpenAPI 3.0 documents: one for each version of a group, and small ones for discovery and the server's version. */
+/** OpenAPI 3.0 documents: one per group version, and small ones for discovery and version. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { apiInfo, answerTexts } from "./info.ts";

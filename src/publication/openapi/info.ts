@@ -1,4 +1,4 @@
-/** What both OpenAPI versions say alike. */
+/** Parts that both OpenAPI versions share. */
 
 /** Title and release of the API. */
 export const apiInfo = { title: "Binnacle", version: "1.32" } as const;

@@ -1,6 +1,6 @@
 /**
- * Conditional and negotiated answers of the OpenAPI endpoints. They are plain files to upstream, so they follow the
- * rules of HTTP (RFC 9110 section 13.1.2) and not those of the rest of the API: refusals have no body, tags come in lists.
+ * Conditional requests and negotiation of the OpenAPI endpoints. Upstream serves them as plain files, so they follow
+ * HTTP (RFC 9110 section 13.1.2) instead of the rest of the API: errors have no body, and ETags come in lists.
  */
 import type { Reply } from "#http/api-request.ts";
 import { parseAccept } from "#http/negotiation.ts";

@@ -1,6 +1,6 @@
 /**
- * What OpenAPI says in words about operations on custom resources, and about the parameters they share: what a 1.32
- * server says, since recorded answers hold it. Parameters of lists and deletes are left undescribed.
+ * Descriptions of operations on custom resources and of shared parameters, as a 1.32 server publishes them and recorded
+ * answers hold them. Parameters of lists and deletes have none.
  */
 
 /** `part` is the name of a subresource, or empty. */

@@ -1,8 +1,8 @@
 /**
- * What can be done at which path, as data that both OpenAPI versions print: paths of a definition and its subresources,
- * their methods, parameters, bodies and answers, and the identifiers that client generators make method names of.
- * Source: upstream's `endpoints/installer` and `endpoints/openapi`, and for custom resources the builder of
- * `apiextensions-apiserver`; the two differ in details, which were recorded from a 1.32 server.
+ * The operations of each path, as data for both OpenAPI versions: paths of a definition and its subresources, methods,
+ * parameters, bodies, answers, and operation IDs, from which client generators make method names. Source: upstream's
+ * `endpoints/installer` and `endpoints/openapi`, and the builder of `apiextensions-apiserver` for custom resources;
+ * their differences were recorded from a 1.32 server.
  */
 import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
 import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";

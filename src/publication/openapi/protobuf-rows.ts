@@ -1,6 +1,6 @@
 /**
- * From JSON objects to protobuf messages by tables: `Rows` say for a kind of object which member is which field and how
- * it is written. Members that begin with `x-` become named texts of YAML, and JSON is YAML.
+ * Table-driven conversion of JSON objects to protobuf: `Rows` say which member is which field and how it is written.
+ * Members that begin with `x-` become named YAML texts; JSON is valid YAML.
  */
 import type { BackwardWriter } from "./backward-writer.ts";
 import type { Json } from "./published-schema.ts";

@@ -1,6 +1,6 @@
 /**
- * The version 2 document in protobuf, the only form that older clients of this API ask for, made from the JSON
- * document. Source of the numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
+ * The version 2 document in protobuf, converted from JSON; the only form that older clients request. Source of field
+ * numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
  */
 import { BackwardWriter } from "./backward-writer.ts";
 import {

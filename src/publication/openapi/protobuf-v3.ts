@@ -1,6 +1,6 @@
 /**
- * A version 3 document in protobuf, made from the JSON document. Defaults that are objects have no place in it. Source
- * of the numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
+ * A version 3 document in protobuf, converted from JSON. The format has no place for defaults that are objects. Source
+ * of field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
  */
 import { BackwardWriter } from "./backward-writer.ts";
 import {

@@ -1,4 +1,4 @@
-/** Schemas as a 1.32 server publishes them: every row was asked from the reference. */
+/** Published schemas; every row was recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type EmbeddedFields, isOpen, type Json, publishedSchema } from "./published-schema.ts";

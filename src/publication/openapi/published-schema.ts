@@ -1,7 +1,7 @@
 /**
- * The schema of a custom kind as OpenAPI shows it: what its author wrote, without what the format or its readers do not
- * know. Version 2 is plainer: no alternatives, no defaults, and no structure where `kubectl` would refuse values that the
- * server takes. Source: upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
+ * The published schema of a custom kind, without keywords that the format or its readers do not know. Version 2 has no
+ * alternatives and no defaults, and no structure where `kubectl` would refuse values that the server accepts. Source:
+ * upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 

@@ -1,8 +1,8 @@
 /**
- * Types as OpenAPI shows them: each named type is a definition, referred to by name, in alphabetical order. Version 2
- * shows less: no defaults, references without anything beside them. Source: upstream's `kube-openapi`.
+ * Type definitions in OpenAPI: each named type is a definition, in alphabetical order, and is referenced by name.
+ * Version 2 has no defaults, and references stand alone. Source: upstream's `kube-openapi`.
  *
- * Texts of types and fields are our own (`api/descriptions.ts`); where there is none, only what every object has is told.
+ * Descriptions are our own (`api/descriptions.ts`); without one, only metadata fields are described.
  */
 import { loadDescriptions } from "#api/descriptions.ts";
 import type { ApiTables } from "#api/definitions.ts";

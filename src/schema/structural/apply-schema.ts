@@ -1,4 +1,4 @@
-/** A structural schema as a `Schema`: what apply, strategic reading and publication of built-in kinds know, too. */
+/** Converts a structural schema to a `Schema`, which apply, patch and publication share with built-in kinds. */
 import type { Field, Schema } from "../schema.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
 

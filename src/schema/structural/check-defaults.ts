@@ -1,6 +1,6 @@
 /**
- * Defaults must fit their own schema and hold nothing it does not name; those inside of an embedded object's metadata
- * must give valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
+ * Defaults must fit their own schema and hold only fields it names; in the metadata of embedded objects they must be
+ * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { type FieldError, printFieldError } from "#meta/field-error.ts";
 import type { Schema } from "../schema.ts";

@@ -1,6 +1,6 @@
 /**
- * Which keywords a schema may have, and in which company. In upstream's order, properties by name. Source: upstream's
- * `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+ * Which keywords a schema may have, and in which combinations. Findings come in upstream's order, properties by name.
+ * Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
 import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
 import { readFieldPath } from "./field-path.ts";

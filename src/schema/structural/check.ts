@@ -1,7 +1,7 @@
 /**
- * Which schemas a definition may have: all findings about one, with upstream's paths, wording and order; where upstream
- * leaves order to chance, properties go by name. Beyond upstream's rules there are bounds on depth and on patterns,
- * where it would use minutes or its whole stack. Source: upstream's `apiextensions-apiserver`.
+ * Validates schemas of definitions, with upstream's paths, wording and order; where upstream's order is random,
+ * properties go by name. Depth and patterns are bounded beyond upstream's rules, since it would use minutes or its
+ * whole stack. Source: upstream's `apiextensions-apiserver`.
  */
 import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";

@@ -1,4 +1,4 @@
-/** Changing parts of read-only values: what is not changed is shared, and any key is plain data. */
+/** Copy-on-write of JSON values: unchanged parts are shared, and any key is plain data. */
 
 export type MutableJson = Record<string, unknown>;
 

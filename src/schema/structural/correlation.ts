@@ -1,7 +1,7 @@
 /**
- * Which part of the old object a part of the new one stands for, and whether it is unchanged. Members of objects and
- * maps go by name if the schema knows them, items of lists of type `map` by their keys; items of other lists stand for
- * nothing. Source: KEP-4008 and upstream's `apiserver/pkg/cel/common`.
+ * Matches parts of an old and a new object, and tells whether a part is unchanged. Members match by name when the
+ * schema knows them, items of `map` lists by their keys; items of other lists never match. Source: KEP-4008 and
+ * upstream's `apiserver/pkg/cel/common`.
  */
 import { deepEqual, type Json, kindOf, numberOf } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";

@@ -1,6 +1,6 @@
 /**
- * Filling in defaults, and dropping nulls where a field neither takes null nor has a default. Hot path: a value that
- * needs neither is returned as it is; what is filled in is shared and frozen. Source: upstream's
+ * Applies defaults, and drops nulls of fields that are neither nullable nor defaulted. Hot path: a value that needs
+ * neither is returned unchanged; default values are shared and frozen. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";

@@ -1,5 +1,5 @@
 /**
- * Objects inside of objects: apiVersion, kind and metadata of their own. Source: upstream's
+ * Embedded objects: their own apiVersion, kind and metadata. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta`.
  */
 import { type FieldError, invalid, required } from "#meta/field-error.ts";

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a value, in upstream's words and order, where order is not left to chance: members by name. Only
- * for values that `valid.ts` refused. Findings in parts that are as they were are silent (ratcheting). Source: upstream's
+ * Error messages about a value that `valid.ts` refused, in upstream's words and order, or by member name where
+ * upstream's order is random. Unchanged parts of an update report nothing (ratcheting). Source: upstream's
  * `kube-openapi/pkg/validation/validate` and `apiextensions-apiserver/pkg/apiserver/validation`.
  */
 import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";

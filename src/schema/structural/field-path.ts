@@ -1,5 +1,5 @@
 /**
- * Paths to fields of a schema, as CEL rules and selectable fields name them: `.spec.size`, `['a.b']`. Source: upstream's
+ * Paths of schema fields in CEL rules and selectable fields: `.spec.size`, `['a.b']`. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`.
  */
 import { additionalOf, type JsonSchemaProps } from "./json-schema.ts";

@@ -1,7 +1,6 @@
 /**
- * String formats that values of custom resources are checked against; all other names mean nothing. Each check takes
- * time linear in the text. Source: the formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`;
- * what they accept was asked of a 1.32 server.
+ * String formats of custom resources; unknown formats are ignored. Each check is linear in the text. Source: the
+ * formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`, with the answers of a 1.32 server.
  */
 import { parseIp } from "#meta/names.ts";
 import { parseDuration } from "../duration.ts";

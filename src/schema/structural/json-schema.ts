@@ -1,6 +1,6 @@
 /**
- * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as a definition holds it. What it may hold in truth is
- * said by `check.ts`; until then any member may be there.
+ * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as stored in its definition. `check.ts` validates it;
+ * before that, any member may be present.
  */
 import type { Int64 } from "#std/int64.ts";
 

@@ -1,6 +1,6 @@
 /**
- * JSON values as upstream's untyped decoder sees them: numbers are integers (written so, of 64 bits) or floats; texts
- * that show values in messages are Go's. Values come from `decodeJson`: a number may be a `JSON.rawJSON` object.
+ * JSON values as upstream's untyped decoder sees them: numbers are 64-bit integers (if written so) or floats; messages
+ * show values as Go prints them. A number may be a `JSON.rawJSON` object of `decodeJson`.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";

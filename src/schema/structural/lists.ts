@@ -1,5 +1,5 @@
 /**
- * Lists of type `set` hold no item twice, lists of type `map` no key. The first repetition of each is reported. Source:
+ * Uniqueness in lists: items of type `set`, keys of type `map`. The first duplicate of each is reported. Source:
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { type FieldError, invalid } from "#meta/field-error.ts";

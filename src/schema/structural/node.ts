@@ -1,7 +1,7 @@
 /**
- * A schema made ready for reading values: one `SchemaNode` per schema, built once, walked by every function that
- * prunes, fills in or checks values. Types become bit sets, enums sets, patterns programs that are compiled when first
- * used. Flags say what a whole subtree does not need, so that walks can leave it out.
+ * Compiled schemas: one `SchemaNode` per schema, built once, for pruning, defaulting and validation. Types become bit
+ * sets, enums become sets, and patterns programs that compile on first use. Flags tell which work a whole subtree does
+ * not need.
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";

@@ -1,7 +1,7 @@
 /**
- * Regular expressions of schemas, in the RE2 dialect and in linear time. The only file that knows `re2js`, which is
- * loaded with the first pattern. A pattern costs its program's size per character at worst, so both the size of one
- * and the sum over a schema are bounded; upstream takes larger ones (up to 3,355,443 instructions).
+ * Regular expressions of schemas: RE2 syntax, linear time. The only user of `re2js`, which is loaded with the first
+ * pattern. A match costs at most the program's size per character, so the size of each pattern and the sum per schema
+ * are bounded; upstream accepts larger ones (up to 3,355,443 instructions).
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";

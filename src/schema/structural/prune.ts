@@ -1,6 +1,6 @@
 /**
- * Dropping members that a schema does not name. Hot path: a value that has none is returned as it is. Source: upstream's
- * `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
+ * Drops members that a schema does not name. Hot path: a value without such members is returned unchanged. Source:
+ * upstream's `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { DecodeError } from "../decode-error.ts";

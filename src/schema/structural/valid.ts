@@ -1,7 +1,6 @@
 /**
- * Whether a value keeps the rules of its schema: the answer for nearly every write. Plain loops over compiled nodes,
- * nothing allocated; what is wrong is found by `explain.ts` in a second walk.
- * Measured (Node 26): see `bench/structural.bench.ts`.
+ * Whether a value fits its schema: the whole check for nearly every write. Hot path: plain loops over compiled nodes,
+ * no allocation; `explain.ts` finds the errors in a second walk. Benchmark: `bench/structural.bench.ts`.
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";

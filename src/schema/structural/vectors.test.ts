@@ -1,6 +1,6 @@
 /**
- * Answers of a 1.32 server about schemas, values and updates, asked one by one and kept in `vectors/`, one JSON text a
- * line. Findings are compared without their order where the server leaves it to chance.
+ * Answers of a 1.32 server about schemas, values and updates, kept in `vectors/`, one JSON text a line. Where the
+ * server's order is random, findings are compared without order.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Authorities whose client certificates count, as they are now: those of clients, and those of authenticating proxies. */
+/** The current certificate authorities of clients and of authenticating proxies. */
 import { CertificateAuthorities } from "#authn/certificate-authorities.ts";
 import type { ServingCredentials } from "../credentials/serving.ts";
 

@@ -1,4 +1,4 @@
-/** Whether options name anybody else who says who users are; without, nothing that asks others is loaded. */
+/** Whether the options name an external authenticator; without one, its code is not loaded. */
 import type { ServerOptions } from "../options.ts";
 
 export function namesProviders(options: ServerOptions): boolean {

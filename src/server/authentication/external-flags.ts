@@ -1,4 +1,4 @@
-/** Flags about those who are known by others' word, and about who may stay unknown. Names and defaults are upstream's. */
+/** Flags of external authenticators and anonymous requests. Names and defaults are upstream's. */
 import { choice, duration, type Flag, list, optional, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 

@@ -1,4 +1,4 @@
-/** Flags about those who are known by others' word: what they come to, and what ends the start. */
+/** Flags of external authenticators: results, and errors that end the start. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * What a server will know others by, read from flags and files before anything is opened or written: a configuration
- * that cannot be ends the start here.
+ * Settings of external authenticators, read from flags and files before anything is opened or written. An invalid
+ * configuration ends the start here.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * Those who are known by others' word: client certificates, an authenticating proxy, identity providers (OpenID
- * Connect), a token webhook; and who may be anonymous.
+ * External authenticators: client certificates, authenticating proxy, identity providers (OpenID Connect), token
+ * webhook; and anonymous requests.
  */
 import type { Authenticator } from "#authn/authenticator.ts";
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";

@@ -1,4 +1,4 @@
-/** Flags that say who a server knows. */
+/** Flags of authentication. */
 import { boolean, duration, list, optional } from "#std/flags.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;

@@ -1,6 +1,6 @@
 /**
- * The identity providers of a server, as its configuration names them now: opened, and replaced as a whole when
- * `--authentication-config` changes. Providers that stay the same keep their keys.
+ * The identity providers of the current configuration, replaced together when `--authentication-config` changes.
+ * Unchanged providers keep their keys.
  */
 import { OidcTokens, type TokenIssuer } from "#authn/oidc.ts";
 import { OidcProvider } from "#authn/oidc-provider.ts";

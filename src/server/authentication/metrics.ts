@@ -1,4 +1,4 @@
-/** Metrics of who asks: kube-apiserver's names. Nobody's own name is among the labels. */
+/** Metrics of authentication, with kube-apiserver's names. Only the server's own users appear as labels. */
 import type { Authentication, Authenticator } from "#authn/authenticator.ts";
 import type { TokenUse } from "#authn/service-account-token.ts";
 import type { Clock } from "#std/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * The server as issuer of service account tokens: which keys sign and verify them, whom they are for, and the two
- * documents that tell other programs how to verify them by themselves.
+ * The server as issuer of service account tokens: signing and verification keys, audiences, and the two published
+ * documents for other verifiers.
  */
 import {
   discoveryDocument,

@@ -1,4 +1,4 @@
-/** The webhook that is asked about bearer tokens nobody here knows. Loaded only where there is one. */
+/** The token webhook, asked about tokens that no other authenticator knows. Loaded only when configured. */
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
 import type { Clock } from "#std/clock.ts";

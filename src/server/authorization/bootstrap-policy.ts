@@ -1,4 +1,4 @@
-/** The roles and bindings every cluster has, made before anybody is served. */
+/** Creates the built-in roles and bindings before the first request is served. */
 import { missingRights } from "#authz/rules-cover.ts";
 import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
 import type { RestClient } from "#client/rest-client.ts";

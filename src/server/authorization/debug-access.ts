@@ -1,11 +1,11 @@
 /**
- * `GET /debug/access`: why somebody may do something or may not, for those who may know. The path needs a permission of
- * its own (`nonResourceURLs: ["/debug/access"]`, verb `get`), which no default role but `cluster-admin` has.
+ * `GET /debug/access`: explains an authorization decision. The path needs its own permission (`nonResourceURLs:
+ * ["/debug/access"]`, verb `get`), which only `cluster-admin` has by default.
  *
  *     /debug/access?user=bob&group=developers&verb=list&resource=pods&namespace=shop
  *     /debug/access?user=bob&verb=get&path=/metrics
  *
- * Without `user` it is about whoever asks. A user that is named gets the groups that his name implies besides those given.
+ * Without `user` it explains the caller's rights. A named user also gets the groups that the name implies.
  */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";

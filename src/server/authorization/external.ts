@@ -1,6 +1,6 @@
 /**
- * The authorizers of a plan, put together and counted; with a configuration file, put together anew when it changes. A
- * file that cannot be used leaves those there are. Source: upstream's `kubeapiserver/authorizer/reload.go`.
+ * Builds the configured authorizers with metrics, and rebuilds them when the configuration file changes. An invalid
+ * file leaves the current ones. Source: upstream's `kubeapiserver/authorizer/reload.go`.
  */
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict } from "#authz/authorizer.ts";

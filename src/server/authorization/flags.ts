@@ -1,4 +1,4 @@
-/** Flags that say what users may do. Names and defaults are upstream's, but for the mode: nobody starts out open. */
+/** Flags of authorization. Names and defaults are upstream's, except the default mode, which is RBAC. */
 import { choice, duration, type Flag, list, optional } from "#std/flags.ts";
 
 export const authorizationModes = ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"] as const;

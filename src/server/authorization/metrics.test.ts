@@ -1,4 +1,4 @@
-/** What is decided about requests, as numbers. */
+/** Metrics of authorization. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attributes } from "#authz/attributes-for-tests.ts";

@@ -1,4 +1,4 @@
-/** Metrics of what is decided about requests: kube-apiserver's names. */
+/** Metrics of authorization, with kube-apiserver's names. */
 import type { Authorizer, Verdict } from "#authz/authorizer.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";

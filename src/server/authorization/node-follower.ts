@@ -1,4 +1,4 @@
-/** What nodes have to do with, kept in step with the store: their pods, volumes, attachments and slices. */
+/** Keeps the node graph in step with stored pods, volumes, attachments and slices. */
 import type { PersistentVolume, Pod } from "#api/core/v1.ts";
 import { NodeGraph, type OfNode } from "#authz/node-graph.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** Flags about authorization that belong together, or do not. */
+/** Combinations of authorization flags, valid and invalid. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

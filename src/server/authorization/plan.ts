@@ -1,6 +1,6 @@
 /**
- * Who will decide what users may do, read from flags and files before anything is opened or written: a configuration
- * that cannot be ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
+ * Settings of authorization, read from flags and files before anything is opened or written. An invalid configuration
+ * ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
  */
 import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { Policy } from "#authz/abac.ts";

@@ -1,4 +1,4 @@
-/** The roles and bindings of the store, kept as an index that is up to date whenever a write is acknowledged. */
+/** The RBAC index of the store's roles and bindings, current when a write is acknowledged. */
 import type { Role, RoleBinding } from "#api/rbac/v1.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,9 +1,8 @@
 /**
- * Who the built-in controllers are. Each acts as its own service account of the system namespace, and may do what its
- * role says (`system:controller:…`); all of them follow objects as `system:kube-controller-manager`. So it is upstream
- * with `--use-service-account-credentials`. Where RBAC is among the authorizers it alone is asked about them: the server
- * does not depend on webhooks, which may need it first. Where it is not, those names could do nothing; there they are
- * members of `system:masters` as well.
+ * Clients of the built-in controllers. Each acts as its own service account of the system namespace with the rights of
+ * its role `system:controller:…`; all follow objects as `system:kube-controller-manager`, as upstream does with
+ * `--use-service-account-credentials`. With RBAC among the authorizers, only RBAC is asked about them, so that the
+ * server does not depend on webhooks that may need it first. Without RBAC they are members of `system:masters`.
  */
 import { accountGroups, accountUserName } from "#authn/service-account-token.ts";
 import { RestClient } from "#client/rest-client.ts";

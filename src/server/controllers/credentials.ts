@@ -1,6 +1,6 @@
 /**
- * What controllers sign and publish: certificates that are asked for, tokens in Secrets, the certificates by which the
- * server is known. From the files of flags, or the server's own. Files of signers are read again when they change.
+ * Keys and certificates of controllers: signers of certificate requests, of token Secrets, and the published root
+ * certificates. They come from flags or are the server's own. Files of signers are read again when they change.
  */
 import { signJwt } from "#authn/jwt.ts";
 import { readSigningKey } from "#authn/service-account-keys.ts";

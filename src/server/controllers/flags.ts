@@ -1,4 +1,4 @@
-/** Flags of the controllers; names, defaults and meaning are kube-controller-manager's. */
+/** Flags of controllers, with kube-controller-manager's names, defaults and meaning. */
 import { duration, type Flag, optional } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 

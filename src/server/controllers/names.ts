@@ -1,6 +1,6 @@
 /**
- * The names `--controllers` takes: those of kube-controller-manager 1.32 with the older names it still accepts, and our
- * own. Most of these controllers are not written yet; naming one is no mistake all the same.
+ * Names accepted by `--controllers`: those of kube-controller-manager 1.32 with their old aliases, and our own. Names
+ * of controllers that do not exist here are accepted too.
  */
 
 /** Older names by today's; empty where there is none. */

@@ -1,4 +1,4 @@
-/** Whom clients have to trust, told from a certificate file alone; tried with a real handshake. */
+/** The certificates clients must trust, derived from a certificate file and tried with a real handshake. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";

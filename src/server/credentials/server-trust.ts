@@ -1,6 +1,6 @@
 /**
- * What a client must know to trust this server's certificate: the server's own authority, or, when the certificate was
- * given, as much of where it comes from as can be told from its file.
+ * The certificates that clients must trust: the server's own authority, or, for a given certificate, as much of its
+ * chain as its file shows.
  */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";

@@ -1,6 +1,6 @@
 /**
- * What a server will serve and whom it will know, read from its options before anything is opened or written: a wrong
- * gate, version or token file ends the start here.
+ * Settings that are checked before anything is opened or written: served kinds, TLS, token file. A wrong gate, version
+ * or token file ends the start here.
  */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type FeatureGates, parseFeatureGates } from "#api/feature-gates.ts";

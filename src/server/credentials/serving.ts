@@ -1,6 +1,6 @@
 /**
- * The certificates a running server uses: its own or those given by flags, read again every hour, so that a new file
- * takes effect and nothing runs out while the server runs.
+ * The serving certificates of a running server: its own or those of flags. They are checked every hour, so that new
+ * files take effect and no certificate expires while the server runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** TLS names as kube-apiserver has them. */
+/** TLS versions and cipher suites by kube-apiserver's names. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { tlsSettings } from "./tls-settings.ts";

@@ -1,4 +1,4 @@
-/** From kube-apiserver's names for TLS versions and cipher suites to those of Node. */
+/** Maps kube-apiserver's names of TLS versions and cipher suites to Node's. */
 import { getCiphers } from "node:tls";
 import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";

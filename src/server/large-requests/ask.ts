@@ -1,4 +1,4 @@
-/** Questions of a thread to the event loop, and their answers. */
+/** Calls from a thread to the event loop, and their answers. */
 import { internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
 import { StorageFull } from "#storage/log-store.ts";

@@ -1,4 +1,4 @@
-/** What a large request was given, and when it is given back. */
+/** Resources held for a large request, and their release. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Scope } from "#http/scope.ts";

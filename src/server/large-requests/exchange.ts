@@ -1,6 +1,6 @@
 /**
- * A large request as the event loop sees it: what its thread is sent, and the server's answers to what the thread asks,
- * which are the store, admission, authorization, what is given out once, and the audit log.
+ * The event loop's side of a large request: the data sent to its thread, and the answers to the thread's questions
+ * about store, admission, authorization, allocations, and audit log.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Scope } from "#http/scope.ts";

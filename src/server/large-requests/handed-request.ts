@@ -1,4 +1,4 @@
-/** A request in a thread of large requests: what the router and the handlers read of it, as it was sent there. */
+/** A request inside a thread of large requests, as the router and handlers read it. */
 import type { ApiRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
 import { parseQuery } from "#http/request-info.ts";
 import type { UserInfo } from "#meta/user-info.ts";

@@ -1,4 +1,4 @@
-/** How much memory one large request may have, and what it is answered that needs more. */
+/** The memory limit of one large request, and the error beyond it. */
 import { requestTooLarge } from "#meta/status-error.ts";
 
 /** Megabytes a thread may have when somebody looks; the largest bodies of honest clients need a tenth. */

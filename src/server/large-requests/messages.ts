@@ -1,4 +1,4 @@
-/** What the event loop and the threads of large requests say to each other. Everything here can be cloned. */
+/** Messages between the event loop and the threads of large requests. All are structured-cloneable. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Attributes, Verdict } from "#authz/authorizer.ts";
 import type { RequestInfo } from "#http/api-request.ts";

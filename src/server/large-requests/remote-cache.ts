@@ -1,6 +1,6 @@
 /**
- * The store as a thread of large requests sees it: the one object the request is about, which came with the request, and
- * writes, which the event loop does. Everything else has no place here and fails.
+ * The store inside a thread of large requests: the one object of the request, and writes, which the event loop
+ * performs. Everything else fails.
  */
 import type { Revision } from "#storage/log-store.ts";
 import { atRevision } from "#storage/versioned-value.ts";

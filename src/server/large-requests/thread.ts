@@ -1,7 +1,7 @@
 /**
- * A thread of large requests: the router and handlers of the server once more, over a store that holds the object of the
- * request and sends writes to the event loop. It has one job at a time and keeps nothing between two but what it
- * compiled; the event loop ends it when it takes too long, and the runtime when it takes too much memory.
+ * A thread of large requests: the server's router and handlers over a store that holds the request's object and sends
+ * writes to the event loop. It runs one job at a time and keeps only compiled schemas between jobs. The event loop ends
+ * it at the time limit, the runtime at the memory limit.
  */
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import type { AdmissionAttributes } from "#admission/plugin.ts";

@@ -1,4 +1,4 @@
-/** Work for a thread of large requests: what it is, who answers its questions, and who waits for it. */
+/** A job for a thread of large requests: its data, the answers to its questions, and the waiting caller. */
 import type { Job, Question, Questions, SentReply } from "./messages.ts";
 
 export interface Work {

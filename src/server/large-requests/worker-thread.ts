@@ -1,4 +1,4 @@
-/** The event loop's end of a thread of large requests: it begins work, answers questions, and learns of the end. */
+/** The event loop's handle of a thread of large requests: starts jobs, answers questions, notices the end. */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "#std/clock.ts";
