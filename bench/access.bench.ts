@@ -210,7 +210,7 @@ async function measureServer(run: Run): Promise<void> {
   }
 }
 
-/** A server of its own: what others left in memory is not the floods'. */
+/** Uses a server of its own, so that other rows' memory does not count. */
 async function measureFloods(run: Run): Promise<void> {
   const server = await startServer();
   try {

@@ -13,7 +13,7 @@ const connections = 16;
 const applyType = "application/apply-patch+yaml";
 const managers = ["bench-app", "bench-sidecar"] as const;
 
-/** What each manager wants of a Deployment, as the `count`-th apply. */
+/** The configuration of each manager for the `count`-th apply. */
 const intents = [
   (name: string, count: number): string =>
     `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"${name}","labels":{"app":"bench"},"annotations":{"app.example.com/revision":"${count}"}},` +

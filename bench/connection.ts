@@ -36,7 +36,7 @@ const lastChunk = "0\r\n\r\n";
 
 export class Connection {
   readonly #socket: TLSSocket;
-  /** What has arrived of the answer, and how much of it is needed: unknown before the headers are there. */
+  /** The received bytes of the answer, and the number needed; unknown before the headers are there. */
   #parts: Buffer[] = [];
   #size = 0;
   #need: number | "chunks" | undefined;

@@ -193,7 +193,7 @@ async function dropDefinition(target: Target, group: string): Promise<void> {
 
 const readyMin = 3;
 const readyMax = 20;
-/** What the server does after the answer, such as publishing the schema, counts as its CPU time. */
+/** Work after the answer, such as publishing the schema, counts as CPU time of the server. */
 const settleMs = 300;
 
 async function prepareReady(target: Target): Promise<PreparedWorkload> {

@@ -26,7 +26,7 @@ export interface HostileCase {
   prepare?(at: HostileSetting): Promise<void>;
   /** The requests of one client; `index` tells clients apart. */
   requests(at: HostileSetting, index: number): readonly HostileRequest[];
-  /** Sent by an administrator, who is exempt from priority and fairness. */
+  /** Sent by an administrator, whom priority and fairness exempts. */
   readonly byAdministrator?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface HostileSetting {
   readonly objects: number;
   /** Definitions of custom resources, of six kilobytes each, where a case makes many. */
   readonly definitions: number;
-  /** Watches of one client that nobody reads. */
+  /** Watches of one client that reads none of them. */
   readonly watches: number;
   /** How long clients hold what they neither finish nor read. */
   readonly holdMs: number;
@@ -84,7 +84,7 @@ async function define(at: HostileSetting, plural: string, kind: string, schema: 
   throw new Error(`${plural} are not served`);
 }
 
-/** A role of 15,000 rules, bound five times to somebody who never asks for himself and once to who sends. */
+/** A role of 15,000 rules, bound five times to an idle user and once to the sender. */
 async function manyRules(at: HostileSetting): Promise<void> {
   const rbac = `rbac.authorization.${at.domain}`;
   const rules = Array.from({ length: 15_000 }, (_, i) => ({ verbs: ["get"], apiGroups: [`g${i}`], resources: ["x"] }));

@@ -28,7 +28,7 @@ export const hostileSuite: Suite = {
 const hostileToken = "mallory-token";
 const victimToken = "victim-token";
 
-/** Lines of a token file: who sends, and who reads meanwhile. */
+/** Lines of a token file: the sender, and the reader. */
 export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`];
 
 const objects = Number(process.env["OBJ"] ?? 20_000);
@@ -53,7 +53,7 @@ async function measure(run: Run): Promise<void> {
   }
 }
 
-/** A namespace with config maps, and users who may do everything but are nobody special. */
+/** A namespace with config maps, and users with all rights but no exemption. */
 export async function prepareHostile(
   server: Target,
   size: Pick<HostileSetting, "objects" | "definitions" | "watches" | "holdMs">,

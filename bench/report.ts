@@ -8,7 +8,7 @@ export interface ReportOptions {
   /** Names of suites and rows; without any, everything. */
   readonly names: readonly string[];
   readonly isJson: boolean;
-  /** Writes what was measured as the new baselines. */
+  /** Whether the results become the new baselines. */
   readonly isUpdate: boolean;
 }
 
@@ -40,7 +40,7 @@ export function figure(value: number | undefined, unit: string): string {
   return `${text}${unit}`;
 }
 
-/** Says on standard error what is being measured: in place on a terminal, else a line each when asked for. */
+/** Reports progress on standard error: in place on a terminal, else as lines when asked for. */
 export function progress(text: string, isKept = false): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${text}`);
   else if (isKept && text !== "") process.stderr.write(`${text}\n`);
@@ -76,7 +76,7 @@ export async function runSuites(suites: readonly Suite[], options: ReportOptions
   if (isJson) console.log(JSON.stringify(all, undefined, 2));
 }
 
-/** What a bench file does when it is the program: all of its rows. */
+/** Runs all rows of a bench file that is started by itself. */
 export async function runAlone(suite: Suite): Promise<void> {
   await runSuites([suite], { seconds: defaultSeconds, names: [], isJson: false, isUpdate: false });
 }
@@ -102,7 +102,7 @@ function writeBaselines(suite: Suite, before: Baselines, rows: readonly Compared
   console.error(`wrote ${rows.length} rows to bench/baselines/${suite.name}.json`);
 }
 
-/** Three digits after the point at most, none for large figures; what is not known is left out. */
+/** Three decimals at most, none for large figures; unknown values are left out. */
 function rounded(row: Measurement): Measurement {
   const entries = Object.entries(row).flatMap(([key, value]: [string, unknown]) => {
     if (typeof value !== "number") return [[key, value]];

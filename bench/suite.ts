@@ -41,7 +41,7 @@ export interface PreparedWorkload {
 export interface Suite {
   readonly name: string;
   readonly about: string;
-  /** Names of the rows and what they tell, in the order in which they are measured. */
+  /** Names and descriptions of the rows, in the order of measurement. */
   readonly rows: Readonly<Record<string, string>>;
   /** Those rows that can be compared with a peer. */
   readonly workloads: readonly Workload[];

@@ -16,11 +16,11 @@ export interface Target {
   readonly token: string;
   /** Root of the process tree whose CPU time counts; `undefined` when unknown. */
   readonly pid: number | undefined;
-  /** What follows the first label in the vendor's API groups, as in `apiextensions.<domain>`. */
+  /** The suffix of the vendor's API groups, as in `apiextensions.<domain>`. */
   readonly domain: string;
 }
 
-/** What `--peer` takes. */
+/** The syntax of `--peer`. */
 export const peerSyntax = "NAME=URL,TOKEN,PID";
 
 /**
@@ -58,7 +58,7 @@ export async function openPeer(text: string): Promise<Target> {
   return { ...peer, domain };
 }
 
-/** Requests outside of measured loops: one connection, bodies as text, refusals thrown. */
+/** Requests outside measured loops: one connection, bodies as text, errors thrown. */
 export class Client {
   readonly #target: Target;
   readonly #connection: Connection;
@@ -103,7 +103,7 @@ export async function makeNamespace(target: Target, purpose: string): Promise<st
   return name;
 }
 
-/** Removes a namespace and, where no controller finishes it, its finalizer; what is in it has to be gone before. */
+/** Removes a namespace and, where no controller finishes it, its finalizer; its content must be gone before. */
 export async function dropNamespace(target: Target, name: string): Promise<void> {
   const client = await Client.open(target);
   const path = `/api/v1/namespaces/${name}`;

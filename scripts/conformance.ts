@@ -58,12 +58,12 @@ async function readRecorded(): Promise<Recorded[]> {
 }
 
 interface Selection {
-  /** What `replay.mjs` matches with file and name. */
+  /** A pattern that `replay.mjs` matches with file and name. */
   readonly only: string;
   readonly skips: readonly SkippedTest[];
 }
 
-/** What to replay, by name. Throws when the list of skipped scenarios names one there is not. */
+/** The scenarios to replay, by name. Throws when the list of skipped scenarios names an unknown one. */
 async function select({ only = "", all = false }: ConformanceOptions): Promise<Selection> {
   const recorded = await readRecorded();
   const list = readSkips();

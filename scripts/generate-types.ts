@@ -19,7 +19,7 @@ export interface TypeShape {
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const apiextensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
-/** Types whose JSON form is no struct, and those that have a module of their own: what to write, from which module. */
+/** Types whose JSON form is not a struct, or that have their own module: the TypeScript type and its module. */
 const special: Readonly<Record<string, { readonly type: string; readonly from?: string }>> = {
   [`${meta}.Time`]: { type: "string" },
   [`${meta}.MicroTime`]: { type: "string" },

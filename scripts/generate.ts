@@ -75,8 +75,8 @@ export function generateModules(facts: string): Map<string, string> {
 }
 
 /**
- * What a role or binding holds, without notes about the facts. `policy-rows.json` has the rows that a running
- * kube-apiserver 1.32.1 shows otherwise than the facts, and those they lack: it is right.
+ * The rules of a role or binding, without notes of the facts. `policy-rows.json` has rows in which a running
+ * kube-apiserver 1.32.1 differs from the facts, and missing ones; it wins.
  */
 function policyRows(facts: Json): Json[] {
   const seen = JSON.parse(readFileSync(join(root, "scripts", "policy-rows.json"), "utf8")) as Json[];

@@ -217,7 +217,7 @@ export function citedInVain(text: string, proofs: readonly Proof[]): string[] {
 
 const isProof = /^\S+\.(?:ts|yaml): /;
 
-/** What is wrong with the index, one line each; empty when nothing is. */
+/** Problems of the index, one line each. */
 export function requirementProblems(): string[] {
   const proofs = allProofs();
   const committed = existsSync(page) ? readFileSync(page, "utf8") : "";

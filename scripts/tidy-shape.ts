@@ -12,7 +12,7 @@ export interface ShapeFinding {
 
 const functionLinesMax = 70;
 
-/** Files that import each other, types included; each circle is told once. `imports` maps a file to those it imports. */
+/** Cycles of imports, types included; each is reported once. `imports` maps a file to those it imports. */
 export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   for (const members of components(imports)) {

@@ -9,7 +9,7 @@ export interface DefinitionFields {
   readonly names?: object;
   /** The whole schema. */
   readonly schema?: object;
-  /** What the one version says beyond its name and schema. */
+  /** Fields of the version beyond its name and schema. */
   readonly version?: object;
   /** All versions; then `schema` and `version` mean nothing. */
   readonly versions?: readonly object[];

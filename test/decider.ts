@@ -8,7 +8,7 @@ import type { TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { temporaryFolder } from "./harness.ts";
 
-/** What it was asked. */
+/** A received question. */
 export interface Question {
   readonly apiVersion: string;
   readonly kind: string;

@@ -45,7 +45,7 @@ export function renamer(domain: Domain): Rename {
       .replace(/\bkube-(system|public|node-lease)\b/g, "platform-$1");
 }
 
-/** What the checks of the specification's rows are run with, unless a row says "default server". */
+/** The settings for tests of the specification's rows, unless a row says "default server". */
 export const gated: ServerSettings = {
   featureGates: ["VolumeAttributesClass=true", "DynamicResourceAllocation=true", "RecoverVolumeExpansionFailure=true"],
   runtimeConfig: ["storage.k8s.io/v1beta1=true", "resource.k8s.io/v1beta1=true"],
@@ -168,7 +168,7 @@ export class Api extends Client {
     return this.endpoint.rename(text);
   }
 
-  /** A name nobody else uses. */
+  /** A unique name. */
   unique(prefix = "t"): string {
     return `${prefix}-${randomBytes(5).toString("hex")}`;
   }

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** What it answers from now on. */
+/** The provider's behaviour from now on. */
 export interface ProviderState {
   /** Issuer in its document; default: its own URL. */
   readonly issuer?: string;

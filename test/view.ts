@@ -10,7 +10,7 @@ export const absent = Symbol("absent");
 /** A field that must be there, whatever its value. */
 export const present = Symbol("present");
 
-/** What a field must be: exactly a JSON value, matched by an expression, absent, or accepted by a function. */
+/** The expectation of a field: an exact JSON value, a matching expression, absence, or an accepting function. */
 export type Expected = unknown;
 
 export type Rename = (text: string) => string;

@@ -270,7 +270,7 @@ function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
   };
 }
 
-/** What the kubelet reports of a claim: its size, and how changes of it go. */
+/** Status fields of a claim that the kubelet reports: its size, and the progress of changes. */
 const reported: ReadonlySet<string> = new Set<keyof PersistentVolumeClaim["status"]>([
   "capacity",
   "conditions",
@@ -345,7 +345,7 @@ const checkCsiNode: Check = (node, attributes) => {
   }
 };
 
-/** Each slice of a collection that is deleted comes here too; what else is done with slices the authorizer looks at. */
+/** Runs for each slice of a collection that is deleted; the authorizer checks all other requests for slices. */
 const checkSlice: Check = (node, attributes) => {
   const { operation, object, oldObject } = attributes;
   if (operation !== "CREATE" && operation !== "DELETE") return;

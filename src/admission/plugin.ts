@@ -23,9 +23,9 @@ export interface AdmissionAttributes {
   readonly pathName: string;
   /** Empty for the main resource. */
   readonly subresource: string;
-  /** What is to be written; `undefined` for deletes. */
+  /** The object to write; `undefined` for deletes. */
   readonly object: ApiObject | undefined;
-  /** What is there; `undefined` for creates. */
+  /** The stored object; `undefined` for creates. */
   readonly oldObject: ApiObject | undefined;
   readonly dryRun: boolean;
   /** CreateOptions, UpdateOptions, PatchOptions or DeleteOptions, as webhooks are sent them. */

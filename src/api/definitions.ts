@@ -45,7 +45,7 @@ export interface Lifecycle {
 /** One kind in one version of its group. Names have the domain applied, `kubernetesGroup` excepted. */
 export interface KindFacts {
   readonly group: string;
-  /** The group as upstream calls it: what code compares with. */
+  /** The group by upstream's name, for comparisons in code. */
   readonly kubernetesGroup: string;
   readonly version: string;
   readonly kind: string;
@@ -413,7 +413,7 @@ function protoType(type: string, folder: string): string {
   return (type.startsWith(".") ? folder + type : type).replace(/^io\.k8s\./, "k8s.io.").replaceAll("-", "_");
 }
 
-/** A row of the kinds' table; what it leaves out has the default given in `readKinds`. */
+/** A row of the table of kinds; omitted fields have the defaults of `readKinds`. */
 interface KindRow {
   readonly group: string;
   readonly version: string;

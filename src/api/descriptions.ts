@@ -20,7 +20,7 @@ import { services } from "./descriptions/services.ts";
 import { workloads } from "./descriptions/workloads.ts";
 
 export interface TypeDescription {
-  /** What the type is; empty when only its fields are described. */
+  /** Description of the type; empty when only its fields are described. */
   text: string;
   readonly fields: Map<string, string>;
 }

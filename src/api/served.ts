@@ -57,8 +57,8 @@ function checkedKey(key: string, versions: readonly GroupVersion[]): string {
 }
 
 /**
- * The kinds to serve, in the order given. What names one resource wins over what names its version, that over `api/…`.
- * A gate that is off takes its kinds away whatever the configuration says.
+ * The kinds to serve, in the order given. A setting for a resource wins over one for its version, which wins over
+ * `api/…`. A disabled gate removes its kinds whatever the configuration says.
  */
 export function servedKinds(
   kinds: readonly KindFacts[],

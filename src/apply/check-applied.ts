@@ -9,13 +9,13 @@ import { elementText } from "./conflicts.ts";
 import { isArray, isObject, type JsonObject, member } from "./json-value.ts";
 import { elementsOf, hasRepeats, type ListRule, listRuleOf } from "./topology.ts";
 
-/** Findings told at most; upstream tells all. */
+/** Findings reported at most; upstream reports all. */
 const findingsMax = 100;
 
 /** Most of a value that a finding shows. */
 const shownLengthMax = 256;
 
-/** What is wrong, in upstream's words; `undefined` when nothing is. */
+/** The findings in upstream's words; `undefined` when there are none. */
 export function checkApplied(schema: Schema, value: unknown): string | undefined {
   const findings: string[] = [];
   check(schema, value, undefined, findings);

@@ -24,7 +24,9 @@ export interface FieldManager {
   readonly entry: ManagedFieldsEntry | undefined;
 }
 
-/** What makes entries the same. Appliers are the same in every version. Upstream sorts by this text when it folds. */
+/**
+ * The identity of an entry. Appliers are the same in every version. Upstream sorts by this text when it merges entries.
+ */
 export function identify(manager: string, isApplier: boolean, apiVersion: string, subresource: string): string {
   let text = `{"manager":${JSON.stringify(manager)},"operation":"${isApplier ? "Apply" : "Update"}"`;
   if (!isApplier) text += `,"apiVersion":${JSON.stringify(apiVersion)}`;

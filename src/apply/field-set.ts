@@ -119,7 +119,7 @@ export function makeNode(
   return node;
 }
 
-/** `before` when it says the same as `node`: neighbours in a list mostly do, and what is the same is quickly compared. */
+/** Returns `before` if it equals `node`. Neighbours in a list often do, and identical objects are quick to compare. */
 export function likeBefore(node: FieldSet, before: FieldSet | undefined): FieldSet {
   if (before === undefined || node === before) return node;
   let count = 0;
@@ -173,7 +173,7 @@ function uniteNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | und
   return addsToLeft ? makeNode(isMember, elements, nodes) : a;
 }
 
-/** What became of the last two nodes: items of a list, whose nodes are often the same, are combined once. */
+/** The last two nodes and their result. Nodes of list items are often the same objects and are then combined once. */
 interface Last {
   readonly mine: FieldSet;
   readonly theirs: FieldSet;
@@ -490,7 +490,7 @@ function numberAt(element: string, start: number): number {
   return ends && end > start && end - start < 16 ? Number(element.slice(start, end)) : Number.NaN;
 }
 
-/** What an element that names no field says. */
+/** The content of a path element that names no field. */
 export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
 /** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once at most. */

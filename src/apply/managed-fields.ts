@@ -26,13 +26,13 @@ export interface ObjectVersions {
   /** Fields this endpoint never changes (`f:status` on the main resource), with all below them. */
   readonly resetFields?: FieldSet;
   /**
-   * Upstream: of custom kinds, `resetFields` are known for the version of the request only; what owners in other
-   * versions have there counts as changed.
+   * Upstream: custom kinds have `resetFields` only for the version of the request; for managers of other versions these
+   * fields count as changed.
    */
   readonly resetsOneVersion?: boolean;
 }
 
-/** What is not looked at for owners in a version. */
+/** Fields that are ignored for managers of a version. */
 export function resetIn(versions: ObjectVersions, own: string, apiVersion: string): FieldSet | undefined {
   return versions.resetsOneVersion === true && apiVersion !== own ? undefined : versions.resetFields;
 }
@@ -46,7 +46,7 @@ export interface FieldUpdate extends ObjectVersions {
   readonly apiVersion: string;
   /** Empty for the main resource. */
   readonly subresource: string;
-  /** Who writes; see `managerName`. */
+  /** The writer; see `managerName`. */
   readonly manager: string;
   /** RFC 3339 in UTC and whole seconds. */
   readonly now: string;
@@ -154,7 +154,7 @@ export function changesWithout(
   };
 }
 
-/** What everybody keeps. Owners of nothing are gone. */
+/** The fields that each manager keeps. Managers without fields are dropped. */
 function takeChanged(
   update: FieldUpdate,
   schema: Schema,

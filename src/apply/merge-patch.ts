@@ -31,7 +31,7 @@ function mergeObjects(object: JsonObject, patch: JsonObject): JsonObject {
   return draft ?? object;
 }
 
-/** What a member becomes; `undefined` when it goes. */
+/** The merged value of a member; `undefined` when the patch removes it. */
 function merged(old: unknown, patch: unknown): unknown {
   if (patch === null) return undefined;
   if (!isObject(old)) return withoutNulls(patch);

@@ -4,8 +4,8 @@
  * - `bad-request`: 400 with the message.
  * - `invalid`: 422 with upstream's generic sentence; the message is for the log.
  * - `too-large`: 413 with the message.
- * - `internal`: 500 with the message and an empty reason. Upstream: what its strategic merge does with patches it
- *   cannot make sense of.
+ * - `internal`: 500 with the message and an empty reason. Upstream: the answer of its strategic merge to patches it
+ *   does not understand.
  */
 export type PatchErrorKind = "bad-request" | "invalid" | "too-large" | "internal";
 

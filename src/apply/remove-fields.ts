@@ -16,8 +16,8 @@ import {
 } from "./topology.ts";
 
 /**
- * The value without the set's fields; itself when it has none of them. A struct or list of which nothing is left is
- * null, as is an atomic value of which the set names parts.
+ * The value without the set's fields, or the same value when it has none of them. A struct or list that becomes empty
+ * is null, and so is an atomic value of which the set names a part.
  */
 export function removeFields(schema: Schema | undefined, value: unknown, set: FieldSet): unknown {
   if (typeof value !== "object" || value === null) return value;

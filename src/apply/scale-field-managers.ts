@@ -7,7 +7,7 @@ import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import { difference, type FieldPath, fieldSetOf, hasPath, isEmptySet } from "./field-set.ts";
 import { identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 
-/** Where objects of a version keep the number; `null` where they keep none, `undefined` for versions nobody knows. */
+/** The path of `replicas` in a version; `null` when the version has none, `undefined` for unknown versions. */
 export type ReplicasPath = (apiVersion: string) => FieldPath | null | undefined;
 
 type Entries = readonly ManagedFieldsEntry[];
@@ -25,7 +25,7 @@ export function scaleOwners(parent: Entries | undefined, replicasPath: ReplicasP
 
 /**
  * The managedFields of the object after its scale was written with `scale`. `apiVersion` is that of the request.
- * Entries of versions nobody knows are dropped.
+ * Entries of unknown versions are dropped.
  */
 export function parentOwners(
   parent: Entries | undefined,
@@ -55,7 +55,7 @@ export function parentOwners(
   return writeFieldManagers(owners, parent);
 }
 
-/** Entries that cannot be read belong to nobody. */
+/** Unreadable entries are dropped. */
 const ownersOf = (entries: Entries | undefined): readonly FieldManager[] =>
   entries === undefined ? [] : (readFieldManagers(entries) ?? []);
 

@@ -38,7 +38,7 @@ import { compareTyped, type FieldChanges, fieldsOf, unownedMetadata, zeroOf } fr
 export interface FieldApply extends ObjectVersions {
   /** The present object in the version of the request; `undefined` to create one. */
   readonly live: OwnedObject | undefined;
-  /** What is applied; it passed `checkApplied` and has no managedFields. */
+  /** The applied configuration; it passed `checkApplied` and has no managedFields. */
   readonly applied: JsonObject;
   /** Version of the request, which is that of `applied`. */
   readonly apiVersion: string;
@@ -66,10 +66,10 @@ export type AppliedResult =
       readonly changed: boolean;
     };
 
-/** What owns the fields of an object that nobody owned before its first apply. */
+/** The manager of fields that had none before the object's first apply. */
 const earlierManager = "before-first-apply";
 
-/** What the server alone says about an object, which no applier owns. */
+/** Fields that only the server sets, which no applier owns. */
 const neverOwned: FieldSet = fieldSetOf([
   ["f:apiVersion"],
   ["f:kind"],
@@ -159,13 +159,13 @@ function merge(
   return { ok: true, object: isSame ? present : object, owners };
 }
 
-/** Also those that nobody owns: what they are in is not taken away. */
+/** Includes fields that cannot be owned, so that the structs around them are not removed. */
 function fieldsOfApplied(apply: FieldApply, schema: Schema): FieldSet {
   const all = fieldsOf(schema, apply.applied);
   return apply.resetFields === undefined ? all : recursiveDifference(all, apply.resetFields);
 }
 
-/** What the other owners keep goes into `kept`; the answer is what they would lose by force. */
+/** Puts what other managers keep into `kept`; returns the fields that they lose when conflicts are forced. */
 function takeOver(
   apply: FieldApply,
   schema: Schema,
@@ -220,8 +220,8 @@ const convert = (apply: FieldApply, object: OwnedObject, from: string, to: strin
   from === to || apply.convert === undefined ? object : apply.convert(object, from, to);
 
 /**
- * Without what the applier owned last time, does not apply now, and nobody else owns. Structs go with the last of their
- * fields, items of lists with their keys. `set` is all that is applied.
+ * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct goes with
+ * its last field, a list item with its keys. `set` holds all applied fields.
  */
 function prune(
   apply: FieldApply,

@@ -337,7 +337,7 @@ function positions(list: readonly unknown[], mergeKey: string): Map<unknown, num
   return places;
 }
 
-/** What makes list items the same: the value of their merge key, or they themselves. */
+/** The identity of a list item: the value of its merge key, or the item itself. */
 const identityOf = (item: unknown, mergeKey: string): unknown =>
   mergeKey === "" ? item : keyOf(asMap(item), mergeKey);
 

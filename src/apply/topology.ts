@@ -18,7 +18,7 @@ const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([
   "rawExtension",
 ]);
 
-/** What a value is to apply. A `leaf` is scalar, atomic, or of a type that is taken as a whole. */
+/** The shape of a value for apply. A `leaf` is scalar, atomic, or of a type that is owned as a whole. */
 export type Shape = "map" | "list" | "leaf" | "null";
 
 /** `undefined` for a schema: the structure is deduced from the value, lists being atomic. */
@@ -40,7 +40,7 @@ export function memberSchema(schema: Schema | undefined, name: string): Schema |
 /** Whether a type is taken whole, whatever its structure would be. */
 export const isWhole = (schema: Schema): boolean => schema.special !== undefined && wholeTypes.has(schema.special);
 
-/** How items of a list are told apart: by these fields, or by themselves when there are none. */
+/** The key fields of list items; an empty list means that items are identified by their value. */
 export interface ListRule {
   /** Sorted. */
   readonly keys: readonly string[];

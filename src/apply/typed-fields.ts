@@ -26,7 +26,7 @@ export interface FieldChanges {
 
 const noChanges: FieldChanges = { added: emptyFieldSet, modified: emptyFieldSet, removed: emptyFieldSet };
 
-/** Members of `metadata` that nobody ever owns. */
+/** Members of `metadata` that are never owned. */
 export const unownedMetadata: ReadonlySet<string> = new Set([
   "name",
   "namespace",
@@ -52,8 +52,8 @@ export function compareTyped(schema: Schema, old: unknown, next: unknown): Field
 }
 
 /**
- * How two API objects differ in what can be owned: without `apiVersion`, `kind`, and what the server alone sets in
- * `metadata`. `old` is `undefined` for a create; the object is then compared with the zero value of its type.
+ * The differences of two API objects in fields that can be owned: without `apiVersion`, `kind`, and the server's fields
+ * in `metadata`. `old` is `undefined` for a create, which is compared with the zero value of the type.
  */
 export function compareObjects(schema: Schema, old: JsonObject | undefined, next: JsonObject): FieldChanges {
   const before = old ?? zeroOf(schema);
@@ -73,7 +73,7 @@ const toChanges = (
   removed: removed ?? emptyFieldSet,
 });
 
-/** All fields of a value: what somebody owns who applied it. Structs are not members themselves, unless empty. */
+/** All fields of a value, as an applier of it would own them. Structs are not members themselves, unless empty. */
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   const node = ownedNode(schema, value, false);
   return node === undefined || node === leafNode ? emptyFieldSet : node;
@@ -160,7 +160,7 @@ interface GrowingDraft extends Draft {
   readonly nodes: FieldSet[];
 }
 
-/** What changed below a node. */
+/** The changes below a node. */
 interface Drafts {
   added: GrowingDraft | undefined;
   modified: GrowingDraft | undefined;

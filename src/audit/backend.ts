@@ -13,7 +13,7 @@ export interface EventWriter {
   close(): Promise<void>;
 }
 
-/** What requests hand their events to. */
+/** The receiver of a request's events. */
 export interface AuditBackend {
   /** Takes an event before it returns. False: a request must not go on without it. Never rejects. */
   process(record: EventRecord): MaybePromise<boolean>;

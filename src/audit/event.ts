@@ -10,7 +10,7 @@ export interface AuditEvent {
   readonly stage: Stage;
   readonly requestUri: string;
   readonly verb: string;
-  /** `undefined` when nobody could be told. */
+  /** `undefined` before authentication, or when it failed. */
   readonly user: UserInfo | undefined;
   readonly impersonatedUser: UserInfo | undefined;
   readonly sourceIps: readonly string[];

@@ -217,7 +217,7 @@ async function compressFile(path: string): Promise<void> {
   await rm(path);
 }
 
-/** What is used of a stream. */
+/** The part of a stream that is used. */
 export interface LineStream {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: "error", listener: () => void): unknown;

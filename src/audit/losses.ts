@@ -4,7 +4,7 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { EventsLost } from "./backend.ts";
 
-/** How long the log is quiet about losses after it told of one. */
+/** The pause between two log lines about losses. */
 const tellEveryMs = 10_000;
 
 export interface Losses {

@@ -57,7 +57,7 @@ export const truncatedAnnotation = "audit.k8s.io/truncated";
 /** Upstream: batches for a webhook do not wait for each other. */
 const webhookCallsMax = 16;
 
-/** Opens them. Rejects with `StartError`. Empty: there is nobody to tell. */
+/** Opens the backends; an empty list when none is configured. Rejects with `StartError`. */
 export async function openBackends(parts: BackendParts): Promise<readonly AuditBackend[]> {
   const { log, webhook, domain, clock, random, signal } = parts;
   const apiVersion = domain.rename(auditVersion);

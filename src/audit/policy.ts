@@ -48,7 +48,7 @@ export interface AuditedAction {
   readonly name: string;
 }
 
-/** What is recorded of a request. One per rule; shared. */
+/** What is recorded of a request. One object per rule, shared. */
 export interface AuditDecision {
   readonly level: Level;
   readonly omitStages: ReadonlySet<Stage>;

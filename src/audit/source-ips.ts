@@ -2,8 +2,8 @@
 import { parseIp, printIp } from "#meta/names.ts";
 
 /**
- * Addresses of the headers `X-Forwarded-For` and `X-Real-Ip`, which anybody can write, and at last the peer's own. Texts
- * that are no addresses are passed over.
+ * Addresses of the headers `X-Forwarded-For` and `X-Real-Ip`, which any client can forge, followed by the peer's own.
+ * Invalid addresses are skipped.
  */
 export function sourceIps(forwardedFor: string | undefined, realIp: string | undefined, peer: string): string[] {
   const ips: string[] = [];

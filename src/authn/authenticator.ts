@@ -2,7 +2,7 @@
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 
-/** What authenticators may look at: the part of a request that says who sends it. */
+/** The part of a request that authenticators read. */
 export interface Credentials {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -51,8 +51,8 @@ export interface Authenticator {
 }
 
 /**
- * Asks one after the other; the first that knows the user decides, even after others refused. A refusal stands when
- * nobody knows the user. Source: upstream's `authentication/request/union`.
+ * Asks the authenticators in order; the first that knows the user decides, even after others refused. If none does, a
+ * refusal stands. Source: upstream's `authentication/request/union`.
  */
 export function union(authenticators: readonly Authenticator[]): Authenticator {
   return {
@@ -60,7 +60,7 @@ export function union(authenticators: readonly Authenticator[]): Authenticator {
   };
 }
 
-/** Asks in turn until one knows the user; `refused` with all reasons when some refused and nobody did. */
+/** Asks in order until one knows the user. Returns `refused` with all reasons when none did and some refused. */
 export function firstUser<T>(
   asked: readonly T[],
   ask: (one: T) => MaybePromise<Authentication>,
@@ -84,7 +84,7 @@ function withReason(reasons: readonly string[], answer: Authentication): readonl
   return answer.outcome === "refused" ? [...reasons, answer.reason] : reasons;
 }
 
-/** Adds `system:authenticated` to whoever `inner` knows, the anonymous user excepted. */
+/** Adds the group `system:authenticated` to users of `inner`, except the anonymous user. */
 export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
   const known = new WeakMap<UserInfo, Authentication & { readonly outcome: "user" }>();
   return {
@@ -108,8 +108,8 @@ function authenticated(user: UserInfo): UserInfo {
 }
 
 /**
- * Whoever shows no credentials is `system:anonymous`; whoever shows bad ones stays refused. With `paths`, only requests
- * for exactly these paths may be anonymous. Source: upstream's `authentication/request/anonymous`.
+ * Requests without credentials become `system:anonymous`; those with bad credentials stay refused. With `paths`, only
+ * requests for exactly these paths may be anonymous. Source: upstream's `authentication/request/anonymous`.
  */
 export function orAnonymous(inner: Authenticator, paths: readonly string[] = []): Authenticator {
   const allowed = new Set(paths);
@@ -126,7 +126,7 @@ const anonymous: Authentication = {
   user: { name: userAnonymous, groups: [groupUnauthenticated] },
 };
 
-/** Whether somebody is anonymous, by name or by group. */
+/** Whether a user is anonymous, by name or by group. */
 export function isAnonymous(user: UserInfo): boolean {
   return user.name === userAnonymous || user.groups.includes(groupUnauthenticated);
 }

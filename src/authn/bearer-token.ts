@@ -17,8 +17,8 @@ export const tokenUnion = (tokens: readonly TokenAuthenticator[]): TokenAuthenti
 });
 
 /**
- * Users of methods that know no audiences belong to `own`, the names of this server: they are nobody to whoever asks for
- * other audiences alone. Source: upstream's `authenticator.WrapAudienceAgnosticToken`.
+ * For token methods without audiences: their users have the audiences `own`, the names of this server, and are unknown
+ * when only other audiences are requested. Source: upstream's `authenticator.WrapAudienceAgnosticToken`.
  */
 export const forAudiences = (own: readonly string[], inner: TokenAuthenticator): TokenAuthenticator => ({
   authenticateToken(token, audiences) {
@@ -31,7 +31,7 @@ export const forAudiences = (own: readonly string[], inner: TokenAuthenticator):
   },
 });
 
-/** Asks for each bearer token one after the other. A token that nobody knows is refused. */
+/** Asks the methods in order. A token that none knows is refused. */
 export function bearerToken(tokens: readonly TokenAuthenticator[]): Authenticator {
   return {
     authenticate(credentials) {
@@ -58,8 +58,8 @@ const unknownToken: Authentication = { outcome: "refused", reason: "invalid bear
 const extraSpace = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 /**
- * The word after `Bearer` (in any case); what follows it does not count. Empty when two spaces follow each other,
- * `undefined` when this is no bearer token.
+ * The word after `Bearer` (in any case); anything after it is ignored. Empty when two spaces follow each other,
+ * `undefined` when this is not a bearer token.
  */
 function tokenOf(header: string): string | undefined {
   const trimmed = header.trim();

@@ -19,7 +19,7 @@ export interface BootstrapTokenOptions {
 
 const group = "system:bootstrappers";
 
-/** Tokens of another form, and those without a fitting Secret, are somebody else's. */
+/** Tokens of another form, and those without a matching Secret, are left to other methods. */
 export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions): TokenAuthenticator {
   const namespace = domain.rename("kube-system");
   const type = domain.rename("bootstrap.kubernetes.io/token");
@@ -48,7 +48,7 @@ function dataText({ data = {} }: Secret, key: string): string {
   return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
-/** A time nobody can read is over. */
+/** An unreadable time counts as expired. */
 function hasExpired(expiration: string, nowMs: number): boolean {
   return expiration !== "" && (timeToMs(expiration) ?? 0) <= nowMs;
 }

@@ -16,7 +16,7 @@ export interface ClientCertificateOptions {
   authorities(): CertificateAuthorities;
 }
 
-/** A certificate that was shown and is not trusted is refused, as upstream does. One without a common name is nobody's. */
+/** A certificate that is not trusted is refused, as upstream does. One without a common name gives no user. */
 export function clientCertificate({ domain, clock, authorities }: ClientCertificateOptions): Authenticator {
   const credentialId = domain.rename("authentication.kubernetes.io/credential-id");
   const identities = new WeakMap<VerifiedCertificate, Authentication>();

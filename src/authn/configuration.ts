@@ -73,8 +73,8 @@ export interface AuthenticationConfig {
 }
 
 /**
- * Knows the language of expressions. A text is what is wrong with an expression. Functions of users get what a review of
- * the user shows: `username`, `uid`, `groups`, `extra`; what they throw refuses the token.
+ * Compiles expressions; a returned text is the error of one. User functions get the user as in reviews (`username`,
+ * `uid`, `groups`, `extra`); an error they throw refuses the token.
  */
 export interface ExpressionCompiler {
   texts(expression: string): ((claims: Claims) => readonly string[]) | string;

@@ -34,7 +34,7 @@ export interface FakeAuthority {
   issue(options: IssueOptions): Promise<Issued>;
   /** An authority that this one has signed. */
   subordinate(commonName: string): Promise<FakeAuthority>;
-  /** Somebody with a certificate that issues nothing, who does it all the same. */
+  /** Issues with a certificate that is not an authority. */
   usurper(options: IssueOptions): Promise<FakeAuthority>;
 }
 

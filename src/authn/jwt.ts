@@ -19,7 +19,7 @@ export interface Jwt {
   /** `kid`; empty when there is none. */
   readonly keyId: string;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** What is under the signature; ASCII. */
+  /** The signed part; ASCII. */
   readonly signed: string;
   readonly signature: Buffer;
 }
@@ -179,7 +179,7 @@ function signing({ isPss }: Algorithm, key: KeyObject) {
 const parallelMax = 2;
 /** Quick signatures verified in one round of the event loop: about a millisecond. */
 const perRoundMax = 16;
-/** Signatures that wait. Whoever comes then is asked to come again. */
+/** The number of waiting signatures; further callers are told to retry. */
 const defaultWaitingMax = 10_000;
 
 /** Verifies signatures, first come, first served among those of quick keys and among others. */
@@ -224,7 +224,7 @@ export class SignatureVerifier {
     });
   }
 
-  /** The first of a round makes sure that there is another one. */
+  /** The first in a turn schedules the next turn. */
   #count(): void {
     if (this.#thisRound === 0) setImmediate(() => this.#nextRound());
     this.#thisRound += 1;

@@ -12,7 +12,7 @@ import { audienceClaim, type Jwt, parseJwt, SignatureVerifier, textClaim, timeCl
 import { ClaimError, type ClaimRules, userOfClaims } from "./oidc-claims.ts";
 import type { OidcProvider } from "./oidc-provider.ts";
 
-/** A provider and what its tokens must be. */
+/** A provider and the requirements on its tokens. */
 export interface TokenIssuer {
   readonly url: string;
   /** A token must be meant for one of these. */

@@ -26,7 +26,7 @@ export interface RequestHeaderOptions {
   readonly names: RequestHeaderNames;
 }
 
-/** What proxies send unless told otherwise. */
+/** The header names that proxies use by default. */
 export const standardHeaders: RequestHeaderNames = {
   users: ["x-remote-user"],
   uids: ["x-remote-uid"],
@@ -99,7 +99,10 @@ function unescapeKey(key: string): string {
   }
 }
 
-/** Whether nobody behind the authenticators may see a header: it holds, or pretends to hold, somebody's identity. */
+/**
+ * Whether a header must be hidden from code behind the authenticators, because it holds, or pretends to hold, an
+ * identity.
+ */
 export function identityHeaders(names: readonly RequestHeaderNames[]): (header: string) => boolean {
   const exact = new Set([
     "authorization",

@@ -57,7 +57,7 @@ function publicKeyOf(block: string, label: string): KeyObject | undefined {
   }
 }
 
-/** Digest of the public key; nobody mistakes it for the key itself. */
+/** Digest of the public key, as its ID. */
 function keyId(key: KeyObject): string {
   return hash("sha256", key.export({ type: "spki", format: "der" }), "base64url");
 }
@@ -88,7 +88,7 @@ export class VerificationKeys {
   }
 }
 
-/** What `GET /openid/v1/jwks` answers, as text. */
+/** The answer of `GET /openid/v1/jwks`, as text. */
 export function keySetDocument(keys: VerificationKeys): string {
   const published = keys.all.map(({ id, key }) => {
     const { kty, crv, n, e, x, y } = key.export({ format: "jwk" });
@@ -104,8 +104,8 @@ export interface DiscoveryOptions {
 }
 
 /**
- * What `GET /.well-known/openid-configuration` answers, as text; what is wrong as an `Error` when an issuer is no URL
- * that verifiers could start from.
+ * The answer of `GET /.well-known/openid-configuration`, as text; an `Error` when the issuer is not a URL that
+ * verifiers could use.
  */
 export function discoveryDocument({ issuer, keySetUrl, keys }: DiscoveryOptions): string | Error {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;

@@ -55,7 +55,7 @@ export interface BoundClaims {
   /** Seconds since the epoch. */
   readonly issuedAt: number;
   readonly lifetimeSeconds: number;
-  /** Seconds from `issuedAt` on after which a use is told to the audit log; 0 for never. */
+  /** Seconds after `issuedAt` from which a use is recorded in the audit log; 0 for never. */
   readonly warnAfterSeconds: number;
 }
 
@@ -118,7 +118,7 @@ export interface ServiceAccountTokenOptions {
   /** Tokens of any of these are bound tokens of ours. */
   readonly issuers: readonly string[];
   readonly keys: VerificationKeys;
-  /** Names of this server: whom a token must be meant for. Never empty. */
+  /** Audiences of this server. Never empty. */
   readonly audiences: readonly string[];
   /** Whether a legacy token needs its Secret and account to be there. */
   readonly lookup: boolean;
@@ -136,14 +136,14 @@ export interface ServiceAccountTokenOptions {
  */
 export type TokenUse = "legacy" | "automatic" | "manual" | "invalid" | "valid" | "stale";
 
-/** What a verified signature vouches for. */
+/** The result of a verified signature. */
 interface Verified {
   readonly namespace: string;
   readonly account: ObjectRef;
   readonly pod: ObjectRef | undefined;
   readonly secret: ObjectRef | undefined;
   readonly node: ObjectRef | undefined;
-  /** Empty for a token that is meant for whoever verifies it. */
+  /** Empty for a token without audiences, which is valid for all. */
   readonly audiences: readonly string[];
   readonly times: Times;
   /** Seconds since the epoch; 0 for never. */
@@ -151,7 +151,7 @@ interface Verified {
   readonly isLegacy: boolean;
   readonly subject: string;
   readonly user: UserInfo;
-  /** For whoever asks for this server's audiences. */
+  /** The answer for this server's own audiences. */
   readonly answer: Authentication;
   /** Uid and version of the Secret that was last seen to hold this token. */
   secretSeen: string;
@@ -163,7 +163,7 @@ type Finding = Verified | { readonly refused: string };
 const verifiedMax = 16_384;
 const badMax = 1024;
 
-/** Knows tokens of `issuers` and legacy ones; others are somebody else's. */
+/** Authenticates tokens of `issuers` and legacy tokens; others are left to other methods. */
 export function serviceAccountTokens(options: ServiceAccountTokenOptions): TokenAuthenticator {
   return new ServiceAccountTokens(options);
 }
@@ -206,7 +206,7 @@ class ServiceAccountTokens implements TokenAuthenticator {
     return { refused: badSignature };
   }
 
-  /** What a good signature says. */
+  /** The claims of a token with a valid signature. */
   #vouched(jwt: Jwt, digest: string): Finding {
     const finding = readClaims(jwt, this.#names, this.#options.audiences);
     if (!isRefused(finding)) this.#verified.set(digest, finding);
@@ -445,7 +445,7 @@ function boundProblem(kind: string, present: ApiObject | undefined, ref: ObjectR
     : `${kind} UID (${uid}) does not match service account ${kind} ref claim (${ref.uid})`;
 }
 
-/** Marked as deleted for longer than clocks may differ: what ends slowly keeps its identity until then. */
+/** Deleted for longer than clocks may differ. Until then an object in slow deletion keeps its identity. */
 function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): boolean {
   return deletionTimestamp !== undefined && (timeToMs(deletionTimestamp) ?? 0) < now - leewayMs;
 }

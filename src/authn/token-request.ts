@@ -39,7 +39,7 @@ export interface TokenRequestOptions {
 const lifetimeSecondsDefault = 3600;
 const lifetimeSecondsMin = 600;
 
-/** What kubelets ask for when the pod did not say how long its token shall live; tells such requests apart. */
+/** The lifetime that kubelets request when the pod gives none; identifies such requests. */
 const askedByDefaultSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 

@@ -37,7 +37,7 @@ interface Kept {
 const keptMax = 4096;
 const timeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
-/** Different tokens that wait for the webhook. Whoever comes then is asked to come again. */
+/** Distinct tokens that may wait for the webhook; further ones are told to retry. */
 const waitingMax = 1000;
 const attemptsMax = 5;
 const firstPauseMs = 500;

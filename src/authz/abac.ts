@@ -58,7 +58,7 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
   return known ? { ...policy, user: "", group: groupAuthenticated } : policy;
 }
 
-/** Upstream: what such a line leaves out fits everything. */
+/** Upstream: omitted fields of such a line match everything. */
 function unversioned(value: Readonly<Record<string, unknown>>): Policy {
   const policy = fieldsOf(value, "");
   const { user, group, namespace, resource } = policy;

@@ -19,7 +19,7 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** What a list, watch or deletecollection is limited to. Absent: it is not, or the selector cannot be read. */
+  /** The field selector of a list, watch or deletecollection. Absent when there is none or it cannot be parsed. */
   readonly fieldSelector?: readonly FieldRequirement[];
   readonly labelSelector?: readonly LabelRequirement[];
 }
@@ -30,13 +30,13 @@ export interface Verdict {
   readonly decision: Decision;
   /** A sentence for the audit log and, of a refusal, for the client. */
   readonly reason: string;
-  /** What went wrong on the way, for those who ask by a review. */
+  /** Errors during evaluation, shown in reviews. */
   readonly error?: string;
 }
 
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
-/** What a user may do in a namespace, as far as an authorizer can list it. */
+/** The rules of a user in a namespace, as far as an authorizer can list them. */
 export interface Rules {
   readonly resourceRules: readonly PolicyRule[];
   readonly nonResourceRules: readonly PolicyRule[];

@@ -15,7 +15,7 @@ import type { ResourceSlice } from "#api/resource/v1beta1.ts";
 import type { VolumeAttachment } from "#api/storage/v1.ts";
 import { podReferences, volumeSecrets } from "./pod-references.ts";
 
-/** What pods name, by kind. */
+/** The kinds that pods name. */
 type Used = "configmaps" | "persistentvolumeclaims" | "pods" | "resourceclaims" | "secrets" | "serviceaccounts";
 
 /** Resources whose objects belong to nodes. */
@@ -51,7 +51,7 @@ export class NodeGraph {
     this.#mirror = mirror;
   }
 
-  /** Forgets all objects of a resource: what there is follows. */
+  /** Forgets all objects of a resource; the current ones follow. */
   clear(resource: "persistentvolumes" | "pods" | "resourceslices" | "volumeattachments"): void {
     if (resource === "pods") {
       this.#pods.clear();

@@ -22,7 +22,7 @@ export interface BindingContent extends Pick<RoleBinding, "subjects"> {
   readonly roleRef: RoleReference;
 }
 
-/** What is known of a binding. */
+/** An indexed binding. */
 export interface Binding {
   /** Empty for a ClusterRoleBinding. */
   readonly namespace: string;
@@ -88,7 +88,7 @@ export class RbacIndex {
     }
   }
 
-  /** Bindings of a user, by his name, in one scope. */
+  /** Bindings of a user name in one scope. */
   ofUser(user: string, scope: string): Iterable<Binding> | undefined {
     return this.#byUser.get(user)?.get(scope);
   }

@@ -11,10 +11,10 @@ import { explainRbac } from "./explain.ts";
 import type { Binding, RbacIndex } from "./rbac-index.ts";
 import { allows, type CompiledRule, listsOf, ruleResource } from "./rules.ts";
 
-/** Rules, bindings and groups that a decision looks at in one piece, about 30 us. What takes more has pauses. */
+/** Rules, bindings and groups that a decision examines without a pause. */
 const looksMax = 1000;
 
-/** What is left of them. */
+/** The remaining budget of them. */
 interface Looks {
   left: number;
 }
@@ -126,7 +126,7 @@ const missingMax = 100;
 const shownWordsMax = 100_000;
 
 interface RulesOptions {
-  /** What messages about missing roles call them, instead of what they are. */
+  /** The resource name in messages about missing roles, if it differs. */
   readonly resource?: string;
   /** Rules with more words than these together are left out, and it is said. Left out: all are given. */
   readonly wordsMax?: number;

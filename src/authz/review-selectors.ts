@@ -20,7 +20,7 @@ export interface ReviewSelectors {
   readonly labelSelector?: readonly LabelRequirement[];
 }
 
-/** What could be read, and what has to be told. */
+/** The parsed selectors, and the errors to report. */
 export function reviewSelectors(
   fields: SelectorAttributes | undefined,
   labels: SelectorAttributes | undefined,

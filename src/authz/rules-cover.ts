@@ -81,7 +81,7 @@ function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
   for (const url of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [url], verbs: [verb] };
 }
 
-/** Rules somebody holds, found by the resources they name. */
+/** The rules that a user holds, indexed by resource. */
 class HeldRules {
   readonly #byResource = new Map<string, CompiledRule[]>();
   readonly #ofUrls: readonly CompiledRule[];

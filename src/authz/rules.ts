@@ -37,7 +37,7 @@ export function words(list: readonly string[]): Words {
 
 const none: readonly string[] = [];
 
-/** All lists of a rule: what was decoded may lack them, and may say null where a list must be. */
+/** All lists of a rule; decoded rules may lack lists, or have null in their place. */
 export function listsOf(rule: PolicyRule): Readonly<Record<keyof PolicyRule, readonly string[]>> {
   const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = rule;
   return {

@@ -25,7 +25,7 @@ import {
   type SelectorRequirement,
 } from "./review-selectors.ts";
 
-/** What the three access reviews ask; that about oneself names nobody. */
+/** The common form of the three access reviews; SelfSubjectAccessReview names no user. */
 type Review = SubjectAccessReview;
 type Spec = SubjectAccessReviewSpec;
 
@@ -66,7 +66,7 @@ export function accessReviews(authorizer: Authorizer, group: string): Readonly<R
   };
 }
 
-/** SelfSubjectRulesReview: what the caller may do in a namespace, as far as it can be listed. */
+/** SelfSubjectRulesReview: the caller's rules in a namespace, as far as they can be listed. */
 export function rulesReview(authorizer: Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
     const { namespace = "" } = (object as SelfSubjectRulesReview).spec; // by its schema
@@ -178,7 +178,7 @@ function validateQuestion({ resourceAttributes, nonResourceAttributes }: Spec): 
   ];
 }
 
-/** Operators nobody knows are no mistake: newer clients may ask with them. */
+/** Unknown operators are accepted, since newer clients may use them. */
 function validateSelector(
   selector: SelectorAttributes | undefined,
   field: string,

@@ -18,7 +18,7 @@ export class VerdictCache {
     this.#sizeMax = sizeMax;
   }
 
-  /** What still counts at `nowMs`. */
+  /** The verdict if it is still valid at `nowMs`. */
   get(key: string, nowMs: number): Verdict | undefined {
     let kept = this.#young.get(key);
     if (kept === undefined) {

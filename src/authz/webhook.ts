@@ -11,7 +11,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Attributes, type Authorizer, type Decision, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 import { VerdictCache } from "./verdict-cache.ts";
 
-/** What the webhook is asked; also what match conditions look at. In the form of version v1. */
+/** The question to the webhook, also the input of match conditions. In the form of version v1. */
 export interface ReviewSpec {
   readonly resourceAttributes?: Readonly<Record<string, unknown>>;
   readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string };
@@ -239,7 +239,7 @@ const labelOperators: Readonly<Partial<Record<LabelRequirement["operator"], stri
   "!": "DoesNotExist",
 };
 
-/** What a review has no word for is left out: the webhook then sees a wider request than there is. */
+/** Operators that a review cannot express are left out; the webhook then decides about a wider request. */
 function labelRequirement({ key, operator, values }: LabelRequirement): object[] {
   const word = labelOperators[operator];
   return word === undefined ? [] : [{ key, operator: word, ...(values.length === 0 ? {} : { values }) }];

@@ -18,7 +18,7 @@ export interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly object: T;
 }
 
-/** What a client sends of a T: fields that are left out, or undefined, get their defaults. */
+/** A `T` as clients send it: fields that are absent or undefined get their defaults. */
 export type Draft<T> = T extends readonly (infer Item)[]
   ? readonly Draft<Item>[]
   : T extends object
@@ -59,7 +59,7 @@ export class RestClient {
     return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
   }
 
-  /** Server-side apply, by force: what others own of it is taken. */
+  /** Server-side apply with `force`: takes fields from other managers. */
   apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<Draft<T>>): Promise<T> {
     const query = `fieldManager=${encodeURIComponent(manager)}&force=true`;
     const body = Buffer.from(JSON.stringify(object));

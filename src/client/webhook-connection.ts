@@ -91,7 +91,7 @@ const kubeconfig = {
   lenient: true,
 };
 
-/** Reads `file` and the files it names, which are relative to it. Throws `ConfigError`, whose message begins with `file`. */
+/** Reads `file` and the files it names, relative to it. Throws `ConfigError` with a message that begins with `file`. */
 export function readWebhookConnection(file: string): WebhookConnection {
   try {
     return connectionOf(readText(file), dirname(file));

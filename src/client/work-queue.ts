@@ -14,12 +14,12 @@ export interface RetryPauses {
 const usualPauses: RetryPauses = { minMs: 20, maxMs: 30_000 };
 
 export interface WorkQueueOptions {
-  /** `"again"`: not done yet, for no fault of anybody; try again after a pause, as after a failure. */
+  /** `"again"`: not done yet, but not an error; retried after a pause, as after a failure. */
   work(key: string): Promise<"again" | void>;
   readonly clock: Clock;
   readonly workersMax: number;
   readonly pauses?: RetryPauses;
-  /** Told of every failure but a conflict: somebody else wrote meanwhile, and a second look settles it. */
+  /** Called for every failure except conflicts, which the next attempt resolves. */
   failed(key: string, error: unknown): void;
 }
 
@@ -30,7 +30,7 @@ export class WorkQueue {
   readonly #running = new Set<string>();
   /** Keys added again while they were worked on. */
   readonly #again = new Set<string>();
-  /** How often keys were tried in vain. */
+  /** Failed attempts per key. */
   readonly #tries = new Map<string, number>();
   readonly #timers = new Map<string, () => void>();
   #closed = false;

@@ -91,7 +91,7 @@ function greeting(server: RunningServer): string {
   return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
 }
 
-/** What comes so soon after the first signal is the same one: npm passes on what the terminal sent to both. */
+/** Signals within this time of the first count as the same one: npm passes on the terminal's signal a second time. */
 const sameSignalMs = 300;
 
 /** The first signal asks for an orderly end, the second for any end. */

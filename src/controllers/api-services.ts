@@ -186,7 +186,7 @@ class Keeper {
   }
 }
 
-/** What decides; a service of its own is a difference, too. */
+/** Compares the fields that matter; a `service` is a difference, too. */
 function isSame(spec: APIServiceSpec, wanted: APIServiceSpec): boolean {
   const fields = Object.keys(spec) as (keyof APIServiceSpec)[]; // by its schema
   return fields.length === Object.keys(wanted).length && fields.every((field) => spec[field] === wanted[field]);

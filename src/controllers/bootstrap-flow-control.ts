@@ -94,7 +94,7 @@ async function forget(client: RestClient, path: string, { metadata }: ApiObject)
   );
 }
 
-/** Somebody else wrote meanwhile: the next round looks again. */
+/** Ignores a concurrent write; the next round checks again. */
 async function tolerant(answer: Promise<unknown>): Promise<void> {
   try {
     await answer;

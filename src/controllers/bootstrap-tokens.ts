@@ -3,14 +3,14 @@ import type { Secret } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { timeToMs } from "#meta/time.ts";
 
-/** Where the Secrets are and of which type they are. */
+/** Namespace and type of the Secrets. */
 export const tokenSecrets = ({ rename }: ApiDomain) =>
   ({
     path: `/api/v1/namespaces/${rename("kube-system")}/secrets`,
     fieldSelector: `type=${rename("bootstrap.kubernetes.io/token")}`,
   }) as const;
 
-/** When a token ends, in milliseconds since the epoch; `undefined` for never. A time nobody can read is over. */
+/** Expiry of a token, in milliseconds since the epoch; `undefined` for never. An unreadable time counts as expired. */
 export function tokenEnd(secret: Secret): number | undefined {
   const expiration = text(secret, "expiration");
   return expiration === "" ? undefined : (timeToMs(expiration) ?? 0);
@@ -35,5 +35,5 @@ function text({ data = {} }: Secret, key: string): string {
   return Object.hasOwn(data, key) ? Buffer.from(data[key]!, "base64").toString() : "";
 }
 
-/** The longest a timer may run; who waits longer looks again then. */
+/** The longest timer; longer waits are checked again then. */
 export const waitMaxMs = 86_400_000;

@@ -10,7 +10,7 @@ export const requestsPath = ({ domain }: ControllerEnvironment): string =>
   `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
 
 export interface WaitingRequests {
-  /** What is done with them, for logs: `sign`. */
+  /** The action, for logs: `sign`. */
   readonly verb: string;
   /** Of one signer only. */
   readonly signerName?: string;

@@ -40,7 +40,7 @@ export const claimAttributesClassController =
     });
   };
 
-/** The class a claim wants and nobody has said anything about. */
+/** The class a claim waits for, if its status does not say so yet. */
 function waitsFor(claim: PersistentVolumeClaim): string | undefined {
   const wanted = claim.spec.volumeAttributesClassName ?? "";
   if (wanted === "" || wanted === claim.status.currentVolumeAttributesClassName) return undefined;

@@ -13,7 +13,7 @@ export interface ServedResource {
 }
 
 export interface ControllerEnvironment {
-  /** Acts as the controller's own user, who may do what its role says and no more. */
+  /** Acts as the controller's own user, with the rights of its role only. */
   readonly client: RestClient;
   /** Lists and watches whatever there is, and gets accounts and namespaces. It writes nothing. */
   readonly reader: RestClient;

@@ -25,7 +25,7 @@ export const csrApprovingController: Controller = (environment) => {
   });
 };
 
-/** `"again"` for a request of a node by somebody who may not ask for it, yet. */
+/** `"again"` for a node's request whose requester is not authorized yet. */
 async function approve(
   environment: ControllerEnvironment,
   request: CertificateSigningRequest,

@@ -31,7 +31,7 @@ export const signers = [
 export type Signer = (typeof signers)[number];
 
 export interface CsrSigningOptions {
-  /** Who signs for a signer; `undefined`: nobody here does. */
+  /** The authority of a signer; `undefined` when this server has none for it. */
   authority(signer: Signer): Authority | undefined;
   /** How long certificates are good for at most. */
   readonly durationMs: number;

@@ -15,7 +15,7 @@ interface Watcher {
 }
 
 export class FakeApi {
-  /** What was asked for, watches included: `GET /api/v1/secrets`, without query. */
+  /** All requests, including watches: `GET /api/v1/secrets`, without query. */
   readonly requests: string[] = [];
   readonly logged: string[] = [];
   readonly #objects = new Map<string, Unstructured>();
@@ -48,7 +48,7 @@ export class FakeApi {
     };
   }
 
-  /** Makes or replaces an object, as somebody else would. `path` ends with its name. */
+  /** Creates or replaces an object, as another client would. `path` ends with its name. */
   put(path: string, object: object = {}): Unstructured {
     const existed = this.#objects.has(path);
     const [namespace, name] = [/\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/.exec(path)?.[1], path.split("/").at(-1)!];

@@ -12,7 +12,7 @@ import type { ControllerEnvironment } from "./controller.ts";
 
 /** `T` is the type of the object that is kept. */
 export interface NamespacedObject<T extends ApiObject> {
-  /** What is kept, for logs: `service account`. */
+  /** The object's description, for logs: `service account`. */
   readonly what: string;
   /** Plural, in the core group. */
   readonly resource: string;
@@ -40,7 +40,7 @@ class Keeper<T extends ApiObject> {
   readonly #active = new Set<string>();
   /** Namespaces where it is, and is right. */
   readonly #settled = new Set<string>();
-  /** What is there instead, by namespace. */
+  /** Existing objects that differ, by namespace. */
   readonly #wrong = new Map<string, T>();
 
   constructor(environment: ControllerEnvironment, kept: NamespacedObject<T>) {
@@ -136,7 +136,7 @@ class Keeper<T extends ApiObject> {
     this.#queue.add(namespace);
   }
 
-  /** Whoever writes what is there instead meanwhile is heard of, and it is looked at again. */
+  /** A concurrent write arrives as an event and is checked again. */
   async #settle(namespace: string): Promise<void> {
     if (!this.#active.has(namespace) || this.#settled.has(namespace)) return;
     const { client } = this.#environment;

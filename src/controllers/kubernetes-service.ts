@@ -14,7 +14,7 @@ export interface KubernetesServiceOptions {
   readonly clusterIp: string;
   /** Port at which the server listens. */
   readonly port: number;
-  /** Where the endpoints lead; `undefined`: endpoints are somebody else's. */
+  /** The address in the endpoints; `undefined` when the server does not write endpoints. */
   readonly endpoint: { readonly ip: string; readonly family: "IPv4" | "IPv6" } | undefined;
 }
 

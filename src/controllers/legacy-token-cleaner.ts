@@ -79,13 +79,13 @@ async function end(
   }
 }
 
-/** Since when uses are noted, in milliseconds; `undefined` when nobody has said so. */
+/** Start of tracking in milliseconds; `undefined` when it is not recorded. */
 async function trackedSince({ client, domain }: ControllerEnvironment): Promise<number | undefined> {
   const map = await found(client.get<ConfigMap>(`${trackingMaps(domain)}/${trackingName}`));
   return dayToMs(map?.data?.[trackingKey]);
 }
 
-/** Whether a Secret is old, and was used long ago or never. A day nobody can read says nothing. */
+/** Whether a Secret is old and was last used long ago or never. An unreadable date counts as used. */
 function isUnused({ metadata }: Secret, label: string, oldest: { readonly ms: number; readonly day: string }): boolean {
   const { creationTimestamp, deletionTimestamp, labels = {} } = metadata;
   const createdMs = timeToMs(creationTimestamp ?? "");

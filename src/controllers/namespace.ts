@@ -13,13 +13,13 @@ import type { Controller, ControllerEnvironment, ServedResource } from "./contro
 
 /** The finalizer that is this controller's to remove. */
 const finalizer = "kubernetes";
-/** Before another look at what is left. Nobody tells when it goes. */
+/** Pauses before remaining content is checked again, since its deletion causes no event here. */
 const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
 const workers = 8;
-/** What depends on the content goes with the namespace too: nobody shall wait for it, or be left without an owner. */
+/** Dependents are in the namespace as well, so nothing needs to wait for them or be orphaned. */
 const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
 
-/** What emptying found. */
+/** The result of emptying a namespace. */
 interface Findings {
   /** Objects left, by resource. */
   readonly left: ReadonlyMap<string, number>;

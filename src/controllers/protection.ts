@@ -13,7 +13,7 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 export interface Protection<T extends ApiObject> {
   /** With Kubernetes' names. */
   readonly finalizer: string;
-  /** What is protected, for logs: `claim`. */
+  /** The protected kind, for logs: `claim`. */
   readonly what: string;
   /** Path of all of them. */
   readonly path: string;

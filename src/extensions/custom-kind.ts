@@ -35,7 +35,7 @@ export interface CustomKindEnvironment {
 }
 
 const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** What is offered while the definition is on its way out. */
+/** The verbs that remain while the definition is being deleted. */
 const lastVerbs = ["delete", "deletecollection", "get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 
@@ -51,7 +51,7 @@ export class CustomKind {
   readonly #served: AbortController;
   readonly #conversions: Conversion[];
 
-  /** `old` is what was served of the same definition before: what did not change is taken over from it. */
+  /** `old` is the same definition as served before; unchanged parts are reused. */
   constructor(
     definition: CustomResourceDefinition,
     read: ReadDefinition,

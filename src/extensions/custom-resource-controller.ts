@@ -64,14 +64,14 @@ type Backend = StoreOptions["cache"];
 type Entry = NonNullable<ReturnType<Backend["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
-/** What is known of a definition. */
+/** The state of a definition. */
 interface Known {
   readonly entry: Entry;
   readonly group: string;
   readonly accepted: CustomResourceDefinitionNames | undefined;
   /** Absent while it is not served. */
   readonly kind: CustomKind | undefined;
-  /** What the table has of it, which is not what is the server's own. */
+  /** Its entries in the table, without resources that the server defines itself. */
   readonly served: readonly ResourceDefinition[];
   /** Whether its objects are to go, and then it. */
   readonly isEnding: boolean;
@@ -90,7 +90,7 @@ export class CustomResourceController {
   /** Group versions that are the server's own, and places of its resources. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
-  /** Whether what is known and what is in the table differ. */
+  /** Whether the known definitions differ from the table. */
   #isChanged = false;
   /** Whether they differ in more than what the same versions are like. */
   #hasOtherVersions = false;
@@ -116,7 +116,7 @@ export class CustomResourceController {
     });
   }
 
-  /** What is served now. */
+  /** The current table. */
   get table(): ResourceTable {
     return this.#table;
   }
@@ -246,7 +246,9 @@ export class CustomResourceController {
     this.#options.changed?.();
   }
 
-  /** Decides about names of the definitions in `changed` and whomever that concerns, and writes what was decided. */
+  /**
+   * Decides about the names of the definitions in `changed` and of those they conflict with, and writes the results.
+   */
   async #decide(changed: Iterable<string>): Promise<void> {
     const groups = new Map<string, Set<string>>();
     for (const name of changed) {
@@ -316,8 +318,8 @@ export class CustomResourceController {
   }
 
   /**
-   * Writes the status of a definition, if it is still at `revision` (`undefined`: whatever it is now), and takes note of
-   * what was written. Answers whether anything was; nobody waits for itself here.
+   * Writes the status of a definition if it is still at `revision` (`undefined`: any), and remembers the result.
+   * Returns whether it was written. Does not wait for its own write to take effect.
    */
   async #writeStatus(
     name: string,

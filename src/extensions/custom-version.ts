@@ -12,7 +12,7 @@ export class CustomVersion implements CustomType {
   #load: () => JsonSchemaProps | undefined;
   #structural: StructuralSchema | undefined;
 
-  /** `load` reads the schema as its author wrote it; it is called rarely, and what it returns may be kept. */
+  /** `load` reads the schema as its author wrote it; it is called rarely, and its result may be kept. */
   constructor(metadata: Schema, load: () => JsonSchemaProps | undefined) {
     this.metadata = metadata;
     this.#load = load;
@@ -31,7 +31,7 @@ export class CustomVersion implements CustomType {
     return (this.#structural ??= compileStructural(this.#load() ?? { type: "object" }, this.metadata));
   }
 
-  /** Of whole objects: what the author wrote, and what every object has. */
+  /** The schema of whole objects: the author's, with the fields that every object has. */
   get schema(): Schema {
     return this.structural.schema;
   }

@@ -13,7 +13,7 @@ import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
 /** A path that could be read. */
 export interface JsonPath {
-  /** What the path leads to, in order; `undefined` when it cannot be evaluated. */
+  /** The values of the path, in order; `undefined` when it cannot be evaluated. */
   find(value: unknown): readonly unknown[] | undefined;
 }
 
@@ -46,7 +46,7 @@ type Node =
   /** A word that means nothing here. */
   | { readonly kind: "unknown" };
 
-/** What stands between one pair of braces: steps taken one after the other. */
+/** The content of one pair of braces: steps in order. */
 type Action = readonly Node[];
 
 /** `undefined` where the text says nothing. */
@@ -194,7 +194,7 @@ class Reader {
     return unescape(this.#text.slice(start, this.#at - 1), quote);
   }
 
-  /** What stands in brackets: an index, a slice, a name in quotes, or several of these. */
+  /** The content of brackets: an index, a slice, a quoted name, or several of these. */
   #brackets(): readonly Node[] {
     const start = this.#at;
     for (;;) {
@@ -395,7 +395,7 @@ class Lookup {
     });
   }
 
-  /** Upstream: what cannot be evaluated is there when something was, before the step that failed. */
+  /** Upstream: a path that cannot be evaluated exists if an earlier step found something. */
   #exists(nodes: Action, item: unknown): boolean {
     let found: readonly unknown[] = [item];
     for (const node of nodes) {

@@ -31,7 +31,9 @@ export interface NamesDecision {
   readonly conditions: readonly ConditionContent[];
 }
 
-/** What becomes of the names a definition asks for; `undefined` when it has them all. `taken` may hold its own. */
+/**
+ * The accepted names of a definition and its conditions; `undefined` when it has all names. `taken` may hold its own.
+ */
 export function decideNames(definition: CustomResourceDefinition, taken: TakenNames): NamesDecision | undefined {
   const wanted = definition.spec.names;
   const accepted: CustomResourceDefinitionNames = definition.status?.acceptedNames ?? { plural: "", kind: "" };

@@ -98,7 +98,7 @@ function wholePart(value: unknown): unknown {
   return Number.isSafeInteger(number) ? number : outOfRange;
 }
 
-/** What a Go conversion gives that does not fit. */
+/** The result of a Go conversion that overflows. */
 const outOfRange = rawNumber("-9223372036854775808");
 
 function sinceText(time: string, nowMs: number): string {

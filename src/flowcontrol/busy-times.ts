@@ -65,7 +65,7 @@ export interface LevelHistograms {
   readonly demand: Histogram;
 }
 
-/** What a level does at a time. */
+/** The load of a level at one time. */
 export interface Load {
   readonly seats: number;
   readonly running: number;
@@ -77,7 +77,7 @@ export interface Load {
 export class LevelTimes {
   readonly demand: Demand;
   readonly #histograms: LevelHistograms;
-  /** While nobody waits and all requests have one seat. */
+  /** Used while no request waits and all have one seat. */
   readonly #cells = new Float64Array(cellCount);
   #since: number;
   #seatsWhole = 1;
@@ -117,7 +117,7 @@ export class LevelTimes {
     empty(this.#cells, (seats, ms) => this.#observe(ms, { seats, running: seats, waiting: 0, waitingSeats: 0 }));
   }
 
-  /** What figures are parts of from now on: seats, and places of those who wait. */
+  /** Sets the wholes of the ratios: seats, and places in queues. */
   setWholes(now: number, load: Load, seats: number, places: number): void {
     if (seats === this.#seatsWhole && places === this.#placesWhole) return;
     this.settle(now, load);

@@ -28,7 +28,7 @@ export interface FlowControlOptions {
   readonly work: WorkSources;
 }
 
-/** What a schema does with a request that it matches. */
+/** How a schema treats a matching request. */
 export interface Flow {
   readonly schema: CompiledSchema;
   readonly level: PriorityLevel;
@@ -92,7 +92,7 @@ export class FlowControl {
     this.#cancel();
   }
 
-  /** What is stored under a name; `undefined` for nothing. In force with the next request. */
+  /** Sets the stored object of a name; `undefined` when it is deleted. Takes effect with the next request. */
   setLevel(name: string, object: PriorityLevelConfiguration | undefined): void {
     set(this.#storedLevels, name, object === undefined ? undefined : compileLevel(object));
     this.#isStale = true;
@@ -261,7 +261,7 @@ export class FlowControl {
     gauges.demandSmoothed.set(demand.smoothed);
   }
 
-  /** What changes with every request and is shown when somebody asks. */
+  /** Updates metrics that change with every request, when metrics are read. */
   #showNow(): void {
     for (const level of this.levels()) {
       level.settle();
@@ -287,7 +287,7 @@ function set<T>(map: Map<string, T>, name: string, value: T | undefined): void {
   else map.set(name, value);
 }
 
-/** What is stored, and what has to be in force besides. */
+/** The stored objects, and mandatory ones that are not stored. */
 function withMandatory<T extends { readonly name: string }>(
   stored: ReadonlyMap<string, T>,
   mandatory: readonly T[],

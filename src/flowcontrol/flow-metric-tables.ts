@@ -38,7 +38,7 @@ export const counterRows = {
   ),
 };
 
-/** What a schema's requests do at present. */
+/** Gauges of a schema's current requests. */
 export const presentRows = {
   executing: row(
     "current_executing_requests",

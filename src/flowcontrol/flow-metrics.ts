@@ -11,7 +11,7 @@ import {
   type Row,
 } from "./flow-metric-tables.ts";
 
-/** What there is of a schema's requests at present. */
+/** The gauges of a schema. */
 type Present = Record<keyof typeof presentRows, number>;
 
 /** Counters of one schema's requests in one level, looked up once. */
@@ -38,7 +38,7 @@ export interface DispatchFigures extends Bounds {
   readonly latest: number;
 }
 
-/** Over all queues where somebody waits. */
+/** Over all queues with waiting requests. */
 export interface Bounds {
   readonly nextMin: number;
   readonly nextMax: number;
@@ -158,7 +158,7 @@ export class FlowMetrics {
     return tally;
   }
 
-  /** Schemas come and go: what nobody uses is not shown any more. */
+  /** Drops idle schemas, so that deleted ones are not shown for ever. */
   #forgetIdle(): void {
     for (const [key, { executingSeats, waiting }] of this.#tallies) {
       if (executingSeats === 0 && waiting === 0) this.#tallies.delete(key);

@@ -8,7 +8,7 @@ export interface FlowRequest {
   readonly url: string;
 }
 
-/** What is asked for: path and method, understood. */
+/** The target of a request: path and method, parsed. */
 export interface FlowTarget {
   readonly isResourceRequest: boolean;
   readonly path: string;

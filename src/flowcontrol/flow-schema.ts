@@ -12,7 +12,7 @@ export interface CompiledSchema {
   readonly uid: string;
   readonly level: string;
   readonly precedence: number;
-  /** What tells flows of the schema apart; empty when all its requests are one flow. */
+  /** How flows of the schema are distinguished; empty when all its requests are one flow. */
   readonly distinguisher: "" | "ByUser" | "ByNamespace";
   readonly rules: readonly FlowRule[];
 }

@@ -2,7 +2,7 @@
 import type { PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import type { Shares } from "./seat-limits.ts";
 
-/** What a priority level configuration says. */
+/** The settings of a priority level configuration. */
 export interface LevelConfig extends Shares {
   readonly name: string;
   readonly uid: string;

@@ -53,7 +53,7 @@ export class PriorityLevel {
   readonly #times: LevelTimes;
   /** Made when first used. */
   readonly #queues = new Map<number, Queue>();
-  /** Queues where somebody waits, the one served last at the end. */
+  /** Queues with waiting requests, the one served last at the end. */
   readonly #backlog = new Set<Queue>();
   readonly #executing = new LinkedList<QueuedRequest>();
   #dispatchedAt = Number.NaN;
@@ -83,7 +83,7 @@ export class PriorityLevel {
     this.#times = new LevelTimes(histograms, this.#atMs);
   }
 
-  /** Requests that run; what they make others do afterwards does not count. */
+  /** Running requests; work that they cause afterwards does not count. */
   get executing(): number {
     return this.#load.running;
   }
@@ -279,7 +279,7 @@ export class PriorityLevel {
     return best!; // a hand has at least one
   }
 
-  /** A request wider than the limit may run alone; with no seats at all, nobody does. */
+  /** A request wider than the limit may run alone; with no seats at all, none may. */
   #fits(width: number): boolean {
     const { seats } = this.#load;
     if (width > this.#limit) return this.#limit > 0 && seats === 0;
@@ -287,9 +287,9 @@ export class PriorityLevel {
   }
 
   /**
-   * Whether the wide and slow requests of a flow leave room for others: they take long, and whoever came after them
-   * would wait for them to end, however fair the queues are. One may always run. Which requests are slow shows when they
-   * run: what a flow with some of them begins is thought to be slow, too.
+   * Whether the wide and slow requests of a flow leave room for others. They run long, and later requests would wait
+   * for them however fair the queues are. One may always run. Slowness shows only while requests run, so new requests
+   * of a flow with slow ones count as slow, too.
    */
   #leavesRoom({ width, flow }: QueuedRequest): boolean {
     if (width === 1 && this.#slow.size === 0) return true;
@@ -436,14 +436,14 @@ export class PriorityLevel {
     this.retryAfter.refused(Math.floor(this.#clock.now() / 1000));
   }
 
-  /** A queue nobody uses any more no longer shares in the service. */
+  /** An unused queue no longer shares in the service. */
   #retire(queue: Queue): void {
     if (!queue.isIdle) return;
     this.#active--;
     if (queue.index >= this.config.queues) this.#queues.delete(queue.index);
   }
 
-  /** Lets the virtual time pass: fast when few queues share what there is. */
+  /** Advances the virtual time: faster when fewer queues share the seats. */
   #advance(now: number): void {
     if (this.#active > 0) {
       const { seats, waitingSeats } = this.#load;

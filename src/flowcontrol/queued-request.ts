@@ -5,7 +5,7 @@ import type { FlowRequest, Work } from "./flow-request.ts";
 import type { LevelConfig } from "./level-config.ts";
 import type { RetryAfter } from "./retry-after.ts";
 
-/** Whose request it is: a schema, and what tells its flows apart. */
+/** The flow of a request: its schema and flow distinguisher. */
 export interface FlowIdentity {
   readonly schema: string;
   readonly distinguisher: string;
@@ -15,7 +15,7 @@ export interface FlowIdentity {
 
 export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
-/** What a request is thought to take before it has run. */
+/** The estimated duration of a request before it has run. */
 export const estimatedSeconds = 0.003;
 
 /** The level of a request, as far as those who hold one need it. */
@@ -130,7 +130,7 @@ export class Queue {
     return this.nextAt - this.seatsInUse * estimatedSeconds;
   }
 
-  /** What it did not use of its share while nobody was there is lost. */
+  /** Drops the unused share of a queue that was empty. */
   bound(): void {
     if (this.waiting.size === 0) return;
     const { arrivedAt } = this.first!; // somebody waits

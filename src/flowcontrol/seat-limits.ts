@@ -12,7 +12,7 @@ export interface Shares {
 
 export interface SeatLimits {
   readonly nominal: number;
-  /** What is left to a level that lends all it may. */
+  /** The seats left to a level that lends all it may. */
   readonly lower: number;
   readonly upper: number;
 }
@@ -36,7 +36,7 @@ export interface Claim {
 
 export interface Allocation {
   readonly seats: readonly number[];
-  /** What every claim between its bounds got of its target. */
+  /** The fraction of its target that every level between its bounds got. */
   readonly fairFraction: number;
 }
 
@@ -59,7 +59,7 @@ export function allocate(total: number, claims: readonly Claim[]): Allocation {
   return { seats: at(high), fairFraction: high };
 }
 
-/** What a level wanted, over one period. */
+/** The demand of a level over one period. */
 export interface DemandFigures {
   readonly average: number;
   readonly deviation: number;

@@ -21,7 +21,7 @@ export interface WorkSources {
   readonly watches: WatchCounts;
 }
 
-/** `widthMax` is the level's own limit; 0 for none. `watchers` is told how many watches a write wakes. */
+/** `widthMax` is the level's own limit; 0 for none. `watchers` gets the number of watches that a write reaches. */
 export function estimateWork(request: FlowRequest, sources: WorkSources, widthMax: number, watchers: Histogram): Work {
   const { info } = request;
   if (!info.isResourceRequest) return oneSeat;

@@ -18,7 +18,7 @@ import {
   type WriteAttributes,
 } from "#registry/resource-definition.ts";
 
-/** What kinds are told when their hooks are made. */
+/** Settings passed to kinds when their hooks are created. */
 export interface KindEnvironment {
   readonly domain: ApiDomain;
   /** Whether a feature gate is on. */
@@ -32,7 +32,9 @@ export interface KindEnvironment {
 /** The schema of a kind in one of its versions, by default the one that hooks are made for; built when first asked for. */
 export type SchemaOfVersion = (version?: string) => Schema;
 
-/** What a kind adds to the tables and to the generic behaviour: everything about it is in one file. `Hub` is its stored version. */
+/**
+ * The behaviour of a kind beyond the tables and the generic strategy; one file per kind. `Hub` is its stored version.
+ */
 export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
   /** Hooks of the kind; each runs after the generic one. */
   readonly strategy?: Strategy<T>;
@@ -44,7 +46,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly annotationsCount?: boolean;
   /** Metadata that writing the status leaves as it was. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
-  /** Nobody owns metadata by writing the status. */
+  /** Writes of the status do not own metadata. */
   readonly statusResetsMetadata?: boolean;
   /** Objects may be made with a status. */
   readonly statusOnCreate?: boolean;
@@ -54,16 +56,16 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly metadataRepeats?: number;
   /** DELETE answers with the object that went, where others answer with a Status. */
   readonly returnsDeleted?: boolean;
-  /** What 1.32 does where the tables say otherwise. */
+  /** The behaviour of 1.32 where the tables differ. */
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
   /** Release since which it is deprecated, where its type carries no mark that says so. */
   readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
   readonly scaleSelector?: (object: T) => string;
-  /** What a GET of the scale of an object that is not there misses; left out: the object. */
+  /** The resource named in the 404 for the scale of a missing object; by default the object's. */
   readonly missingScale?: ResourceName;
-  /** Nothing follows from such objects yet: the sentence their writers are warned with, and of which objects. */
+  /** For kinds that are stored and not enforced: the warning to writers, and the objects it applies to. */
   readonly unenforced?: { readonly warning: string; readonly when?: (object: T) => boolean };
 }
 
@@ -73,7 +75,7 @@ export type MakeBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObj
   schemaOf: SchemaOfVersion,
 ) => KindBehaviour<T, Hub>;
 
-/** A kind by `group` or `group/version`, and what makes its behaviour. */
+/** A kind by `group` or `group/version`, and the function that makes its behaviour. */
 export type KindRow = readonly [group: string, kind: string, make: MakeBehaviour];
 
 export function row<T extends ApiObject, Hub extends ApiObject>(
@@ -87,7 +89,7 @@ export function row<T extends ApiObject, Hub extends ApiObject>(
 export interface GenericOptions {
   readonly hasStatus: boolean;
   readonly generation: boolean;
-  /** What a status is before anybody wrote one; `undefined` for no field at all. Asked for at the first write. */
+  /** The status of a new object; `undefined` for no field at all. Computed at the first write. */
   zeroStatus(): unknown;
 }
 
@@ -134,7 +136,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   });
 }
 
-/** The hooks of a subresource. What the kind does not say of it, it says of the main resource. */
+/** The hooks of a subresource; missing ones are those of the main resource. */
 function partStrategy(
   name: PartSubresource,
   { generation }: GenericOptions,

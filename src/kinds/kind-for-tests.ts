@@ -87,7 +87,7 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
   };
 }
 
-/** What hooks are told of a write. */
+/** Attributes of a write, for hooks. */
 export function writing(subresource = "", dryRun = false): WriteAttributes {
   return {
     context: {

@@ -33,7 +33,7 @@ export interface PodEvictionOptions {
   now(): string;
 }
 
-/** How often somebody else may write the pod meanwhile. */
+/** Retries after concurrent writes of the pod. */
 const attemptsMax = 20;
 /** Evicted pods that the controller of a budget has not counted yet. */
 const unconfirmedMax = 2000;
@@ -64,7 +64,7 @@ function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: A
   return checkedDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
 }
 
-/** A pod that has ended, has not begun or is going already: its end disrupts nobody. */
+/** A pod that has ended, has not started or is being deleted; its eviction causes no disruption. */
 const isIdle = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || ["Succeeded", "Failed", "Pending"].includes(status.phase ?? "");
 

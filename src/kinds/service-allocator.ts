@@ -45,7 +45,7 @@ interface Range {
 
 interface AddressRange extends Range {
   readonly family: IpFamily;
-  /** What the range is called in messages. */
+  /** The range in messages. */
   readonly text: string;
   addressAt(index: number): string;
 }
@@ -65,7 +65,7 @@ export class ServiceAllocator {
   readonly #ports: Range;
   readonly #nodePorts: PortRange;
   readonly #random: Random;
-  /** What stored services hold, by their place. */
+  /** Values held by stored services, by key. */
   readonly #stored = new Map<string, Held>();
 
   constructor({ clusterIps, nodePorts, random }: ServiceAllocatorOptions) {
@@ -82,7 +82,7 @@ export class ServiceAllocator {
     this.#random = random;
   }
 
-  /** Forgets all stored services; what writes hold stays. */
+  /** Forgets all stored services; pending writes keep their values. */
   clear(): void {
     for (const held of this.#stored.values()) releaseAll(held);
     this.#stored.clear();
@@ -183,7 +183,7 @@ export class ServiceAllocator {
     return next.every((port, i) => port === ports[i]) ? spec : withField(spec, "ports", next);
   }
 
-  /** Ports of one number, told apart by their protocols, share a node port unless they ask for several. */
+  /** Ports with the same number and different protocols share a node port unless they ask for several. */
   #newNodePorts(ports: readonly ServicePort[], taking: Taking): GiveNodePort {
     const asked = new Map<number, number>();
     for (const { port, nodePort = 0 } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
@@ -198,7 +198,7 @@ export class ServiceAllocator {
     };
   }
 
-  /** What the service had it may keep, at whichever of its ports. */
+  /** A service may keep its node ports, at any of its ports. */
   #keptNodePorts(before: readonly number[], taking: Taking): GiveNodePort {
     const mine = new Set(before);
     const seen = new Set<string>();
@@ -236,7 +236,7 @@ export class ServiceAllocator {
     return this.#nodePorts.first + taking.any(this.#ports, failure);
   }
 
-  /** What is wrong with a port that somebody asks for. */
+  /** The error of a requested port. */
   #takePort(taking: Taking, port: number): string | undefined {
     const problem = taking.tryOne(this.#ports, port);
     if (problem === undefined) return undefined;
@@ -247,7 +247,7 @@ export class ServiceAllocator {
   }
 }
 
-/** What one write takes, until it lets go of all of it. */
+/** The values taken by one write, until it releases all of them. */
 class Taking {
   readonly #name: string;
   readonly #random: Random;
@@ -292,7 +292,7 @@ function releaseAll(held: Held): void {
 const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((text, i) => text === other[i]);
 
-/** Without the address of the network and, of IPv4, that for everybody: nobody gets these. */
+/** Excludes the network address and, for IPv4, the broadcast address. */
 function addressRange(range: IpRange): AddressRange {
   const size = Math.max(Number(range.size) - (range.family === "IPv4" ? 2 : 1), 0);
   return {

@@ -21,7 +21,7 @@ export interface FieldError {
   readonly type: FieldErrorType;
   /** `spec.ports[0].name`, `metadata.labels[a]`; empty prints as `<nil>`. */
   readonly field: string;
-  /** Text after path and colon: what a cause's `message` holds. */
+  /** Text after path and colon, as in the `message` of a cause. */
   readonly message: string;
 }
 
@@ -46,13 +46,13 @@ export function printValue(value: unknown): string {
   return typeof value === "object" ? shortened(JSON.stringify(value)) : String(value as number | boolean | bigint); // scalars are left
 }
 
-/** Upstream shows values whole, however large; nobody reads more of one than this. */
+/** The longest value that is shown; upstream shows all of it. */
 const shownLengthMax = 64 * 1024;
 
 const shortened = (text: string): string =>
   text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 
-/** A Go double-quoted string literal: what cannot be printed is escaped, direction marks among it. */
+/** A Go double-quoted string literal; unprintable characters are escaped, including direction marks. */
 export function goQuote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
   let out = '"';

@@ -46,7 +46,7 @@ export function validateLabelSelector(
   return errors;
 }
 
-/** Whether there are values exactly where the operator needs some. Operators nobody knows pass. */
+/** Whether values are present exactly where the operator needs them. Unknown operators pass. */
 export function validateSelectorValues(
   { operator, values }: LabelSelectorRequirement,
   path: string,

@@ -13,7 +13,7 @@ const labelForm = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const subdomainForm = String.raw`${labelForm}(\.${labelForm})*`;
 const qualifiedForm = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/** What a text that does not match a regular expression is told. */
+/** The error message about a text that does not match a regular expression. */
 export function formMessage(text: string, form: string, ...examples: readonly string[]): string {
   if (examples.length === 0) return `${text} (regex used for validation is '${form}')`;
   const list = examples.map((example) => `'${example}', `).join(" or ");
@@ -344,7 +344,9 @@ export function firstUnprintable(text: string): number {
   return match === null ? -1 : match.index;
 }
 
-/** A check of an object's name. With `prefix` it is a `generateName`, whose last `-` stands for what will follow. */
+/**
+ * A check of an object's name. With `prefix` it is a `generateName`, whose last `-` stands for the generated suffix.
+ */
 export type NameRule = (name: string, prefix: boolean) => readonly string[];
 
 /** Rules by the names that the tables of kinds use. Rules that compare with other fields do that in the kind's file. */
@@ -377,7 +379,7 @@ function limited(name: string, max: number): readonly string[] {
   return isTooLong(name, max) ? [...messages, lengthMessage(max)] : messages;
 }
 
-/** Upstream: the trailing dash of a prefix, and what is before it, count as one letter. */
+/** Upstream: the trailing dash of a prefix, with the character before it, counts as one letter. */
 function prefixed(check: NameCheck): NameRule {
   return (name, prefix) => check(prefix && name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
 }

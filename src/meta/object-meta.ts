@@ -43,7 +43,7 @@ export interface ObjectMeta {
 export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 =>
   Number.isSafeInteger(generation) ? (generation as number) + 1 : int64Of(bigIntOf(generation) + 1n);
 
-/** What every API object has. Shared and read-only once it came from storage; change by copying. */
+/** The fields of every API object. Shared and read-only once it came from storage; change by copying. */
 export interface ApiObject {
   readonly apiVersion?: string;
   readonly kind?: string;

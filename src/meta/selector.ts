@@ -372,7 +372,7 @@ export function parseFieldSelector(text: string, selectable: SelectableFields): 
   );
 }
 
-/** What a text asks for, whatever the kind knows. Throws `badRequest`. */
+/** The requirements of a text, independent of the kind. Throws `badRequest`. */
 export function parseFieldRequirements(text: string): readonly FieldRequirement[] {
   const requirements: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort()) {

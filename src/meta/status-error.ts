@@ -92,7 +92,7 @@ export function forbidden(of: ResourceName, name: string, reason: string): Statu
 export const notFound = (of: ResourceName, name: string): StatusError =>
   failure(404, "NotFound", `${qualifiedResource(of)} ${goQuote(name)} not found`, named(of, name));
 
-/** A path nobody serves. Upstream's answer of a client-facing handler, with empty details. */
+/** A path that is not served. Upstream: its answer has empty details. */
 export const resourceNotFound = (): StatusError =>
   failure(404, "NotFound", "the server could not find the requested resource", {});
 
@@ -123,11 +123,11 @@ export const methodUnknown = (): StatusError =>
 export const notAcceptable = (accepted: readonly string[]): StatusError =>
   failure(406, "NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`);
 
-/** What a route says before its handler runs: no clause of `Accept` names a type it produces. */
+/** 406 before a handler runs: no clause of `Accept` names a type that the route produces. */
 export const representationNotAcceptable = (produced: readonly string[]): StatusError =>
   failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${produced.join(", ")}`, {});
 
-/** A view of one object was asked for of a list, or the other way round; `type` is upstream's name of what there is. */
+/** A view of one object was requested for a list, or the reverse; `type` is upstream's name of the actual type. */
 export const wrongView = (view: string, isList: boolean, type: string): StatusError =>
   failure(
     406,
@@ -135,7 +135,7 @@ export const wrongView = (view: string, isList: boolean, type: string): StatusEr
     `you requested ${view}, but the requested object is ${isList ? "a list" : "not a list"} (*${type})`,
   );
 
-/** What a route says before its handler runs: it consumes other content types (patches). */
+/** 415 before a handler runs: the route consumes other content types (patches). */
 export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 

@@ -11,7 +11,7 @@ import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
 export interface PublisherOptions {
   readonly domain: ApiDomain;
   readonly tables: ApiTables;
-  /** What is served now. Another table is another array. */
+  /** The served resources. A changed table is another array. */
   definitions(): readonly ResourceDefinition[];
   /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
   serverAddress?(): string;
@@ -26,8 +26,8 @@ export interface DiscoveryAndOpenApi {
    */
   reply(request: DiscoveryRequest & OpenApiRequest): Reply | Promise<Reply> | undefined;
   /**
-   * The answer for a path that nobody serves, resource paths included: a page of plain text, or `resourceNotFound`
-   * thrown where clients expect a Status.
+   * The answer for an unknown path, resource paths included: a page of plain text, or `resourceNotFound` thrown where
+   * clients expect a Status.
    */
   unknown(path: string): Reply;
 }

@@ -25,13 +25,13 @@ import { valueReply } from "#http/object-reply.ts";
 
 export interface DiscoveryOptions {
   readonly domain: ApiDomain;
-  /** What is served now. Another table is another array. */
+  /** The served resources. A changed table is another array. */
   definitions(): readonly ResourceDefinition[];
   /** `host:port` under which clients reach this server; without it, the one by which a client did. */
   serverAddress?(): string;
 }
 
-/** What a request shows to discovery. */
+/** The fields of a request that discovery reads. */
 export type DiscoveryRequest = Pick<ApiRequest, "method" | "path" | "url" | "query" | "headers">;
 
 const negotiation = negotiator([jsonType, yamlType, protobufType]);
@@ -89,8 +89,8 @@ export class Discovery {
   }
 
   /**
-   * The answer for a path that nobody serves. Upstream: a group with built-in kinds, and the core group, answer with a
-   * Status (thrown as `resourceNotFound`), everything else with a page of plain text.
+   * The answer for an unknown path. Upstream: a group with built-in kinds, and the core group, answer with a Status
+   * (thrown as `resourceNotFound`), everything else with a page of plain text.
    */
   unknown(path: string): Reply {
     const [prefix, groupName] = segments(path);
@@ -166,7 +166,7 @@ export class Discovery {
   }
 }
 
-/** What Go's file server says, and so what clients see for a path outside of the API. */
+/** The 404 page of Go's file server, which clients see for paths outside the API. */
 export const pageNotFound: Reply = {
   code: 404,
   headers: { "x-content-type-options": "nosniff" },

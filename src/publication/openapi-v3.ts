@@ -24,7 +24,7 @@ export interface OpenApiOptions {
   readonly keptBytesMax?: number;
 }
 
-/** What a request shows to OpenAPI. */
+/** The fields of a request that OpenAPI reads. */
 export type OpenApiRequest = Pick<ApiRequest, "method" | "path" | "query" | "headers" | "receivedMs">;
 
 /** A document that can be built. */

@@ -13,9 +13,9 @@ import { override } from "./override.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { Store } from "./store.ts";
 
-/** Told what there is and what changes, one call at a time. A handler that fails is told everything anew. */
+/** Receives objects and changes, one call at a time. After a failure everything is delivered again. */
 export interface InformerHandlers {
-  /** All there is, in place of whatever was told before. */
+  /** All current entries; they replace everything delivered before. */
   replace(entries: readonly Entry[]): MaybePromise<void>;
   /** Events in order; several at once when they came while the last call was under way. */
   handle(events: readonly StoreEvent[]): MaybePromise<void>;
@@ -51,12 +51,12 @@ export class StoreInformer {
     this.#options = options;
   }
 
-  /** Whether the handlers have been told all there was, and what was missed since could be read again. */
+  /** Whether the handlers have received everything, and missed changes have been read again. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** Tells what there is and follows it from there. Rejects when it cannot be read or a handler fails. */
+  /** Delivers the current objects and follows them. Rejects when they cannot be read or a handler fails. */
   async start(): Promise<void> {
     const { cache, prefix, replace } = this.#options;
     for (;;) {
@@ -112,7 +112,7 @@ export class StoreInformer {
     return isCompacted(watch) ? undefined : watch;
   }
 
-  /** Hands over what is queued. `failed` is called when a handler fails, once the failure is told. */
+  /** Delivers queued events. `failed` is called when a handler fails, after the failure was reported. */
   #drain(failed: () => void): void {
     while (this.#queue.length > 0 && !this.#closed) {
       const events = this.#queue;
@@ -149,7 +149,7 @@ export class StoreInformer {
     this.#watch?.close();
   }
 
-  /** Events were missed: what there is now says the same. */
+  /** Lists again after missed events. */
   async #restart(reason: EndReason, pauseMs: number): Promise<void> {
     const { clock, log, prefix } = this.#options;
     try {
@@ -181,13 +181,13 @@ export class StoreInformer {
 
 /** `T` is the type of the store's objects. */
 export interface ObjectHandlers<T extends ApiObject> {
-  /** Forget everything: what there is follows. */
+  /** Forget everything; the current objects follow. */
   cleared(): void;
   /** An object as it is now; `undefined` when it is gone or cannot be read. */
   changed(namespace: string, name: string, object: T | undefined): void;
 }
 
-/** Handlers that are told decoded objects by namespace and name. */
+/** Handlers that receive decoded objects by namespace and name. */
 export function objectHandlers<T extends ApiObject = ApiObject>(
   store: Store,
   log: Log,

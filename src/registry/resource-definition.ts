@@ -36,7 +36,7 @@ export interface Column<T extends ApiObject = Unstructured> {
   cell(object: T, nowMs: number): unknown;
 }
 
-/** What a write does, told to hooks. */
+/** The attributes of a write, for hooks. */
 export interface WriteAttributes {
   readonly context: RequestContext;
   /** Empty for the main resource. */
@@ -76,11 +76,13 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: T): T;
-  /** What follows from the name. Runs on creates once the name is known (generated ones too), before validation. */
+  /**
+   * Sets fields derived from the name. Runs on creates once the name is known (generated ones too), before validation.
+   */
   canonicalize?(object: T): T;
   /**
-   * Before anything else of a create (`old` is undefined) or an update: gives the object what it gets from what there
-   * is to give out once only (addresses, ports). Throws when there is nothing left, or what is asked for is taken.
+   * Allocates unique values (addresses, ports), before anything else of a create (`old` is undefined) or an update.
+   * Throws when none is free, or a requested one is taken.
    */
   allocate?(object: T, old: T | undefined, attributes: WriteAttributes): MaybePromise<Allocated<T>>;
   /** Before validation of a create: reset status, drop disabled fields. */
@@ -88,7 +90,9 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
   /** Findings of a create, beyond metadata. */
   validate?(object: T, attributes: WriteAttributes): readonly FieldError[];
   warningsOnCreate?(object: T, attributes: WriteAttributes): readonly string[];
-  /** What else must be empty before a deleted object goes, beside `metadata.finalizers` (a namespace's own list). */
+  /**
+   * Finalizers beside `metadata.finalizers` that must be empty before a deleted object goes (a namespace's own list).
+   */
   pendingFinalizers?(object: T): readonly string[];
   /** The object as its first delete request leaves it, beyond metadata (a namespace's phase). `old` is unmarked. */
   terminate?(object: T, old: T): T;
@@ -142,7 +146,7 @@ export interface ScaleDefinition {
    * shown as nothing. Default: false.
    */
   readonly isUntyped?: boolean;
-  /** What a GET of an object that is not there misses; left out: the object. */
+  /** The resource named in the 404 of a GET; by default the object's. */
   readonly missing?: ResourceName;
 }
 
@@ -181,9 +185,9 @@ export interface ResourceDefinition {
   readonly renamesVersions?: boolean;
   /** Whether objects are stored at all (reviews and bindings are not). */
   readonly stored: boolean;
-  /** Of kinds without stored objects that can be read: what there is now. Kind and version are added. */
+  /** For kinds without stored objects: the current objects. Kind and version are added. */
   readonly computed?: () => readonly Unstructured[];
-  /** What POST does, by subresource (empty: the resource itself), where nothing is stored. */
+  /** POST actions that store nothing, by subresource (empty: the resource itself). */
   readonly actions?: ReadonlyMap<string, Action>;
   /** Name of a check in `meta/names.ts`. */
   readonly nameRule: string;
@@ -195,7 +199,7 @@ export interface ResourceDefinition {
   readonly generation: boolean;
   /** Deletion may be graceful (pods only). */
   readonly gracefulDeletion: boolean;
-  /** What a delete without a policy means; `Unsupported` sets no orphan or foreground finalizer. */
+  /** The propagation policy of a delete without one; `Unsupported` sets no orphan or foreground finalizer. */
   readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
   /** DELETE answers with the object that was removed instead of a Status. */
   readonly returnDeletedObject: boolean;
@@ -229,9 +233,9 @@ export interface ResourceDefinition {
   /** The definition of a custom kind is on its way out: nothing new may be created. */
   readonly terminating?: boolean;
   /**
-   * Upstream installs a route for each verb of a built-in kind and describes the routes in discovery and OpenAPI.
-   * Requests to custom resources are dispatched by one handler, which judges and refuses in words of its own; what is
-   * published of them is made from their definitions.
+   * Upstream installs a route for each verb of a built-in kind and describes the routes in discovery and OpenAPI. One
+   * handler dispatches requests to custom resources, with its own error messages; their publication is made from their
+   * definitions.
    */
   readonly routes: "installed" | "dispatched";
   /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */

@@ -82,7 +82,7 @@ type Outcome<T> =
   /** Nothing is to be written, or the write refused, if the entry was the newest one. */
   | { readonly unwritten: T }
   | { readonly refused: unknown }
-  /** Somebody else was faster, and wrote this. */
+  /** A concurrent writer was faster and wrote this. */
   | { readonly lostTo: Entry | undefined };
 
 /** A selector over stored entries; `undefined` keeps everything. */
@@ -111,7 +111,7 @@ export interface Listed {
 
 export interface UpdateOptions {
   transform(current: Unstructured | undefined): Promise<Unstructured> | Unstructured;
-  /** Called again with what somebody else wrote when they were faster. */
+  /** Called again with the newest object after a concurrent write. */
   readonly validate?: (object: Unstructured, old: Unstructured | undefined) => Promise<void> | void;
   /** Creating is permitted and meant. */
   readonly allowCreate: boolean;
@@ -348,7 +348,7 @@ export class Store {
     return this.#objects.object(this.definition, entry);
   }
 
-  /** Runs a write; what its kind gave the object is held until the write has ended. */
+  /** Runs a write; its allocations are held until it has ended. */
   #allocating<T>(attributes: WriteAttributes, write: (allocate: Allocate) => Promise<T>): Promise<T> {
     const { strategy } = this.definition;
     if (strategy.allocate === undefined) return write((object) => object);
@@ -362,9 +362,7 @@ export class Store {
     }).finally(() => held?.release());
   }
 
-  /**
-   * Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and what hooks throw.
-   */
+  /** Creates. `validate` is the validating half of admission. Throws `alreadyExists`, `invalid` and errors of hooks. */
   create(
     object: Unstructured,
     attributes: WriteAttributes,
@@ -429,7 +427,7 @@ export class Store {
     return { object: this.object(result.entry), entry: result.entry };
   }
 
-  /** What a client made of an object. Throws when it is too large to be stored; deletions are not asked. */
+  /** Encodes a client's object. Throws when it is too large to be stored; deletions skip that check. */
   #encode(object: Unstructured, attributes: WriteAttributes, creates = false): Encoded {
     const encoded = this.#objects.encode(this.definition, object, creates);
     if (lengthOf(encoded.value) <= this.#objectBytesMax) return encoded;
@@ -438,7 +436,7 @@ export class Store {
     return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);
   }
 
-  /** Waits for what a kind does about a write before anybody hears that it is done. */
+  /** Waits for a kind's `afterCommit` before the write is acknowledged. */
   #settle({ revision }: Entry): MaybePromise<void> {
     return this.definition.strategy.afterCommit?.(revision);
   }
@@ -473,9 +471,9 @@ export class Store {
   }
 
   /**
-   * Replaces an object by what `transform` makes of the present one, retrying when somebody else was faster and the
-   * new object does not insist on a version. `transform` sees `undefined` when there is none and the definition allows
-   * to create by update (then `created` is true); otherwise a missing object throws `notFound`.
+   * Replaces an object by the result of `transform`, retrying after concurrent writes unless the new object insists on
+   * a version. `transform` gets `undefined` when there is no object and the definition allows creation by update (then
+   * `created` is true); otherwise a missing object throws `notFound`.
    */
   update(namespace: string, name: string, attributes: WriteAttributes, options: UpdateOptions): Promise<Updated> {
     return this.#allocating(attributes, (allocate) => this.#update(namespace, name, attributes, allocate, options));
@@ -496,8 +494,8 @@ export class Store {
   }
 
   /**
-   * Runs a write from the version that the cache holds. Where others write to the store as well that may be an old one: it
-   * loses its comparison then, and what it would refuse or leave as it is, is looked at again when the cache is fresh.
+   * Runs a write on the cached version. When other processes write to the store as well, it may be outdated. The write
+   * then loses its comparison, and a refusal or a write without changes is tried again when the cache is fresh.
    */
   async #fromNewest<T>(key: string, attempt: (entry: Entry | undefined) => Promise<Outcome<T>>): Promise<T> {
     let entry = this.#cache.get(key);
@@ -550,7 +548,7 @@ export class Store {
     return { lostTo: this.#cache.get(this.key(fresh.metadata.namespace ?? "", name)) };
   }
 
-  /** What an update makes of an entry. */
+  /** The updated form of an entry. */
   async #changed(
     entry: Entry,
     name: string,
@@ -599,7 +597,7 @@ export class Store {
     return { written: { object: this.object(result.entry), entry: result.entry, created: false } };
   }
 
-  /** `undefined` when somebody else was faster. */
+  /** `undefined` when a concurrent writer was faster. */
   async #createOrFind(...args: Parameters<Store["create"]>): Promise<Stored | undefined> {
     try {
       return await this.create(...args);
@@ -665,7 +663,7 @@ export class Store {
     );
   }
 
-  /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and what `admit` throws. */
+  /** Deletes in one or two phases. Throws `notFound`, `conflict` for preconditions, and errors of `admit`. */
   delete(namespace: string, name: string, request: DeleteRequest): Promise<Deleted> {
     return this.#fromNewest(this.key(namespace, name), async (entry): Promise<Outcome<Deleted>> => {
       if (entry === undefined) throw notFound(this.definition, name);
@@ -686,7 +684,7 @@ export class Store {
     });
   }
 
-  /** Removes an entry; of kinds that delete gracefully, watchers are told of the mark before. */
+  /** Removes an entry; for kinds with graceful deletion, watchers first see the deletion mark. */
   async #remove(entry: Entry, last: Unstructured, dryRun: boolean): Promise<Outcome<Deleted>> {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
     let { revision } = entry;
@@ -704,8 +702,8 @@ export class Store {
   }
 
   /**
-   * Removes an object that can no longer be decoded, whatever its finalizers were. Throws `notFound`, and what
-   * `readable` makes when the object can be read after all.
+   * Removes an object that can no longer be decoded, whatever its finalizers. Throws `notFound`, and the error of
+   * `readable` when the object can be decoded after all.
    */
   async removeUnreadable(namespace: string, name: string, readable: () => StatusError): Promise<void> {
     const key = this.key(namespace, name);
@@ -756,7 +754,7 @@ export class Store {
     }
   }
 
-  /** The object as its removal shows it: kinds that delete gracefully carry the mark even when nobody waits. */
+  /** The object in its deletion event: kinds with graceful deletion carry the mark even with no grace period. */
   #atItsEnd(old: Unstructured, { deletionTimestamp }: End): Unstructured {
     if (this.definition.strategy.graceSeconds === undefined) return old;
     return withMeta(old, { deletionTimestamp, deletionGracePeriodSeconds: 0 });

@@ -15,12 +15,12 @@ import { unversioned } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
 import type { Conversion, SchemaEpoch, ResourceDefinition, Strategy } from "./resource-definition.ts";
 
-/** What is remembered of an entry beside its bytes. */
+/** Cached data of an entry beside its bytes. */
 export interface EntryView {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** In the stored version; dropped when the cache is full. */
   object: Unstructured | undefined;
-  /** Values of selectable fields, once somebody has asked, and what found them. */
+  /** Values of selectable fields, once requested, and the function that found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
   /** Custom resources: epochs (one, or several versions') by which nothing but the type of the object is to change. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
@@ -37,8 +37,8 @@ export interface Layout {
   /** Whether stored bytes are served as they are. */
   readonly sameBytes: boolean;
   /**
-   * Custom resources: how the bytes of every version begin, up to the version. What has been stored may be in any of
-   * them, whatever is stored now.
+   * Custom resources: the beginning of the bytes of every version, up to the version. Stored objects may be in any of
+   * them.
    */
   readonly head: Buffer | undefined;
   /** Names the served form: encodings of equal names are the same. */
@@ -138,13 +138,13 @@ export function parseObject(text: string): Unstructured {
   return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as Unstructured; // as it was encoded
 }
 
-/** What was encoded by another thread's `StoredObjects`, which told the labels of it. */
+/** A value encoded by another thread's `StoredObjects`, which also passed its labels. */
 export const encodedElsewhere = (value: Buffer, labels: EntryView["labels"]): Encoded => ({
   value,
   view: (): EntryView => ({ labels, object: undefined }),
 });
 
-/** What stands before the digits of the revision in an encoded object: the first such member is the metadata's. */
+/** The text before the digits of the revision in an encoded object; its first occurrence is in the metadata. */
 const beforeRevision = '"resourceVersion":"';
 
 const longNumber = /[0-9]{16}/;
@@ -170,8 +170,8 @@ class Recent {
 }
 
 /**
- * Objects just created that stay decoded. Few, so that the collector finds them dead while they are young: most are
- * not written again soon, and a flood of creates would fill the old generation with what nobody asks for.
+ * Newly created objects that stay decoded. Few, so that they die young: most are not written again soon, and a flood of
+ * creates would fill the old generation.
  */
 const createdMax = 256;
 
@@ -185,7 +185,7 @@ export class StoredObjects {
     this.#recent = new Recent(decodedMax);
   }
 
-  /** What to store of `object` (in the definition's version), by a write that may create it. */
+  /** Encodes `object` (in the definition's version) for storage, by a write that may create it. */
   encode(definition: ResourceDefinition, object: Unstructured, creates = false): Encoded {
     const layout = layoutOf(definition);
     const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
@@ -203,7 +203,7 @@ export class StoredObjects {
     };
   }
 
-  /** What is remembered of an entry; decodes it when nobody has yet. */
+  /** Cached data of an entry; decodes it on first use. */
   view(entry: Entry): EntryView {
     if (entry.view === undefined) {
       const object = decodeStored(entry);
@@ -227,7 +227,7 @@ export class StoredObjects {
     if (!isWhole || value[value.length - 2] !== closingBrace) this.view(entry);
   }
 
-  /** The same for a look now and then at objects that are large: what is not there already is not kept. */
+  /** The same for rare reads of large objects: nothing is added to the cache. */
   peek(entry: Entry): Unstructured {
     return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
   }

@@ -5,7 +5,7 @@
 import { isRawNumber } from "#std/raw-number.ts";
 import { goText, goTypeOf } from "./go-text.ts";
 
-/** What was found; neither of the two: nothing. */
+/** The value found, or the error; neither when the field is absent. */
 export interface NestedField<T> {
   readonly value?: T;
   readonly problem?: string;

@@ -53,8 +53,8 @@ export function withRawNumbers(value: unknown): unknown {
 }
 
 /**
- * `value` with plain numbers instead of raw ones: what upstream's untyped decoder makes of them (whole numbers of 64
- * bits stay exact and raw, others become the nearest double). Shares what has no raw number inside.
+ * `value` with plain numbers in place of raw ones, as upstream's untyped decoder reads them: 64-bit integers stay exact
+ * and raw, others become the nearest double. Parts without raw numbers are shared.
  */
 export const plainNumbers = (value: unknown): unknown =>
   mapNumbers(value, (raw) => {

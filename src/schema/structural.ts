@@ -118,7 +118,7 @@ export function checkListTypes(value: unknown, schema: StructuralSchema, old?: u
   return listFindings(node, old, "").length > 0 ? [] : findings;
 }
 
-/** Findings about apiVersion, kind and metadata of embedded objects, whose metadata must be of its type. */
+/** Errors in apiVersion, kind and metadata of embedded objects; metadata must have its type. */
 export function checkEmbedded(value: unknown, schema: StructuralSchema): FieldError[] {
   return schema.hasEmbedded ? embeddedFindings(schema.node, value, "", { isRead: true }) : [];
 }

@@ -15,7 +15,7 @@ import { mismatchError } from "./mismatch.ts";
 import { countKeys, withRawNumbers } from "./plain-numbers.ts";
 import type { Field, Schema } from "./schema.ts";
 
-/** What a walk saw; make one per body. */
+/** The findings of a walk; create one per body. */
 export interface Findings {
   /** Object keys in the value, dropped parts included. Fewer than the text has means that it has duplicates. */
   keys: number;
@@ -62,7 +62,7 @@ interface Plan {
   /** Of structs, per field: position of the first field from there on that must be in the output; length if none. */
   readonly nextKept: readonly number[];
   readonly items: Plan | undefined;
-  /** What null stands for where there is no pointer. */
+  /** The value of null where there is no pointer. */
   zero: unknown;
 }
 
@@ -202,7 +202,7 @@ const isZeroDefault = (value: unknown): boolean =>
   value === false ||
   (typeof value === "object" && Object.keys(value ?? {}).length === 0);
 
-/** Structs excepted, what null decodes to where it can not be absent: a list member, a map value. */
+/** The value of null where it cannot be absent (a list item, a map value); not for structs. */
 function zeroOf(code: number): unknown {
   switch (code) {
     case STRING:

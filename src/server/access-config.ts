@@ -10,7 +10,7 @@ export interface AccessConfig extends AssembleConfig {
   readonly lookups: Lookups;
   /** Of the server itself; answers once there is a pipeline. */
   readonly client: RestClient;
-  /** Users of the server itself about whom roles alone decide; known by the objects, which nobody else has. */
+  /** The server's own users, decided by RBAC alone. Identified by object, which no other code has. */
   readonly ownUsers: WeakSet<UserInfo>;
   /** Roles and bindings, always up to date with acknowledged writes. */
   readonly rbacIndex: RbacIndex;

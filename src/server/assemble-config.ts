@@ -33,7 +33,7 @@ export interface AssembleConfig {
   readonly random: Random;
   /** Requests whose bodies or objects have more bytes are handled in threads. */
   readonly largeBytes: number;
-  /** What records requests; `undefined` where there is no audit policy. */
+  /** Records requests; `undefined` without an audit policy. */
   readonly audit: Required<Pick<ChainOptions, "audit" | "auditUnauthenticated">> | undefined;
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;

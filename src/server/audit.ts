@@ -20,7 +20,7 @@ import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.
 import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
 
-/** What was read and understood. */
+/** The parsed configuration. */
 export interface AuditPlan {
   readonly policy: AuditPolicy;
   readonly webhook: WebhookConnection | undefined;
@@ -37,7 +37,7 @@ export function planAudit(file: string, options: ServerOptions, domain: ApiDomai
   };
 }
 
-/** What `read` makes of a file. Throws `StartError`, with `where` before what is wrong. */
+/** The result of `read`. Throws `StartError` with `where` before the message. */
 function configured<T>(where: string, read: () => T): T {
   try {
     return read();

@@ -62,8 +62,8 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
 }
 
 /**
- * Writes on a Secret the day its token was last used, so that unused ones can be found. Nobody waits for it, and a write
- * that fails is made again at the next use.
+ * Records on a Secret the day of its token's last use, so that unused ones can be found. It runs in the background; a
+ * failed write is repeated at the next use.
  */
 function secretMarker({ domain, log, client }: AccessConfig): (secret: Secret, day: string) => void {
   const label = domain.rename("kubernetes.io/legacy-token-last-used");

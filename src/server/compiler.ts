@@ -18,10 +18,9 @@ export function tuneCompiler(): void {
 }
 
 /**
- * Lets new objects begin young wherever they are made. By default V8 makes objects old at once where most of the first
- * ones lived long. At the start most do, and from then on a third of all requests stayed, with all they lead to, until
- * the next full collection: a GET cost 31 us of CPU instead of 23, and the slowest took twice as long. To be called
- * before anything else.
+ * Keeps V8 from allocating objects directly in the old generation. By default it does so at sites whose first objects
+ * mostly lived long, as they do during the start; afterwards a third of all requests, with everything they reference,
+ * stayed until the next full collection. Call it before anything else. Figures: docs/performance.md.
  */
 export function keepNewObjectsYoung(): void {
   if (isKnownRelease()) setFlagsFromString("--no-allocation-site-pretenuring");

@@ -38,7 +38,7 @@ interface Named {
   readonly controller: Controller;
 }
 
-/** What `--controllers` selects from. Accounts are called as upstream calls them: there are roles of these names. */
+/** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
 function selectable(options: ControllersOptions): readonly Named[] {
   const { attributesClasses, clients, credentials, domain, random, url } = options;
   const { rootCertificates } = credentials;
@@ -98,7 +98,7 @@ function selectable(options: ControllersOptions): readonly Named[] {
   ];
 }
 
-/** Upstream: part of the API server itself, so nobody can deselect them. */
+/** Upstream: part of the API server itself, so they cannot be deselected. */
 const ownControllers = (options: ControllersOptions): readonly Named[] => {
   const { server } = options.clients;
   return [
@@ -159,7 +159,7 @@ export function startControllers(options: ControllersOptions): () => Promise<voi
   };
 }
 
-/** Who waits for the server to start does not wait for what controllers read and write then. */
+/** Delays controllers, so that clients that wait for the start do not wait for them. */
 const startDelayMs = 50;
 
 const late =

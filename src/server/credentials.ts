@@ -59,7 +59,7 @@ const commonNames = [
   "::1",
 ];
 
-/** Reads what there is and makes the rest. Throws `StartError` for files that cannot be read or understood. */
+/** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable or invalid files. */
 export function prepareCredentials(wanted: CredentialsWanted): Credentials {
   const { clock, random } = wanted;
   const files = new Map<string, string>();

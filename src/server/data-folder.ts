@@ -48,7 +48,7 @@ export function checkDataFolder(folder: string, apiDomain: string): boolean {
   return true;
 }
 
-/** What the folder says of itself; undefined when no start has used it. */
+/** The folder's marker; undefined before the first start. */
 export function readMarker(folder: string): Marker | undefined {
   const file = join(folder, markerName);
   let text: string;

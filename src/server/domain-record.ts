@@ -6,7 +6,7 @@ import { unversionedBytes } from "#storage/versioned-value.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** Beside the API's keys, whose groups have a dot or are empty. */
+/** Distinct from the API's keys, whose groups have a dot or are empty. */
 const key = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, refuses a store of another domain. */

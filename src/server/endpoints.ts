@@ -22,7 +22,7 @@ export interface EndpointParts {
 /** Rejects where there is nothing to copy. */
 export type Backup = (file: string) => Promise<Revision>;
 
-/** Answers these paths and leaves all others (`undefined`). Who may ask is decided before. */
+/** Answers these paths; `undefined` for all others. Permission has been checked. */
 export type Endpoints = (request: ApiRequest) => MaybePromise<Reply> | undefined;
 
 export function serverEndpoints({ health, requestMetrics, backup, version }: EndpointParts): Endpoints {

@@ -77,11 +77,11 @@ export class Fairness {
     });
   }
 
-  /** Definitions of schemas and levels as they have to be served: what is written is in force when it is answered. */
+  /** Definitions of flow schemas and levels whose writes are acknowledged once they are in force. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
     this.#isOwn(definition) ? waitForSync(definition, () => this.#informers.get(definition.resource)) : definition;
 
-  /** Reads what there is and follows it. `served` is the table of what is served. */
+  /** Reads the current objects and follows them. `served` returns the table of served resources. */
   async start(table: ResourceTable, served: () => ResourceTable): Promise<void> {
     this.#table = served;
     const { cache, clock, log, stores } = this.#options;

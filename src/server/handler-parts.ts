@@ -21,7 +21,7 @@ type Derived =
 export interface GivenParts extends Omit<HandlerParts, Derived> {
   readonly tables: ApiTables;
   readonly gates: FeatureGates;
-  /** What is served now. */
+  /** The served resources. */
   table(): ResourceTable;
 }
 

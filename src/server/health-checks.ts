@@ -41,7 +41,7 @@ export function addHealthChecks(health: Health, { store, askThread, isSynced, is
   });
 }
 
-/** Each check asks the thread, unless an earlier question still waits; nobody is asked between checks. */
+/** Each check asks the thread unless an earlier question still waits; there is no polling between checks. */
 function threadProblem(ask: () => Promise<unknown>, clock: Clock): () => string | undefined {
   let askedMs: number | undefined;
   const answered = (): void => {

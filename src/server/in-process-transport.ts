@@ -13,7 +13,7 @@ import { unknownInfo } from "#http/request-info.ts";
 
 export interface InProcessOptions {
   handle(request: ApiRequest): MaybePromise<Reply>;
-  /** Who asks. */
+  /** The user of the requests. */
   readonly user: UserInfo;
   /** Its first word is the field manager of what is written. */
   readonly userAgent: string;
@@ -63,8 +63,8 @@ async function bodyOf(reply: Reply): Promise<Buffer> {
 }
 
 /**
- * Resolves when the stream is over. Lines are handed over as they come; a slow consumer is its own problem. One that
- * throws ends its stream, and the promise rejects with what it threw: whoever feeds the stream knows nothing of it.
+ * Resolves at the end of the stream. Lines are delivered without backpressure. A consumer that throws ends its stream,
+ * and the promise rejects with its error; the producer is not affected.
  */
 function drain(reply: Reply, signal: AbortSignal | undefined, onLine: (line: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -172,7 +172,7 @@ class InProcessRequest implements ApiRequest {
     return Promise.resolve(this.#body ?? Buffer.alloc(0));
   }
 
-  /** The request is answered: whoever asked may go on using the same signal for others. */
+  /** Detaches from the signal when the request is answered, since the caller may reuse it. */
   close(): void {
     this.#outer?.removeEventListener("abort", this.#abort);
   }

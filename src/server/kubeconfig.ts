@@ -4,7 +4,7 @@ import type { ServerTrust } from "./credentials/server-trust.ts";
 
 const data = (pem: string): string => Buffer.from(pem).toString("base64");
 
-/** A cluster and nobody: for those who join. Its name is empty, as upstream's tools make it. */
+/** A cluster without a user, for machines that join. Its name is empty, as upstream's tools write it. */
 export function publicKubeconfig(url: string, ca: string): string {
   return `apiVersion: v1
 kind: Config

@@ -84,7 +84,7 @@ export class LargeRequestThreads implements LargeRequests {
     });
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Drops a job whose caller has gone. */
   #forget(gone: Work): void {
     this.#waiting.delete(gone);
     for (const thread of this.#threads) if (thread.running === gone) void thread.end();

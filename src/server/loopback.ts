@@ -27,7 +27,7 @@ export class Loopback {
     this.#handle = handle;
   }
 
-  /** A transport of somebody; `userAgent` names who asks. */
+  /** A transport of a user with a user agent. */
   transport(user: UserInfo, userAgent: string): Transport {
     const inner = inProcessTransport({
       handle: (request) => this.#handle(request),

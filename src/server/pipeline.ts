@@ -35,7 +35,7 @@ import type { ServerState } from "./state.ts";
 export interface Pipeline {
   /** Never rejects: errors are replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
-  /** What is served now. */
+  /** The served resources. */
   table(): ResourceTable;
   /** Versions of groups that this server answers for itself, and who hears when there are others. */
   readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
@@ -153,7 +153,7 @@ async function openHandlers(
   });
 }
 
-/** What answers paths that are no resources. */
+/** The handlers of non-resource paths. */
 function routes(
   config: AssembleConfig,
   { fairness }: ServerState,
@@ -211,7 +211,7 @@ function openChain(
   });
 }
 
-/** What this server answers for itself. Upstream: all but the group of the APIService objects. */
+/** The group versions that this server serves itself. Upstream: all but the group of APIService. */
 function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iterable<LocalVersion> {
   const own = domain.rename("apiregistration.k8s.io");
   for (const { group, version, custom } of definitions) {

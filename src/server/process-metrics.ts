@@ -61,7 +61,7 @@ function maxFiles(): readonly Sample[] {
   }
 }
 
-/** Metrics of the store: what it reports by itself, and `read` for the rest. */
+/** Metrics of the store: reported by the store, or read at each scrape. */
 export function storageObserver(metrics: Metrics): StorageObserver {
   const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
   const seconds = metrics

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
 
-/** What it counts: that new content took effect, or could not. */
+/** Counts reloads: new content took effect, or could not. */
 export type CountReload = (status: "success" | "failure") => void;
 
 /** `subsystem` is `authentication` or `authorization`. */

@@ -50,7 +50,7 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
 const defaultTimeoutMs = 30_000;
 const maxBytes = 1024 * 1024;
 
-/** Nobody answers there who could be the server. */
+/** No server answers at the address. */
 export class Unreachable extends StartError {}
 
 /**

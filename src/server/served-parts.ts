@@ -2,7 +2,7 @@
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";
 
-/** The definition without the subresources that nobody serves. Run it when the definition has its actions. */
+/** The definition without subresources that are not served. Call it when the definition has its actions. */
 export function withServedParts(definition: ResourceDefinition): ResourceDefinition {
   const { subresources } = definition;
   const served = subresources.filter((part) => isServed(definition, part));

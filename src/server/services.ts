@@ -34,7 +34,7 @@ export class ServiceFollower {
     this.allocator = new ServiceAllocator(options);
   }
 
-  /** The definition of services as it has to be served: what a delete lets go is free when it is acknowledged. */
+  /** The definition of services whose deletion is acknowledged once its addresses and ports are free. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     if (!isServices(definition)) return definition;
     // Its objects are services, by its schema.
@@ -43,7 +43,7 @@ export class ServiceFollower {
     return waitForSync(allocating, () => this.#informer);
   };
 
-  /** Reads what there is and follows it. */
+  /** Reads the current objects and follows them. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
     const definition = table.definitions.find(isServices);
     if (definition === undefined) return;

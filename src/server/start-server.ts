@@ -52,12 +52,12 @@ import { StartError } from "#std/start-error.ts";
 import { asStartError } from "./store-error.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 
-/** What a server takes from its surroundings; the machine's own by default. */
+/** The server's surroundings; by default those of the machine. */
 export interface Environment {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
-  /** Requests whose bodies or objects have more bytes are handled in threads. Tests say less than what was measured. */
+  /** Requests whose bodies or objects have more bytes are handled in threads. Tests use a smaller limit. */
   readonly largeBytes?: number;
 }
 
@@ -76,8 +76,8 @@ export interface RunningServer {
   /** Where the kubeconfig lies; undefined when nothing was written. */
   readonly kubeconfigFile: string | undefined;
   /**
-   * Stops in good order: `/readyz` fails at once, the shutdown delay is kept, running requests end, watches are closed,
-   * what was acknowledged is on disk. May be called again; the first call's end is everybody's.
+   * Graceful shutdown: `/readyz` fails at once, the shutdown delay passes, running requests end, watches are closed,
+   * acknowledged writes are on disk. Repeated calls return the first call's promise.
    */
   close(): Promise<void>;
 }
@@ -156,7 +156,7 @@ interface Start {
   readonly largeBytes: number;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
-  /** What takes back the steps made so far, in order. */
+  /** Undoes the steps so far, in order. */
   readonly undo: (() => Promise<void> | void)[];
 }
 

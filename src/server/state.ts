@@ -24,7 +24,7 @@ export interface ServerState {
   readonly services: ServiceFollower;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
-  /** Reads what there is and follows it. `table` is what is served. */
+  /** Reads the current objects and follows them. `table` returns the served resources. */
   start(table: () => ResourceTable): Promise<void>;
   /** Whether all of it is in step with the store. */
   isSynced(): boolean;

@@ -7,12 +7,12 @@ import type { Clock } from "#std/clock.ts";
 
 export interface WatchedFileOptions {
   readonly file: string;
-  /** What the file held when the caller read it; only other content is handed on. */
+  /** The file's content when the caller read it; only other content is delivered. */
   readonly text: string;
   readonly clock: Clock;
   /** Default: a minute, as upstream. */
   readonly periodMs?: number;
-  /** Takes new content. What it throws, or rejects with, is reported and the content not taken. */
+  /** Receives new content. If it throws or rejects, the error is reported and the old content stays. */
   changed(text: string): void | Promise<void>;
   /** The file could not be read, or its content not be used. */
   failed(error: unknown): void;

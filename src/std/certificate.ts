@@ -69,7 +69,7 @@ export function signCertificate(request: CertificateRequest, issuer: Issuer, ran
   return signBody(body, { subject: distinguishedName(issuer.commonName, []), key: issuer.key }, random);
 }
 
-/** Who signs certificates that others ask for. */
+/** The authority that signs requested certificates. */
 export interface Authority {
   /** DER of its name. */
   readonly subject: Buffer;
@@ -102,7 +102,7 @@ function subjectKeyId(extensionsField: DerElement): Buffer {
   return noBytes;
 }
 
-/** What a certificate says that somebody asked for. */
+/** The content of a requested certificate. */
 export interface Issuance {
   /** DER of a name. */
   readonly subject: Buffer;

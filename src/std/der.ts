@@ -32,7 +32,7 @@ export function integer(bytes: Buffer): Buffer {
   return body[0]! >= 0x80 ? element(0x02, Buffer.from([0]), body) : element(0x02, body);
 }
 
-/** Bits given as whole bytes, the last `unused` of which do not count. */
+/** Bits given as whole bytes, without the last `unused` bits. */
 export const bitString = (bytes: Buffer, unused = 0): Buffer => element(0x03, Buffer.from([unused]), bytes);
 
 /** An object identifier from its dotted form. */
@@ -68,7 +68,7 @@ export interface DerElement {
   readonly whole: Buffer;
 }
 
-/** Bytes that are not DER, or not what was expected. The message is for whoever sent them. */
+/** Bytes that are not DER, or not the expected value. The message is for the sender. */
 export class DerError extends Error {}
 
 /** The elements one after the other in `bytes`, to the last byte. Throws `DerError`. */

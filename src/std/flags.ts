@@ -246,7 +246,7 @@ export interface Arguments<Table> {
   readonly settings: Settings<Table>;
   /** `--help` or `-h` was among them. */
   readonly help: boolean;
-  /** What is no flag, in order. */
+  /** Arguments that are not flags, in order. */
   readonly rest: readonly string[];
 }
 

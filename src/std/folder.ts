@@ -6,8 +6,8 @@ import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync, statSync } from "
 import { dirname } from "node:path";
 
 /**
- * Makes a folder, and those above it, for their owner alone. The returned function takes away what was made, as far as
- * nobody has put anything into it. Throws what the system says.
+ * Creates a folder and its parents, private to their owner. The returned function removes the created ones that are
+ * still empty. Throws the system's error.
  */
 export function makeFolder(path: string): () => void {
   const made: string[] = [];

@@ -17,7 +17,7 @@ export const nearestNumber = (value: Int64): number => (isRawNumber(value) ? Num
 /** `value` as an exact integer. It must be whole. */
 export const bigIntOf = (value: Int64): bigint => BigInt(isRawNumber(value) ? value.rawJSON : value);
 
-/** What 64 bits hold of `value`: too large a sum goes on at the other end, as in Go. */
+/** `value` modulo 64 bits: too large a sum wraps around, as in Go. */
 export function int64Of(value: bigint): Int64 {
   const kept = BigInt.asIntN(64, value);
   const number = Number(kept);

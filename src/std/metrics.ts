@@ -34,13 +34,13 @@ export interface Histogram {
   observe(value: number, times?: number): void;
 }
 
-/** A metric whose children are told apart by label values. */
+/** A metric with one child per combination of label values. */
 export interface Family<Child> {
   /** The child for these values, one per label name, made at first use. Keep it where it is used often. */
   with(...values: readonly string[]): Child;
 }
 
-/** A value read when somebody asks: label values and number. */
+/** A value read at each scrape: label values and number. */
 export interface Sample {
   readonly labels: readonly string[];
   readonly value: number;
@@ -144,7 +144,7 @@ export class Metrics {
     });
   }
 
-  /** Called whenever somebody asks, before anything is printed: the time to bring figures up to date. */
+  /** Called at each scrape before anything is printed, to update values. */
   beforePrint(callback: () => void): void {
     this.#ahead.push(callback);
   }

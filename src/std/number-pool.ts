@@ -10,7 +10,7 @@ export class NumberPool {
   readonly #lowest: number;
   readonly #holders = new Map<number, number>();
 
-  /** Numbers from 0 to `size` - 1, of which the first `lowest` are kept for those who ask for them. */
+  /** Numbers from 0 to `size` - 1; the first `lowest` are given out only on request. */
   constructor(size: number, lowest: number) {
     this.size = size;
     this.#lowest = Math.min(lowest, size);
@@ -30,7 +30,7 @@ export class NumberPool {
     else this.#holders.delete(number);
   }
 
-  /** A number that nobody holds, by chance; `undefined` when there is none. The caller holds it from then on. */
+  /** Takes a random free number, which the caller then holds; `undefined` when none is free. */
   take(random: Random): number | undefined {
     const number =
       this.#holders.size >= this.size

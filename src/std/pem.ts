@@ -12,7 +12,7 @@ const begin = "-----BEGIN ";
 const end = "-----END ";
 const dashes = "-----";
 
-/** The blocks in a text, in order; what stands between them, and blocks that are broken, is passed over. */
+/** The blocks in a text, in order; other text and broken blocks are skipped. */
 export function* pemBlocks(text: string): Generator<PemBlock> {
   for (let at = 0; ; ) {
     const start = lineThatStarts(text, begin, at);

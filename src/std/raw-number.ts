@@ -8,7 +8,7 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-/** What ECMAScript's JSON object gained with source text access; the standard library types do not have it yet. */
+/** The part of ECMAScript's JSON source text access that is used; the standard library types lack it. */
 interface RawJson {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): boolean;

@@ -17,7 +17,7 @@ export class BodyBudget {
     this.#max = max;
   }
 
-  /** What one request takes of it. */
+  /** The share of one request. */
   open(user: string): BodyShare {
     return new BodyShare(this, user);
   }

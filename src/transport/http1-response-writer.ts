@@ -8,7 +8,7 @@ import type { BodySource, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
-/** A body that nobody read is thrown away up to this length, and the connection kept. */
+/** An unread body up to this length is discarded and the connection kept. */
 const shortBody = 256 * 1024;
 /** The same before the connection closes: closing with unread bytes resets it, and the client would lose the reply. */
 const lingerBytes = 16 * 1024 * 1024;
@@ -43,7 +43,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
 }
 
-/** What the writer asks about the request it answers. */
+/** The request data that the writer needs. */
 interface Asked {
   readonly bodyPending: boolean;
 }
@@ -151,7 +151,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     return !expectsContinue && Number(request.headers["content-length"] ?? Infinity) <= shortBody;
   }
 
-  /** What is left of a body that somebody began to read. */
+  /** Discards the rest of a partly read body. */
   #dropBody(): void {
     if (this.#asked.bodyPending) this.#exchange.request.resume();
   }

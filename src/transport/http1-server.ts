@@ -22,7 +22,7 @@ export interface Http1Limits {
   readonly idleMs: number;
 }
 
-/** One request and what its answer is written to. */
+/** One request and the writer of its reply. */
 export interface Http1Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -33,18 +33,18 @@ export interface Http1Exchange {
 export interface Http1Handler {
   /** The next request of a connection; the one before is answered. */
   request(socket: TLSSocket, exchange: Http1Exchange): void;
-  /** A request for a WebSocket, whose connection is the handler's from now on; `early` came with it. */
+  /** A WebSocket request; the handler takes over the connection, with the bytes `early` that came with it. */
   upgrade(socket: TLSSocket, request: IncomingMessage, early: Buffer): void;
-  /** What came is no HTTP or took too long: no reply can be written any more, and the connection is about to close. */
+  /** Malformed or timed-out input: no reply can be written any more, and the connection is about to close. */
   refused(socket: TLSSocket): void;
 }
 
-/** How long a client may go on after it was refused: whoever made a mistake reads the answer first. */
+/** How long a refused client may keep the connection, so that it can read the answer. */
 const refusedMs = 1_000;
-/** Requests that a client may have sent ahead of their answers. What more there is waits in the client. */
+/** Pipelined requests of a client; further ones wait in the client. */
 const aheadMax = 10_000;
 
-/** What is said to errors of the parser and of time; to all others that the request is bad. */
+/** Messages for parser errors and timeouts; other errors are a bad request. */
 const refusals: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
   HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Content Too Large",
@@ -98,7 +98,7 @@ export class Http1Server {
     socket.on("data", ignore);
   }
 
-  /** Nobody's time is watched any more. */
+  /** Stops the timeouts. */
   close(): void {
     this.#server.close();
   }
@@ -134,7 +134,7 @@ export class Http1Server {
 
 function ignore(): void {}
 
-/** What a WebSocket begins with; Node has looked at `Connection`. Java's client says that its body has no bytes. */
+/** Whether a request opens a WebSocket; Node has checked `Connection`. Java's client sends a body length of 0. */
 function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
   const isWanted = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
   return isWanted && (headers["content-length"] ?? "0") === "0" && headers["transfer-encoding"] === undefined;

@@ -80,7 +80,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.#stopRequest();
   }
 
-  /** A client still sending a body that nobody wants is told to stop (RFC 9113 section 8.1). */
+  /** Tells the client to stop sending a body that is not needed (RFC 9113 section 8.1). */
   #stopRequest(): void {
     if (this.#request.bodyPending) this.#stream.close();
   }
@@ -106,7 +106,7 @@ class Http2Sink implements StreamSink {
   onClose: (() => void) | undefined;
   readonly #stream: ServerHttp2Stream;
   readonly #written: () => void;
-  /** Somebody was told that the client is slow. */
+  /** Whether the slow client was reported. */
   #isSlow = false;
 
   constructor(stream: ServerHttp2Stream) {

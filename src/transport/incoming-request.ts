@@ -18,7 +18,7 @@ import {
 import { turnFor } from "#http/large-requests.ts";
 import { parseQuery, unknownInfo } from "#http/request-info.ts";
 
-/** What a request takes from its connection. */
+/** The connection data of a request. */
 export interface Peer {
   readonly remoteAddress: string;
   readonly clientCertificate: ClientCertificate | undefined;
@@ -169,7 +169,7 @@ export class IncomingRequest implements ApiRequest {
     return this.#abortReason !== undefined;
   }
 
-  /** Whether body bytes may still be under way: there is a body and nobody read it to its end. */
+  /** Whether body bytes may still arrive: there is a body that was not read to its end. */
   get bodyPending(): boolean {
     return this.#message.body !== undefined && !this.#bodyRead;
   }

@@ -100,7 +100,7 @@ export interface Listener {
   readonly port: number;
   /** New connections get these; existing ones keep what they have. `clientCa` can be changed, not added. */
   updateTls(tls: TlsFiles): void;
-  /** No new connections. Existing ones go on; clients are told to make their next one elsewhere. */
+  /** Stops accepting connections. Existing ones go on; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
   /**
    * Ends streams in good order and waits until every request is answered or `deadlineMs` (of the clock) has come.
@@ -121,7 +121,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   return listener;
 }
 
-/** One TLS connection and what is under way on it. */
+/** One TLS connection and its requests. */
 class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
   readonly socket: TLSSocket;
@@ -315,8 +315,8 @@ class TlsListener implements Listener {
   }
 
   /**
-   * Closes a session without requests after a while; the returned function is to be told of each that ends. Node's own
-   * timer would not do: it outlives its session, and keeps all of it until its time is over.
+   * Closes a session that is idle for a while; call the returned function at the end of each request. Node's own timer
+   * outlives its session and keeps its memory until it fires.
    */
   #endIdle(connection: Connection, session: ServerHttp2Session): () => void {
     const { clock } = this.#options;
@@ -546,7 +546,7 @@ class TlsListener implements Listener {
 
 function ignore(): void {}
 
-/** The server takes no such request for an upgrade, and what is no upgrade cannot become a WebSocket. */
+/** A WebSocket request with a body: Node does not treat it as an upgrade, so it cannot become a WebSocket. */
 const webSocketWithBody = badRequest("a request for a WebSocket has no body");
 
 /** Whether a request of HTTP/1.1 wants another protocol on its connection. */

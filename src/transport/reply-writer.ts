@@ -95,7 +95,7 @@ export class Exchange {
     this.finish();
   }
 
-  /** Ends a stream in good order, when the server stops: its owner is told, and the client sees a complete reply. */
+  /** Ends a stream at shutdown: its owner is notified, and the client gets a complete reply. */
   endStream(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
@@ -180,7 +180,7 @@ export class Exchange {
     });
   }
 
-  /** What is short is sent as one, like other replies; the length of the rest nobody knows. */
+  /** Short replies are sent as a whole, like other replies; long ones have no content length. */
   async #chunks(reply: Reply, headers: string[], chunks: Chunks): Promise<void> {
     const writer = this.#writer;
     const iterator = chunks[Symbol.asyncIterator]();
@@ -308,7 +308,7 @@ export class Exchange {
     reply.stream!.open(sink);
   }
 
-  /** The last byte is queued. What is queued may never leave: do not keep it for ever. */
+  /** The last byte is queued. It may never be sent, so the reply is not kept for ever. */
   #handedOver(): void {
     this.finish();
     const writer = this.#writer;

@@ -10,7 +10,7 @@ export interface HeadLimits {
   readonly headerCount: number;
 }
 
-/** What a field costs beside its name and value: colon, blank, end of line. */
+/** Bytes of a field beside its name and value: colon, space, line end. */
 const fieldBytes = 4;
 
 /**

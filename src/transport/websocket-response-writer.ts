@@ -9,9 +9,9 @@ import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
-/** How long a client may take to close after it was told to. */
+/** How long a client may take to close after the server asked for it. */
 const closingMs = 1_000;
-/** What would end a header line, or is no Latin-1. */
+/** Characters that would end a header line, or are not Latin-1. */
 const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** A request for a WebSocket has no body. */
@@ -70,7 +70,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
     this.#isOpen = true;
   }
 
-  /** Lines of JSON, each of which becomes a text frame. */
+  /** Writes lines of JSON, each as a text frame. */
   write(bytes: Buffer): boolean {
     return this.channel.write(textFrames(bytes));
   }

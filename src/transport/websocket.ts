@@ -100,7 +100,7 @@ export interface FrameReaderHandler {
 /** Reads a client's frames however they are cut. Keeps a control frame at most, never data. */
 export class FrameReader {
   readonly #handler: FrameReaderHandler;
-  /** What came of a head, or of a control frame's payload. */
+  /** Received bytes of an incomplete head or control frame. */
   #kept: Buffer = Buffer.alloc(0);
   /** Bytes of data that are still to be dropped. */
   #dropping = 0;

@@ -103,7 +103,7 @@ export class SiteController {
   readonly registered = new Map<string, string>();
   /** How often an informer connected or connected again. */
   connections = 0;
-  /** What went wrong and was tried again. */
+  /** Errors that were retried. */
   readonly failures: string[] = [];
   readonly #core: CoreV1Api;
   readonly #custom: CustomObjectsApi;
@@ -256,7 +256,7 @@ export class SiteController {
   }
 }
 
-/** What is gone already need not be removed. */
+/** Ignores that the object is gone already. */
 async function unlessGone(work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -6,7 +6,7 @@ import { conditions, object, type Schema } from "./schema.ts";
 export interface OperatorSet {
   readonly title: string;
   readonly definitions: readonly ObjectBody[];
-  /** Objects it takes, and what is seen of them afterwards. */
+  /** Valid objects, and the fields expected in them afterwards. */
   readonly accepted: readonly Accepted[];
   readonly refused: readonly Refused[];
   /** Unknown fields: of the first accepted object with this beside its own fields. */
@@ -33,7 +33,7 @@ export interface Shared {
   readonly first: ObjectBody;
   readonly second: ObjectBody;
   readonly merged: Fields;
-  /** What the second manager may not apply unless it insists. */
+  /** A configuration that the second manager may apply only with `force`. */
   readonly disputed: ObjectBody;
   readonly disputedFields: readonly string[];
   readonly settled: Fields;

@@ -5,7 +5,7 @@ import { anything, listMap, mapOf, object, oneOf, open, type Schema, text } from
 
 const group = "pipelines.example.com";
 
-/** Engines of this kind check their objects by webhook; the schema only says that there is something. */
+/** Engines of this kind validate objects by webhook; the schema only requires a value. */
 const openVersion = (name: string, more: Partial<VersionFields> = {}): VersionFields => ({
   name,
   whole: { type: "object", "x-kubernetes-preserve-unknown-fields": true },

@@ -7,7 +7,7 @@ import { absent, type Fields, present } from "../view.ts";
 export interface RequestStep {
   /** `POST /api/v1/namespaces`. */
   readonly do: string;
-  /** A user of the token file, `nobody`, or any other name, which the administrator then acts for. */
+  /** A user of the token file, `nobody`, or any other name, which the administrator impersonates. */
   readonly as?: string;
   /** A bearer token in place of a user. */
   readonly token?: string;
@@ -16,7 +16,7 @@ export interface RequestStep {
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
-  /** What the body must have. */
+  /** Expected fields of the body. */
   readonly has?: Fields;
   /** Texts of all warnings; not looked at when absent. */
   readonly warnings?: readonly string[];
@@ -33,7 +33,7 @@ export interface WatchStep {
 }
 
 export interface EventsStep {
-  /** What the next events of the scenario's watch must have, one entry each. */
+  /** Expected fields of the next events of the scenario's watch, one entry each. */
   readonly events: readonly Fields[];
 }
 

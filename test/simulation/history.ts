@@ -14,7 +14,7 @@ export interface Change {
   readonly value: Value;
 }
 
-/** What objects of the simulation hold. */
+/** The content of simulated objects. */
 export interface Value {
   /** Counted up by updates that name the version they saw. */
   readonly count: number;
@@ -48,7 +48,7 @@ export interface Listing {
   readonly isFresh: boolean;
 }
 
-/** What one watch saw, from `after` on. */
+/** The events of one watch after `after`. */
 export interface Watched {
   readonly prefix: string;
   readonly onlyMarked: boolean;
@@ -61,7 +61,7 @@ export interface History {
   readonly writes: readonly Write[];
   readonly listings: readonly Listing[];
   readonly watches: readonly Watched[];
-  /** Keys of writes nobody was told about: the client had gone. */
+  /** Keys of writes whose result is unknown, because the client had gone. */
   readonly unknown: ReadonlySet<string>;
 }
 

@@ -3,7 +3,7 @@ import type { CustomResourceDefinition, CustomResourceDefinitionCondition } from
 
 export type ConditionContent = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
 
-/** What keeps a definition until its objects are gone. */
+/** The finalizer that keeps a definition until its objects are deleted. */
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 export function findCondition(

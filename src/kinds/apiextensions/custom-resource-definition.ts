@@ -118,7 +118,7 @@ function terminating(
   };
 }
 
-/** Says of rules that are new to the definition that nobody follows them. */
+/** Warns that new CEL rules of the definition are not evaluated. */
 function ruleWarnings(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): string[] {
   return (object.spec.versions ?? [])
     .filter((version) => hasRules(version) && !jsonEquals(version.schema, oldVersion(old, version.name)?.schema))

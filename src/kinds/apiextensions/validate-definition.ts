@@ -29,7 +29,7 @@ import {
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
-/** What the rules depend on. */
+/** The settings of validation. */
 export interface DefinitionRules {
   readonly domain: ApiDomain;
   /** Of every object's metadata: defaults of and in embedded objects must give some. */
@@ -102,7 +102,7 @@ function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   return errors;
 }
 
-/** What upstream's unversioned form holds once for all versions; absent where the versions differ. */
+/** Settings that upstream's internal form holds once for all versions; absent where the versions differ. */
 interface Shared {
   readonly schema: CustomResourceDefinitionVersion["schema"];
   readonly subresources: CustomResourceSubresources | undefined;
@@ -208,7 +208,7 @@ function checkSpec(
 const wrongVersions = (versions: readonly CustomResourceDefinitionVersion[] | null, detail: string): FieldError =>
   invalid(versionsPath, versions?.map(({ name }) => name) ?? [], detail);
 
-/** What a version says that is not said for all of them. */
+/** Checks the settings of a single version. */
 function checkVersion(
   version: CustomResourceDefinitionVersion,
   is: Record<PerVersion, boolean>,
@@ -253,9 +253,9 @@ function warningProblems({ deprecated, deprecationWarning: text }: CustomResourc
   return problems;
 }
 
-/** What schemas have to keep, given the definition that an update replaces, if it is one. */
+/** The rules for schemas; on an update they depend on the old definition. */
 class SchemaRules {
-  /** What is asked of every schema. */
+  /** The checks of every schema. */
   readonly always: CheckOptions;
   readonly #versions: readonly CustomResourceDefinitionVersion[];
   #ratcheted: CheckOptions | undefined;

@@ -28,7 +28,7 @@ export function apiServices(): KindBehaviour<APIService> {
   };
 }
 
-/** What this server answers for itself is available from the start. */
+/** Group versions of this server are available from the start. */
 function available(object: APIService): APIService {
   const condition = {
     type: "Available",

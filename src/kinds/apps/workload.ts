@@ -15,7 +15,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { containerColumns, wideText } from "../cells.ts";
 import { validateContainers } from "../core/pod.ts";
 
-/** What the specs of Deployment, ReplicaSet and DaemonSet have in common. */
+/** Common fields of Deployment, ReplicaSet and DaemonSet specs. */
 interface Workload extends ApiObject {
   readonly spec: {
     readonly replicas?: number;

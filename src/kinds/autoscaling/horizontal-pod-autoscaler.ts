@@ -151,7 +151,7 @@ const annotated = [
   ["conditions", "status", "conditions"],
 ] as const;
 
-/** Metadata without the annotations, and what they say. Any client may write them: what is no such field is dropped. */
+/** Metadata without the annotations, and their content. Any client may write them; invalid content is dropped. */
 function takeAnnotations(
   metadata: ObjectMeta,
   prefix: string,

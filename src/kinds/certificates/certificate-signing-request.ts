@@ -62,7 +62,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
   };
 }
 
-/** Nobody changes what was asked for. */
+/** Keeps the spec, which never changes. */
 const withSpecOf = (object: CertificateSigningRequest, old: CertificateSigningRequest): CertificateSigningRequest =>
   withField(object, "spec", old.spec);
 
@@ -74,7 +74,7 @@ function conditionText({ status: { conditions = [], certificate = "" } }: Certif
   return parts.join(",");
 }
 
-/** What clients say about themselves is not believed. */
+/** Sets the requester; values from the client are ignored. */
 function askedBy(
   spec: CertificateSigningRequestSpec,
   { name, uid, groups, extra }: UserInfo,
@@ -166,7 +166,7 @@ function validateSpec(spec: CertificateSigningRequestSpec, legacySigner: string)
   return errors;
 }
 
-/** What was there already is not held against a change (`old`). */
+/** Values that were already in `old` are not reported. */
 function validateStatus(object: CertificateSigningRequest, old: CertificateSigningRequest | undefined): FieldError[] {
   const errors = validateConditions(conditionsOf(object), old === undefined ? [] : conditionsOf(old));
   const { certificate = "" } = object.status;
@@ -219,7 +219,7 @@ function certificateProblem(base64: string): string | undefined {
   return blocks === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-/** What approvers add. */
+/** Conditions that approvers add. */
 const decisions: readonly string[] = ["Approved", "Denied"];
 
 /** Findings of an update. Conditions of the types in `fixed` may not be added. */

@@ -23,7 +23,7 @@ export function validateSignerName(field: string, name: string): FieldError[] {
   return errors;
 }
 
-/** What is wrong with the first part between dots that is wrong. */
+/** The error of the first invalid label between dots. */
 function firstBadPart(field: string, segment: string, check: NameCheck): FieldError[] {
   for (const part of segment.split(".")) {
     const messages = check(part);

@@ -47,7 +47,7 @@ function fields(event: Event): Readonly<Record<string, string>> {
 const shortTextMax = 128;
 const noteMax = 1024;
 
-/** Rules of both forms, told in the core form's field names. */
+/** Rules of both event APIs, with field names of the core group. */
 export function validateReport(object: Event, reporterField: string, rename: (name: string) => string): FieldError[] {
   const errors: FieldError[] = [];
   const { namespace = "" } = object.metadata;
@@ -75,7 +75,7 @@ export function validateReport(object: Event, reporterField: string, rename: (na
   return errors;
 }
 
-/** Rules that only events of the newer group have, told in the core form's field names. */
+/** Rules of events.k8s.io only, with field names of the core group. */
 export function validateNewEvent(object: Event): FieldError[] {
   const errors = validateSeries(object);
   const { type = "", count = 0, source } = object;

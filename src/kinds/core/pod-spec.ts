@@ -147,7 +147,7 @@ function defaultVolume(volume: Volume): Volume {
   return isBare ? withField(volume, "emptyDir", {}) : defaultVolumeSources(volume);
 }
 
-/** What only pods themselves get: requests follow limits. */
+/** Defaults of pods only, not of templates: requests default to limits. */
 export function defaultPod(spec: PodSpec, options: { readonly resizePolicy: boolean }): PodSpec {
   return editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
     const requested = editField(

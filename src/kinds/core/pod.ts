@@ -151,7 +151,7 @@ export function validateContainers({ containers }: PodSpec, path: FieldPath): Fi
   return errors;
 }
 
-/** What the columns Ready, Status and Restarts say. */
+/** The values of the columns Ready, Status and Restarts. */
 interface Summary {
   readonly ready: number;
   readonly total: number;

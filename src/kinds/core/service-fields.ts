@@ -35,7 +35,7 @@ export const isExternal = (spec: ServiceSpec): boolean =>
 
 const isBalancer = ({ type }: ServiceSpec): boolean => type === "LoadBalancer";
 
-/** What an update leaves out of what was given out stays, and `clusterIP` and `clusterIPs` agree. */
+/** Keeps allocated values that an update omits, and makes `clusterIP` and `clusterIPs` agree. */
 export function keepAllocated(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
   if (old === undefined) return withFirstAddress(spec);
   let next = spec;

@@ -355,7 +355,7 @@ function aboutRange(field: string, range: string): string[] {
   ];
 }
 
-/** What Go's stricter parser says of an address that is read leniently; `undefined`: nothing. */
+/** The error of Go's stricter parser about an address that is accepted; `undefined` for none. */
 function strictly(ip: string): string | undefined {
   const parse = `ParseAddr(${goQuote(ip)})`;
   const odd = ip.includes(".") ? ip.search(/[^\da-fA-F.:]/) : -1;

@@ -66,7 +66,7 @@ export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   };
 }
 
-/** What the specs of mandatory objects must be, by name. */
+/** Required specs of mandatory objects, by name. */
 interface FixedSpecs {
   readonly schemas: ReadonlyMap<string, object>;
   readonly levels: ReadonlyMap<string, object>;
@@ -94,7 +94,7 @@ function validateExempt(spec: PriorityLevelConfigurationSpec, wanted: object | u
   return [invalid("spec", spec, "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value")];
 }
 
-/** Upstream: told a beta version's shares of zero from none. */
+/** Upstream: distinguished zero shares from absent ones in a beta version. */
 const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 function validateAnnotations({ metadata }: PriorityLevelConfiguration, annotation: string): readonly FieldError[] {

@@ -34,7 +34,7 @@ export function defaultClaimSpec(spec: ResourceClaimSpec): ResourceClaimSpec {
   );
 }
 
-/** Whether nobody asked for anything. */
+/** Whether the claim requests nothing. */
 export function isEmptyClaimSpec({ devices }: ResourceClaimSpec): boolean {
   return [devices.requests, devices.constraints, devices.config].every((list) => (list ?? []).length === 0);
 }

@@ -49,7 +49,7 @@ export const resourceSlicesV1Alpha3 = (): KindBehaviour<ResourceSliceV1Alpha3, R
   conversion: sliceConversion,
 });
 
-/** What is the same in both versions. */
+/** The parts that both versions share. */
 function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Pick<KindBehaviour<T>, "columns" | "strategy"> {
   return {
     columns: [

@@ -3,5 +3,5 @@
 /** Title and release of the API. */
 export const apiInfo = { title: "Binnacle", version: "1.32" } as const;
 
-/** What the codes of answers mean; the formats require a text. */
+/** Descriptions of status codes, which the formats require. */
 export const answerTexts = { 200: "OK", 201: "Created", 202: "Accepted", 401: "Unauthorized" } as const;

@@ -24,7 +24,7 @@ export interface Operation {
   readonly method: Method;
   readonly id: string;
   readonly tag: string;
-  /** What the operation is in the language of authorization, roughly; absent for discovery. */
+  /** The operation's verb, roughly as in authorization; absent for discovery. */
   readonly action?: string;
   /** Of custom resources only. */
   readonly description?: string;
@@ -212,7 +212,7 @@ export class Operations {
     return this.#tables.schemaOf(gvk)?.name ?? "";
   }
 
-  /** What descriptions of operations and parameters say, in the names of the domain. */
+  /** A description with names of the domain. */
   text(text: string): string {
     return this.#tables.domain.rename(text);
   }
@@ -348,7 +348,7 @@ class OperationWriter {
     return { ...read, parameters, produces: ["text/plain", ...allTypes], answers: [[200, ""]] };
   }
 
-  /** What streams or is handed on to somebody else: any method goes, in as many operations. */
+  /** Streams and proxies: one operation for every method. */
   connect(path: string, named: string, part: SubresourceDefinition, isProxy: boolean): Operation[] {
     const { group, version, kind } = part;
     const methods: readonly Method[] = isProxy
@@ -414,7 +414,7 @@ function pickKind({ group, version, kind }: GroupVersionKind): GroupVersionKind 
   return { group, version, kind };
 }
 
-/** The path with the operations; what all of them take is moved to the path. */
+/** The path with its operations; parameters that all of them share move to the path. */
 function item(path: string, operations: readonly Operation[]): PathItem {
   const [first, ...others] = operations;
   const common = (first?.parameters ?? []).filter((parameter) =>
@@ -459,7 +459,7 @@ function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Letters and digits of `text`; what follows anything else gets a capital letter. */
+/** Letters and digits of `text`; a letter after another character becomes a capital. */
 function identifier(text: string): string {
   return text
     .split(/[^A-Za-z0-9_]+/)

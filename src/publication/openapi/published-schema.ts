@@ -10,7 +10,7 @@ export type Json = Record<string, unknown>;
 
 export type OpenApiVersion = 2 | 3;
 
-/** What is added to whole objects inside of others, and what they must have. */
+/** Fields added to embedded objects, and their required ones. */
 export interface EmbeddedFields {
   readonly properties: Json;
   readonly required: readonly string[];
@@ -83,7 +83,7 @@ class Publication {
     return out;
   }
 
-  /** Version 2: what may be null is left out by its readers, so it cannot be required. */
+  /** Version 2: nullable fields are not required, since its readers omit them. */
   #plainRequired(props: Json, out: Json): void {
     const { required } = out;
     if (!Array.isArray(required)) return;
@@ -106,7 +106,7 @@ class Publication {
     out["required"] = [...required, ...this.#embedded.required.filter((name) => !required.includes(name))];
   }
 
-  /** What both schemas and the alternatives inside of them may say. */
+  /** Keywords shared by schemas and by the alternatives inside them. */
   #values(props: Json): Json {
     const out: Json = {};
     for (const name of texts) if (typeof props[name] === "string" && props[name] !== "") out[name] = props[name];

@@ -49,7 +49,7 @@ export class TypeCollection {
     return { $ref: this.#prefix + name };
   }
 
-  /** JSON of all definitions, by name. Call it last. `pause` is awaited after those whose size nobody knows. */
+  /** JSON of all definitions, by name. Call it last. `pause` is awaited after definitions of unknown size. */
   async finish(pause: () => Promise<void>): Promise<string> {
     for (let name = this.#open.pop(); name !== undefined; name = this.#open.pop()) {
       this.#done.set(name, JSON.stringify(this.#define(name)));
@@ -169,7 +169,7 @@ export class TypeCollection {
     return this.#version === 2 ? mark : { anyOf: [{ type: "integer" }, { type: "string" }], ...mark };
   }
 
-  /** Upstream: version 2 has no null; what may be null is of any type there. */
+  /** Upstream: version 2 has no null; a nullable value has any type there. */
   #nullable(schema: Schema, described: Json): Json {
     if (schema.nullable !== true) return described;
     if (this.#version === 3) return { ...described, nullable: true };
@@ -279,7 +279,7 @@ function sortedObject(entries: ReadonlyMap<string, unknown>): Json {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the fields are that objects share. */
+/** Descriptions of the fields that all objects share. */
 const descriptions: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   apiVersion: "Group and version of the schema this object is written in.",
   kind: "Name of the schema this object is written in.",

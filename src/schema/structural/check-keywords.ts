@@ -231,7 +231,7 @@ class Walk {
     }
   }
 
-  /** What can be seen of a CEL rule without reading its expressions. */
+  /** Checks a CEL rule without its expressions. */
   #rule(rule: ValidationRule, props: JsonSchemaProps, path: string): void {
     const { message = "", messageExpression = "", fieldPath = "", reason } = rule;
     const text = (rule.rule ?? "").trim();

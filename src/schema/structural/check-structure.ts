@@ -18,7 +18,7 @@ export function structureFindings(props: JsonSchemaProps, path: string): FieldEr
   return findings.sort((a, b) => (texts.get(a)! < texts.get(b)! ? -1 : texts.get(a)! > texts.get(b)! ? 1 : 0));
 }
 
-/** What a schema has that no structural schema can be made of; upstream says so only when it says nothing else. */
+/** Keywords that cannot be part of a structural schema. Upstream reports them only when there are no other findings. */
 export function unreadable(props: JsonSchemaProps): string | undefined {
   const forbidden = (
     ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] as const
@@ -114,7 +114,7 @@ function checkType(props: JsonSchemaProps, level: Level, path: string, findings:
   }
 }
 
-/** What a schema may say of apiVersion, kind and metadata, which are what they are. */
+/** The allowed keywords of apiVersion, kind and metadata. */
 function checkMeta(props: JsonSchemaProps, level: Level, path: string, findings: FieldError[]): void {
   const { properties } = props;
   if (properties === undefined) return;

@@ -99,7 +99,7 @@ const composite =
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
-  /** How many combinations are around: in one, what is right counts too. */
+  /** The number of enclosing combinations; inside one, matches count too. */
   #branches = 0;
 
   /** Whether a part has nothing to say. */
@@ -256,7 +256,7 @@ class Explainer {
     }
   }
 
-  /** Branches are for the value as a whole: what is inside them is not compared with old parts. */
+  /** Branches apply to the value as a whole; parts inside them are not compared with old ones. */
   #logic(logic: Logic | undefined, value: unknown, path: string, result: Result): void {
     result.matches++;
     if (logic === undefined) return;

@@ -9,7 +9,7 @@ export interface FieldPathTarget {
   readonly names: readonly string[];
   /** As findings print it: `spec.size`, `spec.map[key]`. */
   readonly path: string;
-  /** What the path leads to; `undefined` for a value of a map without a schema. */
+  /** The schema at the path; `undefined` for a value of a map without a schema. */
   readonly schema: JsonSchemaProps | undefined;
 }
 
@@ -66,7 +66,7 @@ function step(schema: JsonSchemaProps | undefined, name: string): Step | undefin
   return { schema: additionalOf(schema), isNamed: false };
 }
 
-/** Dots and brackets, and what is between them; a text in single quotes is one token. */
+/** Dots, brackets, and the text between them; a text in single quotes is one token. */
 function tokensOf(text: string): readonly string[] {
   return text.match(/'(?:[^'\\]|\\[^])*(?:'|$)|[.[\]]|[^.[\]']+[^.[\]]*/g) ?? [];
 }

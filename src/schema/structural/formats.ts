@@ -40,7 +40,7 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   datetime: isDateTime,
 };
 
-/** What follows the last colon, if it is an IPv4 address. */
+/** The text after the last colon, if it is an IPv4 address. */
 const dottedTail = (text: string): string => (text.includes(".") ? text.slice(text.lastIndexOf(":")) : "");
 
 function isUuid(text: string, version: string, variant: string): boolean {
@@ -145,7 +145,7 @@ function isDate(text: string): boolean {
   return day >= 1 && day <= days;
 }
 
-/** What follows a second `t` is not looked at. */
+/** Text after a second `t` is ignored. */
 function isDateTime(text: string): boolean {
   if (text.length < 4) return false;
   const [date = "", time] = text.toLowerCase().split("t", 2);

@@ -124,7 +124,7 @@ export function showValue(value: unknown): string {
   return parts.join("");
 }
 
-/** Upstream shows everything; beyond this much nobody reads it, and many findings would repeat it. */
+/** The longest value that is shown; upstream shows all of it, once for each finding. */
 const shownMax = 64 * 1024;
 const shownDepthMax = 100;
 

@@ -101,7 +101,7 @@ function checkSet(items: readonly unknown[], shown: readonly unknown[], field: s
   }
 }
 
-/** What two equal items that are no texts share; no text is one. */
+/** An identity that two equal items share, for items that are not strings. */
 function identity(item: unknown): unknown {
   const kind = kindOf(item);
   if (kind === "integer") return numberOf(item);

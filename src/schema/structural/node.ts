@@ -23,7 +23,7 @@ export const kindBits: Readonly<Record<JsonKind, number>> = {
 
 export interface SchemaNode {
   readonly props: JsonSchemaProps;
-  /** What the type keyword allows; 0 for anything. */
+  /** The types that the keyword allows; 0 for any. */
   readonly types: number;
   /** As messages show it: `string`, `integer,string`. */
   readonly typeText: string;
@@ -85,7 +85,7 @@ export interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
   readonly integers: ReadonlySet<unknown>;
-  /** Of long enums, made when first needed: what is neither list nor object, and these by their JSON. */
+  /** For long enums, computed on first use: scalars as they are, lists and objects as JSON. */
   scalars: readonly unknown[] | undefined;
   /** The values in messages. */
   texts: readonly string[] | undefined;
@@ -283,7 +283,7 @@ const shortEnum = 16;
 /** Values of an enum do not nest deeper. */
 const enumDepthMax = 1000;
 
-/** What of an enum may be equal to a value. */
+/** The values of an enum that may equal a value. */
 function candidates(rule: EnumRule, value: unknown): readonly unknown[] {
   if (rule.values.length <= shortEnum) return rule.values;
   const kind = kindOf(value);
@@ -308,7 +308,7 @@ function hasParts(value: unknown): boolean {
   return kind === "object" || kind === "array";
 }
 
-/** What looking a value up costs. */
+/** The cost of looking up a value. */
 export function enumCost(rule: EnumRule, value: unknown): number {
   return rule.values.length > shortEnum && typeof value === "object" && !isRawNumber(value) ? 4 : rule.values.length;
 }

@@ -8,7 +8,7 @@ import type { RE2JS } from "re2js";
 
 export interface Pattern {
   readonly text: string;
-  /** Instructions, about: what a character may cost. */
+  /** Approximate number of instructions: the cost of one character. */
   readonly size: number;
   /** Whether it matches anywhere in `text`. */
   test(text: string): boolean;
@@ -32,7 +32,7 @@ function compiled(text: string): RE2JS {
 const known = new Set<string>();
 const knownMax = 20_000;
 
-/** What is wrong with a pattern, in Go's words; `undefined` for a right one. */
+/** The error of a pattern, in Go's words; `undefined` for a valid one. */
 export function patternError(text: string): string | undefined {
   if (known.has(text)) return undefined;
   if (text.length > patternLengthMax) {

@@ -8,9 +8,9 @@ import { goJson, isIntegral, kindOf, numberOf } from "./json-value.ts";
 import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 
 /**
- * What one check may cost: a unit for a schema applied to a value, and for text matched by a pattern a unit per eight
- * characters times instructions. A value of 3 MB against an ordinary schema stays far below; anyOf with thousands of
- * branches over lists of a million would take minutes.
+ * The cost limit of one check: a unit for a schema applied to a value, and for text matched by a pattern a unit per
+ * eight characters times instructions. A value of 3 MB against an ordinary schema stays far below; anyOf with thousands
+ * of branches over lists of a million would take minutes.
  */
 export class Budget {
   left: number;
@@ -43,7 +43,7 @@ export function isValid(node: SchemaNode, value: unknown): boolean {
   return valid(node, value);
 }
 
-/** The same for a part of a value that is being checked: what it costs is added. */
+/** The same for a part of a value that is being checked; its cost is added. */
 export const isPartValid = (node: SchemaNode, value: unknown): boolean => valid(node, value);
 
 const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;

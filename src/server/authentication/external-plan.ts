@@ -24,7 +24,7 @@ export interface ExternalPlan {
   readonly issuers: readonly JwtIssuer[];
   /** ID tokens may be signed with these. */
   readonly algorithms: readonly string[];
-  /** Of `--authentication-config`: what the file held. */
+  /** The content of `--authentication-config`. */
   readonly configText: string | undefined;
   /** Of the file; `undefined` when the flag decides. */
   readonly anonymous: AuthenticationConfig["anonymous"];

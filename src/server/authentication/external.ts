@@ -44,7 +44,7 @@ export async function externalAuthenticators(config: AccessConfig): Promise<Exte
   };
 }
 
-/** Who may do everything must be known: the flag does not count then. Upstream does the same. */
+/** Anonymous requests are refused with AlwaysAllow, whatever the flag says. Upstream does the same. */
 function mayBeAnonymous({ options: { anonymousAuth, authorizationMode }, log }: AccessConfig): boolean {
   if (!authorizationMode.includes("AlwaysAllow")) return anonymousAuth ?? true;
   if (anonymousAuth === true) log.warn({}, "--anonymous-auth does not count with the authorization mode AlwaysAllow");
@@ -70,8 +70,8 @@ function proxyAuthenticator({ options, clock, clientTrust, log }: AccessConfig):
 }
 
 /**
- * What the flags say; with none of them what proxies usually send. A proxy that was told other names may pass on the
- * usual ones as its clients sent them, so they count only when nothing is said.
+ * The headers of the flags, or the usual ones when no flag names any. A proxy with other names may pass on the usual
+ * headers as its clients sent them, so they count only when no flag names headers.
  */
 function headerNames(options: ServerOptions): RequestHeaderNames {
   const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase());
@@ -84,7 +84,7 @@ function headerNames(options: ServerOptions): RequestHeaderNames {
   return Object.values(names).every(({ length }) => length === 0) ? standardHeaders : names;
 }
 
-/** For the chain: which headers nobody behind authentication may see. */
+/** Headers that the chain hides behind authentication. */
 export function hiddenHeaders(options: ServerOptions): (name: string) => boolean {
   return identityHeaders([standardHeaders, headerNames(options)]);
 }

@@ -47,7 +47,7 @@ function resultOf({ outcome }: Authentication): string {
   return outcome === "none" ? "failure" : "error";
 }
 
-/** Upstream: a few names of its own, the rest is not told. */
+/** Upstream: names a few users of its own; others are grouped. */
 function knownName(user: string): string {
   if (/^(?:admin|client|kube_proxy|kubelet|system:serviceaccount:kube-system:default)$/.test(user)) return user;
   return user.includes("@") ? "email_id" : "other";

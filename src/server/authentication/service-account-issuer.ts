@@ -78,7 +78,10 @@ function read<T>(file: string, parse: (pem: string) => T): T {
 }
 
 export interface IssuerDocuments {
-  /** Answers the paths of the two documents, also with a slash at the end; undefined for others. Who may ask is decided before. */
+  /**
+   * Answers the paths of the two documents, with or without a slash at the end; undefined for others. Permission has
+   * been checked.
+   */
   reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
   /** Why there are none. */
   readonly problem: string | undefined;

@@ -32,7 +32,7 @@ export function openTokenWebhook(
 
 const sayAgainMs = 10_000;
 
-/** What fails for every request is said now and then. */
+/** Limits the rate of log lines about failures. */
 function seldom(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
   let saidMs = Number.NEGATIVE_INFINITY;
   return (error) => {

@@ -71,7 +71,7 @@ function attributesOf({ query, user }: ApiRequest): Attributes {
   };
 }
 
-/** Somebody by his name, as impersonation would make him. */
+/** A user by name, as impersonation would make it. */
 function named(name: string, given: readonly string[], uid: string): UserInfo {
   const groups = new Set(given);
   const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];

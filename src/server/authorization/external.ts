@@ -21,7 +21,7 @@ export interface ChainOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Webhooks are told what lists are limited to: `AuthorizeWithSelectors`. */
+  /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;
   /** Those that know the server's own objects. */
   readonly rbac: Authorizer;
@@ -96,7 +96,7 @@ export async function openAuthorizers(options: ChainOptions): Promise<Authorizer
   };
 }
 
-/** Webhooks come and go; what the server itself decides by stays as it started. */
+/** A reload may change webhooks; the built-in authorizers must stay as they started. */
 function checkSameOwn(before: readonly PlannedAuthorizer[], after: readonly PlannedAuthorizer[]): void {
   const own = (list: readonly PlannedAuthorizer[]): string =>
     list
@@ -175,7 +175,7 @@ async function openAuthorizer(
 
 const sayAgainMs = 10_000;
 
-/** What fails for every request is said now and then. */
+/** Limits the rate of log lines about failures. */
 function seldom({ clock, log }: ChainOptions, name: string): (error: unknown) => void {
   let saidMs = Number.NEGATIVE_INFINITY;
   return (error) => {

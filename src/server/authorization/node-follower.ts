@@ -16,7 +16,7 @@ export interface NodeFollowerOptions {
   readonly cache: WatchCache;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether anybody asks. */
+  /** Whether the graph is used. */
   readonly needed: boolean;
 }
 
@@ -44,7 +44,7 @@ export class NodeFollower {
     return followed === undefined ? definition : waitForSync(definition, () => this.#informers.get(followed));
   };
 
-  /** Reads what there is and follows it. */
+  /** Reads the current objects and follows them. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
     const { cache, clock, log } = this.#options;
     const starts: Promise<void>[] = [];

@@ -19,7 +19,7 @@ export type PlannedAuthorizer =
 
 export interface AuthorizationPlan {
   readonly authorizers: readonly PlannedAuthorizer[];
-  /** Of `--authorization-config`: its name, what it held, and rules for when it is read again. */
+  /** The file of `--authorization-config`: name, content, and rules for reloads. */
   readonly file: { readonly name: string; readonly text: string; readonly rules: AuthorizationRules } | undefined;
 }
 

@@ -36,7 +36,7 @@ export class RbacFollower {
     return waitForSync(definition, () => this.#informers.get(resource));
   };
 
-  /** Reads what there is and follows it. */
+  /** Reads the current objects and follows them. */
   async start(table: ResourceTable, stores: Stores): Promise<void> {
     const { cache, clock, log } = this.#options;
     const { index } = this;

@@ -11,14 +11,14 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { groupAuthenticated, groupMasters, type UserInfo } from "#meta/user-info.ts";
 
 export interface ControllerClients {
-  /** Of a service account of the system namespace. What it writes has the account's name as field manager. */
+  /** A service account of the system namespace. Its name is also the field manager. */
   account(name: string): RestClient;
   /**
-   * Of `system:kube-controller-manager`, who lists and watches everything and writes accounts and their Secrets.
-   * `name` is the field manager.
+   * `system:kube-controller-manager`, which lists and watches everything and writes accounts and their Secrets. `name`
+   * is the field manager.
    */
   manager(name: string): RestClient;
-  /** Of the server itself, who may do everything. */
+  /** The server itself, which may do everything. */
   readonly server: RestClient;
 }
 
@@ -28,7 +28,7 @@ export interface ControllerClientsOptions {
   readonly hasRoles: boolean;
   /** Gets the users about whom roles alone decide: requests of theirs carry the very same objects. */
   readonly users: WeakSet<UserInfo>;
-  /** A transport of somebody; `userAgent` names who asks. */
+  /** A transport of a user with a user agent. */
   transport(user: UserInfo, userAgent: string): Transport;
 }
 

@@ -19,7 +19,7 @@ import { StartError } from "#std/start-error.ts";
 import { watchFile } from "../watched-file.ts";
 
 export interface ControllerCredentials {
-  /** Who signs for a signer now; `undefined`: nobody here. */
+  /** The current authority of a signer; `undefined` when this server has none for it. */
   authority(signer: Signer): Authority | undefined;
   /** A token that lies in a Secret. */
   signToken(parties: TokenParties, domain: ApiDomain): Promise<string>;
@@ -31,7 +31,7 @@ export interface ControllerCredentials {
 
 export interface OwnCredentials {
   readonly ca: KeyPair;
-  /** What the server serves with. */
+  /** The serving certificate and key. */
   readonly serving: KeyPair;
   readonly issuer: ServiceAccountIssuer;
 }

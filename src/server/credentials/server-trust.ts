@@ -37,8 +37,8 @@ export function serverTrust(
 }
 
 /**
- * The certificate that stands for all below it: the root when it is there, else the one nearest to it, which clients
- * take for one when they are told to. Undefined when a public authority signed that.
+ * The trust anchor of a chain: the root if present, else the certificate nearest to it, which clients accept as an
+ * anchor when told to. Undefined when a public authority signed that one.
  */
 function anchorOf(chain: readonly X509Certificate[], known: () => Iterable<string>): string | undefined {
   let top = chain[0];

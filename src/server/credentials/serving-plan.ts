@@ -65,7 +65,7 @@ export function planKinds(
   return { tables, gates, table: new ResourceTable(definitions, 1) };
 }
 
-/** What a parser finds wrong is the one line the program ends with. */
+/** Turns a parser's error into the `StartError` of the program. */
 function asStart<T>(parse: () => T): T {
   try {
     return parse();

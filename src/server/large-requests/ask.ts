@@ -41,7 +41,7 @@ export class Asking {
   }
 }
 
-/** An error as the other side is told of it. */
+/** The message form of an error. */
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
   if (error instanceof StorageFull) return { status: internalError(error.message).status };

@@ -145,7 +145,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     return running;
   }
 
-  /** The job has ended. What it was given stays taken until a write that is under way has ended too. */
+  /** The job has ended. Its resources stay taken until a pending write has ended too. */
   async end(): Promise<void> {
     await this.#lastHolding;
     this.#held?.release();

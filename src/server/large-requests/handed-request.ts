@@ -57,7 +57,7 @@ export class HandedRequest implements ApiRequest {
   /** Those that identify the client were never sent here. */
   forgetHeaders(): void {}
 
-  /** Who ends a request ends its thread. */
+  /** Does nothing: ending a request ends its thread. */
   abort(): void {}
 
   body(): Promise<Buffer> {

@@ -1,7 +1,7 @@
 /** The memory limit of one large request, and the error beyond it. */
 import { requestTooLarge } from "#meta/status-error.ts";
 
-/** Megabytes a thread may have when somebody looks; the largest bodies of honest clients need a tenth. */
+/** The memory limit of a thread in megabytes; the largest bodies of honest clients need a tenth. */
 export const memoryMbMax = 384;
 
 export const outgrown = (): ReturnType<typeof requestTooLarge> =>

@@ -7,7 +7,7 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { KindOptions } from "../credentials/serving-plan.ts";
 
-/** What a thread is started with. */
+/** Start data of a thread. */
 export interface ThreadStart {
   readonly options: KindOptions;
   readonly bodyLimitBytes: number;
@@ -35,7 +35,7 @@ export interface SentRequest {
   readonly info: RequestInfo;
   readonly user: UserInfo;
   readonly auditId: string;
-  /** Whether somebody records bodies. */
+  /** Whether the audit log records bodies. */
   readonly isAudited: boolean;
   readonly receivedMs: number;
   readonly deadlineMs: number;
@@ -68,7 +68,7 @@ export interface SentObject {
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** What a thread asks the event loop for, by the names of the answers. */
+/** Questions of a thread to the event loop, by name, with the types of question and answer. */
 export interface Questions {
   readonly definition: { readonly ask: undefined; readonly answer: Uint8Array };
   readonly write: {
@@ -85,7 +85,7 @@ export interface Questions {
       | { readonly ok: true; readonly revision: Revision; readonly created: Revision; readonly expiresAt: number }
       | { readonly ok: false; readonly current: SentEntry | undefined };
   };
-  /** Answers with what there is under the key at present. */
+  /** Answers with the current entry of the key. */
   readonly read: { readonly ask: string; readonly answer: SentEntry | undefined };
   /** Answers with the changed object, `undefined` for the same. */
   readonly admit: { readonly ask: SentAttributes; readonly answer: Uint8Array | undefined };
@@ -101,7 +101,7 @@ export interface Questions {
   };
   readonly validate: { readonly ask: SentAttributes; readonly answer: undefined };
   readonly authorize: { readonly ask: Attributes; readonly answer: Verdict };
-  /** What the audit log is to record: the decoded object, or (`undefined`) the body as it is. */
+  /** The body for the audit log: the decoded object, or (`undefined`) the body as sent. */
   readonly sent: { readonly ask: Uint8Array | undefined; readonly answer: undefined };
 }
 

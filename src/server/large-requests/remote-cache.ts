@@ -28,7 +28,7 @@ export class RemoteCache implements WatchCache {
     if (entry !== undefined) this.#known.set(entry.key, entryOf(entry));
   }
 
-  /** What came with the request was read after the request had come. */
+  /** Nothing to do: the entry was read after the request had arrived. */
   fresh(): void {}
 
   waitFor(revision: Revision): Promise<boolean> {
@@ -39,7 +39,7 @@ export class RemoteCache implements WatchCache {
     return this.#known.get(key);
   }
 
-  /** The present entry, whatever the revision is: nobody here asks for another. */
+  /** The current entry at any revision, since handlers here ask for no other. */
   async getAt(key: string): Promise<Entry | undefined> {
     return this.#learn(key, await this.#ask("read", key));
   }

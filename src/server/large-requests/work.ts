@@ -2,7 +2,7 @@
 import type { Job, Question, Questions, SentReply } from "./messages.ts";
 
 export interface Work {
-  /** Who asks: users take turns. */
+  /** The user; users take turns. */
   readonly user: string;
   /** Made when the work begins, so that it sees what is stored then. */
   job(): Job;

@@ -7,14 +7,14 @@ import { memoryMbMax, outgrown } from "./memory.ts";
 import type { FromThread, ThreadStart, ToThread } from "./messages.ts";
 import type { Work } from "./work.ts";
 
-/** How often somebody looks. */
+/** The interval of memory checks. */
 const lookMs = 10;
 /**
  * Beyond so much the runtime ends a thread by itself. It can do that between small objects only: one of more than 16 MB
  * that finds no room ends the process. So this is far from where threads are ended by those who look.
  */
 const heapMbMax = 1536;
-/** As much as the event loop has (984 KB, and what the runtime keeps back), so that it can read what threads store. */
+/** The stack of the event loop (984 KB, and the runtime's reserve), so that it can read what threads store. */
 const stackMb = (984 + 192) / 1024;
 /** A thread without work ends after so long. */
 const idleMs = 60_000;
@@ -122,7 +122,7 @@ export class WorkerThread {
   }
 }
 
-/** What a thread has of memory; 0 when it has ended. It answers between two steps of its work. */
+/** The memory use of a thread; 0 when it has ended. It answers between two steps of its work. */
 async function bytesOf(worker: Worker): Promise<number> {
   try {
     const { used_heap_size: used, external_memory: external } = await worker.getHeapStatistics();
