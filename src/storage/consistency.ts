@@ -1,6 +1,6 @@
 /**
- * Compares what memory shows with what the log holds: a digest over every live key, and the bytes of a sample. Runs
- * beside reads and writes; the digest is taken at one revision on both sides.
+ * Compares memory with the log: a digest over all live keys, and the bytes of a sample. Runs beside reads and writes;
+ * both digests are taken at one revision.
  */
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";

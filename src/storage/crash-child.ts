@@ -1,11 +1,11 @@
 /**
- * A process that writes to a store until it is killed, and says on its standard output what it was promised: started
- * by `crash.test.ts` with a folder and a seed. One line each, written at once:
+ * A process that writes to a store until it is killed, and prints what the store promised. `crash.test.ts` starts it
+ * with a folder and a seed. Lines, printed at once:
  *
  *     open <revision>            the store is open
- *     ? put|remove <key>         a write was asked for
+ *     ? put|remove <key>         a write was requested
  *     ! put|remove <key> <rev>   it was acknowledged
- *     e <type> <key> <rev>       a watcher was handed this event
+ *     e <type> <key> <rev>       a watcher got this event
  */
 import { writeSync } from "node:fs";
 

@@ -1,7 +1,6 @@
 /**
- * What was promised before a SIGKILL holds after it: a child writes, reads its own watch and compacts; it is killed at
- * random moments, and its store is opened and compared with what it said. `CRASH_ROUNDS` and `CRASH_SEED` set the
- * length and the course.
+ * Promises hold after a SIGKILL: a child writes, watches itself and compacts; it is killed at random moments, and its
+ * store is opened and compared with its output. `CRASH_ROUNDS` and `CRASH_SEED` set length and course.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * A process that makes a store and says what is in it: started by `damage.test.ts` with a folder, and with how it ends,
- * `close` or `kill`. The last line on its standard output is the whole `Told`.
+ * A process that makes a store and prints its content. `damage.test.ts` starts it with a folder and with how to end,
+ * `close` or `kill`. The last line of its output is the whole `Told`.
  */
 import { writeSync } from "node:fs";
 
@@ -11,7 +11,7 @@ import type { Revision } from "./log-store.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { unversionedBytes } from "./versioned-value.ts";
 
-/** What was acknowledged. */
+/** The acknowledged state. */
 export interface Told {
   readonly revision: Revision;
   readonly compacted: Revision;

@@ -1,7 +1,7 @@
 /**
- * No silent loss: each file of a store is removed, emptied, cut, or has a byte changed, after a process that closed its
- * store and after one that was killed. Each start has everything that was acknowledged, or is refused in words and
- * changes nothing. `DAMAGE_PLACES` sets at how many places bytes are changed.
+ * No silent loss: each file of a store is removed, emptied or cut, or one byte is changed, after a closed and after a
+ * killed process. Each start has all acknowledged writes, or is refused with a message and changes nothing.
+ * `DAMAGE_PLACES` sets at how many places bytes are changed.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

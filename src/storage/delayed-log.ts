@@ -1,6 +1,6 @@
 /**
- * For tests: a log as one on another machine looks from here. Everything takes up to 5 ms; answers to commits overtake each
- * other and the changes they are about, which come in order.
+ * For tests: simulates a remote log. Every operation takes up to 5 ms. Answers to commits overtake each other and the
+ * changes they belong to; changes come in order.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "#std/random.ts";

@@ -1,4 +1,4 @@
-/** Count and sum of the revisions of all live keys: equal for equal stores, and cheap to keep up with every write. */
+/** Count and sum of the revisions of all live keys: equal for equal stores, and cheap to update with every write. */
 import type { Revision } from "./log-store.ts";
 
 export interface Digest {

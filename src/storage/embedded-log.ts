@@ -1,7 +1,7 @@
 /**
- * What the logs of this process have in common: which revision each key is at, preconditions that see writes not yet
- * durable, revisions given in order, and keys that expire. How a write becomes durable is somebody else's: it is handed
- * to `submit` with its revision and comes back through `acknowledge`, `refuse` or `fail`.
+ * Common to the logs of this process: the revision of each key, preconditions that see pending writes, revisions in
+ * order, and expiry. The owner makes writes durable: it gets each with its revision through `submit`, and answers by
+ * `acknowledge`, `refuse` or `fail`.
  *
  * Hot path: one search of the tree for each commit and each acknowledgement.
  */
@@ -60,7 +60,10 @@ export interface EmbeddedLogOptions {
   readonly submit?: (write: PendingWrite) => void;
 }
 
-/** Which keys there were at some revision, from what changed since: what the first change replaced, 0 for nothing. */
+/**
+ * The keys at an earlier revision, derived from later changes: the revision that the first later change replaced, 0 for
+ * none.
+ */
 export type Rollback = ReadonlyMap<string, Revision>;
 
 /** A key and the revision of its version. */

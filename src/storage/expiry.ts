@@ -1,4 +1,4 @@
-/** Which keys expire when. Superseded entries are skipped when they fall due, and swept out when they pile up. */
+/** Expiry times of keys. Superseded entries are skipped when due, and removed when there are many. */
 import { Heap } from "#std/heap.ts";
 
 import type { Revision } from "./log-store.ts";

@@ -1,14 +1,14 @@
 /**
- * The durable half of storage: versions of values under keys, in one sequence of revisions. It keeps bytes and knows no
- * object. Everything it does takes time, so it can be on another machine; what is read often is read from the
- * `WatchCache` above it. Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`.
+ * The durable half of storage: versions of values under keys, in one sequence of revisions. It stores bytes and knows
+ * no objects. All its operations are asynchronous, so it can be remote; frequent reads use the `WatchCache` above it.
+ * Implementations: `memory.ts`, `sqlite.ts`, both over `embedded-log.ts`.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
 /** A position in the log. 0 means "nothing yet" or, as a precondition, "no such key". */
 export type Revision = number;
 
-/** What a writer wants to become of one key. */
+/** A write of one key. */
 export interface LogWrite {
   readonly key: string;
   /** The revision that the latest version of the key must have; 0: there must be none. */
@@ -27,7 +27,7 @@ export type CommitResult = { readonly committed: boolean; readonly revision: Rev
 /** One version of one key. */
 export interface LogEntry {
   readonly key: string;
-  /** As it was written (`versioned-value.ts`). Of whoever is told of it, who keeps a copy. */
+  /** The value as written (`versioned-value.ts`). It belongs to the log; followers keep a copy. */
   readonly value: Uint8Array;
   readonly revision: Revision;
   /** Milliseconds since the epoch at which the key goes, 0 for never. */
@@ -72,9 +72,9 @@ export interface Compacted {
   readonly compacted: Revision;
 }
 
-/** Who follows the log from what it holds at the beginning. Called synchronously, in the order of revisions. */
+/** A follower of the log from its first state on. Called synchronously, in the order of revisions. */
 export interface LogFollower {
-  /** What there is, key by key, before the first change. */
+  /** The current entries, key by key, before the first change. */
   load(entry: LogEntry): void;
   /** A change that is durable. `write`: the writer's own request, when this process made the change. */
   changed(event: LogEvent, write: LogWrite | undefined): void;
@@ -87,18 +87,18 @@ export interface LogFollower {
 export interface LogStore {
   /** Tells `follower` all there is and everything that changes from then on. Once, before anything else. */
   follow(follower: LogFollower): Promise<void>;
-  /** What the follower has been told, or will have been when all is loaded. */
+  /** The revision that the follower has reached, or will have when all is loaded. */
   readonly revision: Revision;
   /** Oldest revision that can still be read. */
   readonly compactedRevision: Revision;
   /** Whether `range` and `history` show what was before now; else both answer that it is gone. */
   readonly keepsHistory: boolean;
-  /** The last revision of whoever writes to the log, here or elsewhere. */
+  /** The last revision of the log, including other writers. */
   latest(): MaybePromise<Revision>;
   /**
-   * Resolves once the write is durable, or its precondition has failed; preconditions see writes in the order in which they
-   * were given, acknowledged or not. A change is told to the follower before or after its commit resolves. Rejects with
-   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
+   * Resolves once the write is durable, or its precondition has failed; preconditions see earlier writes, acknowledged
+   * or not. The follower may get the change before or after its commit resolves. Rejects with `StorageFailure` when
+   * durability can no longer be promised, with `StorageFull` while there is no room.
    */
   commit(write: LogWrite): Promise<CommitResult>;
   /** The keys that start with `prefix`, in order, as they were at a revision. */
@@ -129,7 +129,7 @@ export class StorageFull extends StorageFailure {}
 /** Another process has the store. */
 export class StoreInUse extends StorageFailure {}
 
-/** Writes that were acknowledged are not there. The message says which, and in what file; what to do is not in it. */
+/** Acknowledged writes are missing. The message says which ones and in what file, and gives no remedy. */
 export class LostWrites extends StorageFailure {}
 
 /** Whether an answer says that the revision is gone. */

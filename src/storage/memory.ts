@@ -1,11 +1,11 @@
-/** The store that keeps nothing: for tests, and for servers whose state may go with the process. */
+/** A store without durability: for tests, and for servers whose state may end with the process. */
 import { EmbeddedLog } from "./embedded-log.ts";
 import type { LogStore } from "./log-store.ts";
 import { type CacheObserver, type CacheOptions, MemoryCache } from "./watch-cache/cache.ts";
 
 export type { MemoryCache } from "./watch-cache/cache.ts";
 
-/** What stores in this process let be counted. Every member is called synchronously and must not throw. */
+/** Counters of stores in this process. Every member is called synchronously and must not throw. */
 export interface StorageObserver extends CacheObserver {
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly commit?: (writes: number, seconds: number) => void;

@@ -1,6 +1,6 @@
 /**
- * Makes a data folder out of a backup. The revision moves far ahead, and everything before it counts as compacted: no
- * revision that the lost store gave out can come again, and watchers and lists that knew it are told to start over.
+ * Makes a data folder from a backup. The revision moves far ahead, and all earlier ones count as compacted. So no
+ * revision of the lost store is reused, and watches and lists that know one start over.
  */
 import {
   chmodSync,

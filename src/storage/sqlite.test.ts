@@ -1,4 +1,4 @@
-/** The durable store keeps every promise of `WatchCache`, and those about files, faults and restarts. */
+/** The durable store keeps every promise of `WatchCache`, and its own about files, faults and restarts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {

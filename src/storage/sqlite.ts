@@ -9,7 +9,7 @@ export type { StorageFaults } from "./sqlite/messages.ts";
 export interface SqliteOptions extends EmbeddedOptions {
   /** Folder of the store's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
-  /** Opens a store of which something is missing, without that. Default: it is refused with `LostWrites`. */
+  /** Opens an incomplete store without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Only for tests. */
   readonly faults?: StorageFaults;

@@ -1,6 +1,6 @@
 /**
- * What every cache promises, whatever lies beneath it. Each implementation's test calls `storeContract`. The names
- * of faults that other stores have shipped (see the comments) stand at the tests that would catch them here.
+ * The contract of every cache, whatever log is below. Each implementation's test calls `storeContract`. Comments name
+ * the faults of other stores that a test would catch.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -33,7 +33,7 @@ const podA = `${pods}shop/a`;
 const podB = `${pods}shop/b`;
 const podC = `${pods}test/c`;
 
-/** What a watcher was given. */
+/** The events that a watcher got. */
 export class Recorder {
   readonly batches: (readonly StoreEvent[])[] = [];
   ended: string | undefined;

@@ -1,7 +1,7 @@
 /**
- * The stores against a model that is a list of events, under one seed: writes right and wrong and several at once,
- * reads at every age, watches that stop and go, compaction, a memory too small for history, restarts of the durable
- * one. `FUZZ_SEED` replays a run, `FUZZ_RUNS` sets how many there are.
+ * The stores compared with a list of events under one seed: valid, invalid and concurrent writes, reads at all
+ * revisions, interrupted watches, compaction, too little memory for history, restarts of the durable one. `FUZZ_SEED`
+ * replays a run, `FUZZ_RUNS` sets the number of runs.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,7 +1,6 @@
 /**
- * A value before it has a revision, and with it. A writer does not know the revision that its write will get, and the
- * value shows it to clients: the log keeps the value without the digits and where they belong, and readers of the log put
- * them in.
+ * Values without and with their revision. A writer does not know the revision of its write, but clients see it in the
+ * value. So the log stores the value without the digits, and their offset; readers of the log insert them.
  *
  *     in the log   00 00 00 2f {"kind":"Pod",…,"resourceVersion":"","uid":…     the place, then the bytes
  *     read at 57               {"kind":"Pod",…,"resourceVersion":"57","uid":…

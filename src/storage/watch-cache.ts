@@ -1,9 +1,9 @@
 /**
- * Storage as the server sees it: what is stored and what has lately changed, in memory, above a `LogStore` that makes it
+ * Storage as the server uses it: current values and recent changes in memory, above a `LogStore` that makes them
  * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/cache.ts`.
  *
- * Revisions are one strictly rising sequence over the whole store; a write becomes visible to reads and watches only
- * after it is durable, and revisions become visible strictly in order.
+ * Revisions are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches
+ * only after it is durable, and revisions become visible strictly in order.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Compacted, Revision, StorageFull } from "./log-store.ts";
@@ -31,17 +31,17 @@ export interface StoreEvent {
   readonly type: EventType;
   readonly revision: Revision;
   readonly entry: Entry;
-  /** What the key held before. */
+  /** The replaced entry. */
   readonly previous: Entry | undefined;
   /** Encodings shared by all watchers, filled in by the layer above. */
   frames: Map<string, Buffer> | undefined;
 }
 
-/** What a writer stores. */
+/** An encoded value to store. */
 export interface Encoded {
   /** As the log keeps it: without the revision (`versioned-value.ts`). */
   readonly value: Buffer;
-  /** What belongs to the entry beside its bytes. Called once when the write has its revision, before anybody sees it. */
+  /** Data kept with the entry beside its bytes. Called once the write has its revision, before the entry is visible. */
   view(revision: Revision): unknown;
 }
 
@@ -99,7 +99,7 @@ export interface WatchOptions {
 export interface Watch {
   /** After `deliver` returned false: go on. */
   resume(): void;
-  /** Everything up to this revision has been handed to `deliver`: what a bookmark may say. */
+  /** Everything up to this revision has been given to `deliver`; the revision of a bookmark. */
   readonly position: Revision;
   close(): void;
 }

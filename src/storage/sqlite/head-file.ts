@@ -1,12 +1,12 @@
 /**
- * The head file beside the log says what the log must hold: how far it reaches, and a digest of what is current there.
- * A start compares, since a log that lost its end looks like one that never had it.
+ * The head file beside the log records what the log must hold: its last revision and a digest of current keys. A start
+ * compares both, since a log that lost its end looks intact.
  *
  *     magic 4 | state 4 | boot 16 | revision 8 | keys 8 | sum 8 | floor 8 | checksum 4
  *
- * One record, written in place after every commit and before anybody is told of it: it never says more than the log
- * has. It is synced only now and then. A process that is killed leaves it exact, for the system still has what was
- * written; a machine that stops may leave an older one, which the boot tells. Measured: 2.3 µs for each commit.
+ * One record, written in place after every commit and before its acknowledgement, so it never claims more than the log
+ * has. It is synced only now and then. After a killed process it is exact, because the system still has the write.
+ * After a machine crash it may be older, which the boot identifier shows.
  */
 import {
   closeSync,
@@ -39,14 +39,14 @@ const states: readonly HeadState[] = ["new", "open", "used", "closed"];
 
 export interface Head {
   readonly state: HeadState;
-  /** The start of the machine during which the record was written, in hexadecimal; empty when it cannot be told. */
+  /** The machine's boot identifier at the time of the record, in hexadecimal; empty when unknown. */
   readonly boot: string;
   /** Youngest revision of the log. */
   readonly revision: Revision;
   /** Number of keys current at `revision`, and the sum of their revisions as in `Digest`. */
   readonly keys: number;
   readonly sum: number;
-  /** Revisions up to it may have been told to clients: later ones go on behind it. */
+  /** Clients may know revisions up to this one; later writes get higher ones. */
   readonly floor: Revision;
 }
 
@@ -54,7 +54,7 @@ export function headFilePath(dataDir: string): string {
   return join(dataDir, "store.head");
 }
 
-/** What the file says; `"missing"`, or `"damaged"` whatever is wrong with its bytes. */
+/** The record; `"missing"`, or `"damaged"` for any invalid content. */
 export function readHead(dataDir: string): Head | "missing" | "damaged" {
   let bytes: Buffer;
   try {

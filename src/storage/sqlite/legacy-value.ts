@@ -1,4 +1,4 @@
-/** Values of log files of layouts before 5, which hold the revision they were written at. */
+/** Values of log files before layout 5, which contain their revision. */
 import { type Revision } from "../log-store.ts";
 import { unversioned, unversionedBytes } from "../versioned-value.ts";
 

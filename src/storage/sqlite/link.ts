@@ -1,4 +1,4 @@
-/** The thread that owns the log (`worker.ts`) as the main thread sees it: messages, and questions with their answers. */
+/** The main thread's side of the thread that owns the log (`worker.ts`): messages, and questions with their answers. */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 

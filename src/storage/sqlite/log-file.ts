@@ -3,14 +3,14 @@
  * process at a time.
  *
  *     log: revision | key | previous | created | expires | deleted | checksum | value
- *          5          a     0          5         0         0         …          v1      put a
- *          7          a     5          5         0         0         …          v2      put a: `previous` is what it replaced
- *          9          a     7          5         0         1         …          v3      delete a; v3 is for the event
+ *          5          a     0          0         0         0         …          v1      put a
+ *          7          a     5          0         0         0         …          v2      put a; `previous` is the row it replaced
+ *          9          a     7          0         0         1         …          empty   delete a
  *     compact to 8: 7 replaced 5, so row 5 goes.  compact to 9: 9 replaced 7 and is a deletion, so 7 and 9 go.
- *     `previous` alone says what may go: no index over keys is needed, and an append stays an append.
+ *     `previous` alone tells which rows may go, so no index over keys is needed and a write is only an append.
  *
- * Synchronous by nature; it is called from the worker, and from `restore.ts`. A reading statement is never left open
- * between calls (`live` apart), since it would hold up the checkpoint of the write-ahead log.
+ * Synchronous; called from the worker, and from `restore.ts`. No reading statement stays open between calls (except
+ * `live`), since it would block the checkpoint of the write-ahead log.
  */
 import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -56,14 +56,14 @@ export interface LogRow {
 /** A row without its value. */
 export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted">;
 
-/** A row of which only the revisions are wanted: `revision`, `previous`, `deleted`. */
+/** The revisions of a row only: `revision`, `previous`, `deleted`. */
 export type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
 
 /** Numbers beside the log, 0 where there is none. */
 export interface LogCheckpoints {
   /** Oldest revision that can be read. */
   readonly compacted: Revision;
-  /** What rows up to it replaced is gone, and deletions up to it are. */
+  /** Compacted up to here: replaced rows and deletions up to this revision are gone. */
   readonly swept: Revision;
   /** Where `swept` will be when the sweep under way is done; of what that one drops, all up to `dropped` is gone. */
   readonly sweeping: Revision;
@@ -220,8 +220,8 @@ export class LogFile {
   }
 
   /**
-   * Every version that is current, in the order of revisions: what none of `replaced`, which a survey has, is. Checks
-   * all rows on the way. The caller must not write in between.
+   * All current versions in the order of revisions: those not in `replaced`, which comes from a survey. Checks all
+   * rows. The caller must not write meanwhile.
    */
   *live(replaced: RevisionSet): Generator<LogRow> {
     for (const columns of this.#segments.all()) {
@@ -420,7 +420,7 @@ function checksumOf(row: Omit<StoredRow, "checksum">): number {
   );
 }
 
-/** What to say of a damaged file at `path`, or of the backup it is a copy of. */
+/** The message about a damaged file at `path`, or about the backup it is a copy of. */
 export function damagedFile(path: string, copyOf: string | undefined, how?: string): StorageFailure {
   const why = how === undefined ? "" : ` (${how.replaceAll(/\s+/g, " ")})`;
   if (copyOf !== undefined) return new StorageFailure(`${copyOf} is damaged, or no backup${why}`);

@@ -1,9 +1,9 @@
 /**
- * The durable log of this process: an append-only log in one SQLite file that a worker thread owns (`worker.ts`). A write
- * is acknowledged only after the transaction that holds it has been synced.
+ * The durable log of this process: an append-only log in one SQLite file that a worker thread owns (`worker.ts`). A
+ * write is acknowledged only after its transaction has been synced.
  *
- * Group commit: what is written in one turn of the loop is sent as one commit, at once when one client writes alone;
- * while two commits are under way the next one grows. The worker makes one transaction of everything that waits for it.
+ * Group commit: writes of one turn of the loop are sent as one commit, at once when one client writes alone; while two
+ * commits are in progress the next one grows. The worker makes one transaction of all waiting commits.
  */
 import type { Clock } from "#std/clock.ts";
 import { prefixEnd } from "#std/ordered-map.ts";
@@ -42,11 +42,11 @@ export interface SqliteLogOptions {
   readonly clock: Clock;
   /** Folder of the log's file; made when absent. One process at a time may have it open. */
   readonly dataDir: string;
-  /** Opens a log of which something is missing, without that. Default: it is refused with `LostWrites`. */
+  /** Opens an incomplete log without the missing part. Default: refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
   /** Bytes of superseded values and deletions that are worth keeping; the log holds some times as many at most. */
   readonly historyBytes: number;
-  /** Whether history goes only when somebody compacts it, however much it is. */
+  /** Whether history is dropped by compaction only, whatever its size. */
   readonly keepsAll: boolean;
   /** A transaction of `writes` writes took this long from being sent to its acknowledgement. */
   readonly committed?: ((writes: number, seconds: number) => void) | undefined;
@@ -72,7 +72,7 @@ type Opening = Extract<FromWorker, { kind: "opening" }>;
 
 export class SqliteLog implements LogStore {
   readonly keepsHistory = true;
-  /** What people should know of the start: that a loss was accepted, or cannot be excluded. */
+  /** A notice about the start: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
   readonly #options: SqliteLogOptions;
   readonly #mailbox: Mailbox;
@@ -88,7 +88,7 @@ export class SqliteLog implements LogStore {
   #isTrimming = false;
   #drained: (() => void)[] = [];
   #isClosed = false;
-  /** Messages that came before anybody followed. */
+  /** Messages that arrived before there was a follower. */
   readonly #early: readonly FromWorker[];
 
   /**
@@ -150,7 +150,7 @@ export class SqliteLog implements LogStore {
     return this.#log.full;
   }
 
-  /** One process has the log: what is durable was told. */
+  /** The last durable revision; this process is the only writer. */
   latest(): Revision {
     return this.#log.revision;
   }
@@ -240,7 +240,7 @@ export class SqliteLog implements LogStore {
     return revision;
   }
 
-  /** What the log holds of these revisions; `undefined` for one that is gone. */
+  /** The rows of these revisions; `undefined` for one that is gone. */
   async logged(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
     const { rows } = await this.#link.ask({ kind: "versions", revisions });
     const found = new Map<Revision, LogEntry>();
@@ -347,7 +347,10 @@ export class SqliteLog implements LogStore {
     this.#wakeDrained();
   }
 
-  /** All writes that have a revision and are not durable. What is under way is left with none, until it is answered. */
+  /**
+   * Takes all writes that have a revision and are not durable. Commits in progress become empty until they are
+   * answered.
+   */
   #takeUnacknowledged(): readonly PendingWrite[] {
     const writes = [...this.#underWay.flatMap((sent) => sent.writes), ...this.#queue];
     for (const sent of this.#underWay) sent.writes = [];
@@ -356,8 +359,8 @@ export class SqliteLog implements LogStore {
   }
 
   /**
-   * There was no room for the first `count` commits under way. Those behind them are answered the same way, since their
-   * revisions do not go on from the log's; all their writes are told at once.
+   * There was no room for the first `count` pending commits. Later ones are refused as well, since their revisions
+   * would not follow the log's; all their writers are notified at once.
    */
   #refused(count: number, error: StorageFull): void {
     const isNews = this.#underWay.slice(0, count).some((sent) => sent.writes.length > 0);

@@ -1,10 +1,9 @@
 /**
- * What the main thread and the worker say to each other. Rows travel as bytes in one buffer: per row a header of 36
- * bytes, the key in UTF-8, the value.
+ * Messages between the main thread and the worker. Rows travel as bytes in one buffer: per row a header of 36 bytes,
+ * the key in UTF-8, the value.
  *
- * Commits go through memory that both threads see (`Mailbox`), and the answer to one is a bare number: one writer at
- * a time pays for two changes of thread with every write, and messages would double their price (measured per round
- * trip with its sync: 64 µs of CPU, 85 with messages both ways). Everything else is a message on the worker's port.
+ * Commits use shared memory (`Mailbox`), and their answer is a bare number: a single writer pays two thread switches
+ * per write, and messages would cost more. Everything else is a message on the worker's port.
  *
  * Hot path: one `add` per write.
  */
@@ -26,11 +25,11 @@ export interface StorageFaults {
   readonly segmentRows?: number;
   /** While there is a file of this name, nothing but deletions finds room on the disk. */
   readonly fullWhile?: string;
-  /** What the machine calls its present boot. */
+  /** The machine's present boot identifier. */
   readonly boot?: string;
 }
 
-/** What the worker is started with. */
+/** Start data of the worker. */
 export interface WorkerStart {
   readonly dataDir: string;
   readonly acceptLoss: boolean;
@@ -86,7 +85,7 @@ export type ToWorker =
 export type FromWorker =
   /** Everything up to this revision is durable. */
   | Revision
-  /** The file is open; what is current follows. */
+  /** The file is open; the current entries follow. */
   | {
       readonly kind: "opening";
       readonly revision: Revision;
@@ -99,7 +98,7 @@ export type FromWorker =
   | { readonly kind: "grown"; readonly logBytes: number }
   /** The file could not be opened. */
   | { readonly kind: "refused"; readonly message: string; readonly why: "loss" | "use" | undefined }
-  /** There was no room for the next commits, of which none became durable. */
+  /** There was no room for the next commits; none of them is durable. */
   | { readonly kind: "full"; readonly commits: number; readonly message: string }
   /** There is room again. */
   | { readonly kind: "roomy" }
@@ -144,7 +143,7 @@ export class Mailbox {
     return bytes > placeBytes ? undefined : this.#places[this.#count % commitsUnderWayMax];
   }
 
-  /** Main thread: posts what was written to the next place, or, without a length, what was sent as a message. */
+  /** Main thread: posts the written rows to the next place, or, without a length, announces a message. */
   post(length = isMessage): void {
     this.#words[lengths + (this.#count % commitsUnderWayMax)] = length;
     this.#count++;

@@ -1,6 +1,6 @@
 /**
- * Opens the log of a data folder and finds out whether it is all there: either everything that was acknowledged is, or
- * the start is refused and nothing is changed, unless a loss is accepted. Called from the worker.
+ * Opens the log of a data folder and checks that it is complete. Either all acknowledged writes are there, or the start
+ * is refused without changes, unless a loss is accepted. Called from the worker.
  *
  *     head file says                    log                                then
  *     what the log is                   reads, adds up                     goes on
@@ -9,8 +9,8 @@
  *     nothing: it is gone, or damaged   reads, adds up                     refused, or accepted: goes on far ahead
  *     whatever                          cannot be read                     refused
  *
- * Far ahead means that all revisions up to there count as compacted: whoever knows one from before starts over, and none
- * is given out twice.
+ * "Far ahead" means that all revisions up to there count as compacted: clients that know an earlier one start over, and
+ * no revision is used twice.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -37,12 +37,12 @@ export interface OpenLogOptions {
 export interface OpenLog {
   readonly file: LogFile;
   readonly headFile: HeadFile;
-  /** What the head file says from the first commit on, with the digest and revision of then. */
+  /** The content of the head file from the first commit on, with digest and revision of that time. */
   readonly head: Head;
   readonly survey: Survey;
   /** Where revisions go on; beyond the log's when they have moved ahead. */
   readonly revision: Revision;
-  /** What people should know: that a loss was accepted, or cannot be excluded. */
+  /** A notice for the user: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
 }
 
@@ -93,7 +93,7 @@ interface Loss {
 
 type FoundHead = ReturnType<typeof readHead>;
 
-/** What the files show without being read. Reading would already change what is beside a log that is gone. */
+/** Losses that show without reading the log. Reading would already change files beside a missing log. */
 function lossInSight(path: string, head: FoundHead, boot: string): Loss | undefined {
   const wal = `${path}-wal`;
   const size = sizeOf(path);
@@ -129,7 +129,7 @@ interface Reading {
   readonly walSize: number | undefined;
 }
 
-/** What only a reader of the log sees. */
+/** Losses that show only when the log is read. */
 function lossWithin(path: string, head: FoundHead, { file, survey, walSize }: Reading): Loss | undefined {
   const lost = (message: string): Loss => ({ message, useless: [] });
   const { revision, keys } = survey;

@@ -1,6 +1,6 @@
 /**
- * Space kept back for deletions: a file of a few megabytes beside the log, given up when the disk is full and made again
- * as soon as there is room for it and more. That it can be made is what shows that there is room.
+ * Disk space reserved for deletions: a file of a few megabytes beside the log, deleted when the disk is full, and
+ * created again as soon as there is enough room. Its creation proves that there is room.
  */
 import {
   closeSync,
@@ -53,7 +53,7 @@ export function giveUpReserve(dataDir: string): void {
   rmSync(pathOf(dataDir), { force: true });
 }
 
-/** What to say of writes that found no room. */
+/** The error message of writes that found no room. */
 export function fullMessage(dataDir: string): string {
   return `no space left on the disk of data folder ${dataDir}${left(dataDir)}: only deletions are possible until there is more`;
 }

@@ -1,4 +1,4 @@
-/** A set of revisions: one bit each, in pieces that exist only where there is a member. */
+/** A set of revisions: a sparse bit set. */
 import type { Revision } from "../log-store.ts";
 
 const pieceBits = 4096;

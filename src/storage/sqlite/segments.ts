@@ -1,14 +1,14 @@
 /**
- * Where the rows of the log lie: tables of a few thousand rows each, one after the other in the order of revisions,
- * because a table is emptied as a whole at a tenth of the price of its rows one by one.
+ * The tables of the log: a few thousand rows each, in the order of revisions. Emptying a whole table costs a tenth of
+ * deleting its rows one by one.
  *
  *     log   1 …… 4096 | log_1   4097 …… 8192 | log_2   8193 ……          appended to; full, another is opened behind it
- *     what lives on of log_1 moves to the end of log, from the front, and the border between them with it:
- *     log   1 …… 5000 | log_1   5001 …… 8192 | log_2   8193 ……          rows of log_1 before its start count no more
+ *     live rows of log_1 move to the end of log, from the front, and the border between the tables with them:
+ *     log   1 …… 5000 | log_1   5001 …… 8192 | log_2   8193 ……          rows of log_1 before its start no longer count
  *     log   1 …… 8192 | log_2   8193 ……                                 log_1 is emptied, and kept for later
  *
- * In layout 1 there is one table of any length, `log`, and no list; the list is made when the second one is opened.
- * Used by `log-file.ts` only, which has the transactions.
+ * Layout 1 has one table, `log`, and no list of tables; the list is made with the second table. Used by `log-file.ts`
+ * only, which has the transactions.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 

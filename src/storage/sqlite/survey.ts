@@ -1,6 +1,6 @@
 /**
- * One reading of all revisions of the log, without values, at the start: what is current, whether history is complete,
- * and whether the log is what the head file says it is.
+ * One pass over all revisions of the log at the start, without values: the current keys, whether history is complete,
+ * and whether the log matches the head file.
  */
 import type { Revision } from "../log-store.ts";
 import { digestSum } from "../digest.ts";
@@ -63,7 +63,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
   return { revision, keys, sum, keysBefore, sumBefore, replaced, gap };
 }
 
-/** What of `head` the log does not hold. */
+/** What the log lacks of `head`. */
 export function missingFrom(survey: Survey, head: Head): "writes" | "rows" | undefined {
   if (survey.revision < head.revision) return "writes";
   return survey.keysBefore === head.keys && survey.sumBefore === head.sum ? undefined : "rows";

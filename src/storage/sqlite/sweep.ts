@@ -1,22 +1,21 @@
 /**
- * Compaction of the log: drops the versions that no reader after a revision can ask for, and gives space back.
+ * Compaction of the log: drops versions that no reader after a given revision can request, and frees space.
  *
- * What may go is found by reading the changes once, kept as one bit per revision, and dropped table by table
- * (`segments.ts`), oldest first. A table that loses most of its rows is emptied as a whole, which costs a tenth of
- * dropping them, after the others have moved to the table before it; where most rows stay, the dead are dropped one by
- * one. Oldest first is also what makes it safe to be cut short: a row names the older one it replaced, so whatever
- * replaced a row that is still there is there itself.
+ * One pass over the changes finds the dead versions, kept as one bit per revision. They are dropped table by table
+ * (`segments.ts`), oldest first. A table that loses most of its rows is emptied as a whole, after its live rows have
+ * moved to the table before it; that costs a tenth of dropping single rows. Where most rows stay, dead ones are dropped
+ * singly. The order makes an interruption safe: a row names the older one it replaced, so the replacement of a row that
+ * is still there is there as well.
  *
  *     log: 5 put a | 6 put b | 7 put a (previous 5) | 8 delete b (previous 6) | 9 put a (previous 7)
  *     sweep to 8: dead are 5, 6 and 8.  Dropped up to 5, then killed: 6, 7, 8 and 9 still say that 6 and 8 may go,
- *     and the mark says that what 7 replaced is gone already.
+ *     and the checkpoint says that the row replaced by 7 is gone already.
  *
- * A step takes a few milliseconds, and is not synced by itself: the next write's sync covers it, and one that is lost
- * with the power is done again. Measured with 150,000 versions of 1.2 KB: 2 µs of the worker per dropped row where most
- * go (5,000 keys), 7 µs where as many stay (150,000 keys), and 2 µs more where the file is cut.
+ * A step takes a few milliseconds and is not synced: the next write's sync covers it, and a step lost with the power is
+ * repeated.
  *
- * Bound: what is freed is used again by later writes, and beyond that the file is cut, so that after a compaction it
- * has at most twice the pages in use (what is current, and the history kept) and 1 MiB.
+ * Bound: later writes reuse freed pages, and the file is truncated beyond that. After a compaction it has at most twice
+ * the pages in use (current versions and kept history) and 1 MiB.
  */
 import type { Revision } from "../log-store.ts";
 import type { LogFile, LogCheckpoints } from "./log-file.ts";

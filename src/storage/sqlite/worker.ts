@@ -1,8 +1,8 @@
 /**
- * The thread that owns the log file. Writes come first: whatever has arrived while a transaction ran is the next one.
- * Between commits it answers questions a slice at a time, so that no question holds up a write for more than a few
- * milliseconds. Questions that change or sum up the log (compaction, digest, backup) take turns.
- * Compaction rests between its steps: a thread has no other clock than the machine's.
+ * The thread that owns the log file. Writes come first: all writes that arrived during a transaction form the next one.
+ * Between commits it answers questions in slices, so that none delays a write for more than a few milliseconds.
+ * Questions that change or sum up the log (compaction, digest, backup) take turns. Compaction pauses between its steps
+ * by the system clock, the only one in a thread.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -80,13 +80,13 @@ let file: LogFile;
 let headFile: HeadFile;
 let head: Head;
 let headSyncedAt = 0;
-/** How many tables the log had when its size was last told. */
+/** The number of tables when the log's size was last reported. */
 let tables = 0;
 /** Where revisions moved to at the start, until the log says so. */
 let movedTo: Revision | undefined;
 /** Commits that came as messages, until the mailbox says that it is their turn. */
 const messages: Uint8Array[] = [];
-/** Jobs that go a step each in turn, and those of which only the first goes. */
+/** Jobs that take turns step by step, and jobs that run one after the other. */
 let jobs: Job[] = [];
 let turns: Job[] = [];
 /** Until when (of the clock) the first of `turns` rests. */
@@ -328,7 +328,7 @@ function lookForRoom(): void {
   tell({ kind: "roomy" });
 }
 
-/** Notes in the head file what the log has now got; that is nobody's to be told of before. */
+/** Updates the head file after a commit, before it is acknowledged. */
 function moveHead(rows: readonly LogRow[]): void {
   let { keys, sum } = head;
   for (const { revision, previous, deleted } of rows) {

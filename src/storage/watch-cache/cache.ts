@@ -1,9 +1,9 @@
 /**
- * The watch cache of this process: an ordered index of what is, recent history behind it, and the watches. It follows a
- * `LogStore`, which makes writes durable: a change becomes visible to reads when the log tells of it, and is then queued
- * for watches. A write's promise resolves once its change is visible.
+ * The watch cache of this process: an ordered index of current entries, recent history, and the watches. It follows a
+ * `LogStore`, which makes writes durable. A change becomes visible to reads when the log delivers it, and is then
+ * queued for watches. A write's promise resolves once its change is visible.
  *
- * Hot path, so plain for the machine: `get` and `changed` do one map lookup; only a new or deleted key touches the tree.
+ * Hot path, plain code: `get` and `changed` do one map look-up; only a new or deleted key touches the tree.
  */
 import type { Clock } from "#std/clock.ts";
 import { Heap } from "#std/heap.ts";
@@ -42,7 +42,7 @@ import { bucketPrefix, type EventLog, History, indexAfter } from "./history.ts";
 import { KeyHistory, Version, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
-/** What a cache lets be counted. Every member is called synchronously and must not throw. */
+/** Counters of a cache. Every member is called synchronously and must not throw. */
 export interface CacheObserver {
   /** Watchers were handed so many batches of events in one turn of the loop. */
   readonly flush?: (deliveries: number) => void;
@@ -98,7 +98,7 @@ class CacheWrite implements LogWrite {
 
 const noOptions: PutOptions = {};
 
-/** Somebody who waits until reads see a revision. */
+/** A caller that waits until reads see a revision. */
 interface Waiter {
   readonly revision: Revision;
   /** `isVisible` is false when it will not come. */
@@ -194,7 +194,7 @@ export class MemoryCache implements WatchCache, LogFollower {
     return { revision: this.#visible, keys: this.#live.size, sum: this.#digestSum };
   }
 
-  /** By the log: what there is. */
+  /** Called by the log: a current entry. */
   load({ key, value, revision, expiresAt }: LogEntry): void {
     const versions = this.#openKey(key);
     versions.head = this.#keep(key, atRevision(value, revision), placeOf(value), revision, revision, expiresAt);
@@ -202,7 +202,7 @@ export class MemoryCache implements WatchCache, LogFollower {
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
-  /** By the log: what is durable. */
+  /** Called by the log: a durable change. */
   changed({ key, value, revision, expiresAt }: LogEvent, write: LogWrite | undefined): void {
     const versions = this.#keys.get(key) ?? this.#openKey(key);
     const previous = versions.current;

@@ -1,11 +1,10 @@
 /**
- * Recent events in memory, whole and by resource, bounded by bytes: the oldest event goes first, and with it the
- * version it replaced. A bucket is one resource (`/registry/<group>/<resource>/`); keys that are not that deep share
- * one bucket with an empty prefix.
+ * Recent events in memory, over all and by resource, bounded in bytes. The oldest event goes first, together with the
+ * version it replaced. A bucket is one resource (`/registry/<group>/<resource>/`); shorter keys share one bucket with
+ * an empty prefix.
  *
- * `floor` is the revision up to which memory can show nothing but the present: state and later events are complete
- * from `floor` on. Each bucket has its own, so that a busy resource does not shorten what a quiet one can resume from
- * by more than its share of the bytes.
+ * `floor` is the oldest revision that memory can show: state and events are complete from `floor` on. Each bucket has
+ * its own, so that a busy resource shortens the history of a quiet one only by its share of the bytes.
  */
 import { Deque } from "#std/deque.ts";
 

@@ -1,5 +1,5 @@
 /**
- * What memory holds for one key: its `KeyHistory`, and from its head a chain of versions back into recent history.
+ * The memory of one key: its `KeyHistory`, whose head begins a chain of versions back into recent history.
  *
  *     put a (rev 5), put a (rev 7), delete a (rev 9); nothing evicted yet:
  *       key a ── head: 9 (deleted) ─ older ─> 7 ─ older ─> 5

@@ -1,13 +1,13 @@
 /**
- * Hands events to watchers. Hot path: 1,000 watchers times thousands of events a second, so an event costs what its
- * audience is (channels by resource, namespace and key). The watchers of a channel are visited in a circle, some of
- * them a turn of the loop, for as long as one of them lacks an event; each is handed all that it lacks at once, and
- * those with the same position the same array.
+ * Delivers events to watchers. Hot path: thousands of events a second to thousands of watchers, so an event costs only
+ * its audience (channels by resource, namespace and key). The watchers of a channel are visited in a circle, a few in
+ * each turn of the loop, while any of them lacks an event. A visit delivers everything a watcher lacks at once;
+ * watchers at the same position get the same array.
  *
- * A watcher is in step (it lacks events of its channel's `recent` only), or behind. One behind keeps no queue: it knows
- * its position and reads on from the event log of its resource in pieces, and from the durable log (`HistorySource`)
- * when memory no longer reaches back far enough. So a thousand slow watchers cost no memory; the bound on how far one
- * may fall behind is a count. Measured: 1,000 watchers of one resource, ten writes a turn, 4 µs per event for all of them.
+ * A watcher is in step (it lacks only events in its channel's `recent`), or behind. One that is behind has no queue: it
+ * keeps its position and reads on from the event log of its resource in pieces, and from the durable log
+ * (`HistorySource`) when memory does not reach back far enough. So a thousand slow watchers cost no memory; the limit
+ * of lag is a count.
  *
  *     channel /registry//pods/     recent: [e8 e9]         log of the bucket: e5 e6 e7 e8 e9
  *       watcher A  in step, position 8      was visited before e9 came; next visit: [e9]
@@ -82,7 +82,7 @@ interface Channel {
   recent: StoreEvent[];
   /** The last event when the circle was last at its beginning: when it is there again, all in step have it. */
   roundFrom: Revision;
-  /** What follows a position in `recent`, by its first event; and the one asked for last. */
+  /** The tails of `recent` after a position, by first event, and the last one requested. */
   tails: Map<Revision, readonly StoreEvent[]>;
   tail: readonly StoreEvent[];
   tailAt: Revision;
@@ -448,7 +448,7 @@ export class WatchHub {
     }
   }
 
-  /** Lets go of ended watchers once they are half of the list, and of a channel nobody listens to. */
+  /** Removes ended watchers once they are half of the list, and a channel without watchers. */
   #tidy(channel: Channel): void {
     if (channel.open === 0) {
       channel.watchers = [];
