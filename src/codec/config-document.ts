@@ -67,12 +67,11 @@ export function refuseWith(errors: readonly FieldError[]): void {
 
 export const textValue: Schema = { type: "string" };
 export const booleanValue: Schema = { type: "boolean" };
-export const integerValue: Schema = { type: "integer", format: "int32" };
+
 /** As Go writes them: `1m30s`. */
 export const durationValue: Schema = { type: "string", special: "duration" };
 export const anyValue: Schema = { type: "any" };
 export const listOf = (items: Schema): Schema => ({ type: "array", items });
-export const mapOf = (items: Schema): Schema => ({ type: "map", items });
 
 /** Every field may be missing, and then is absent, not empty. */
 export function struct(fields: Readonly<Record<string, Schema>>): Schema {

@@ -136,12 +136,6 @@ export const tooMany = (field: FieldPath | string, count: number, max: number): 
   message: `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`,
 });
 
-export const typeInvalid = (field: FieldPath | string, value: unknown, detail: string): FieldError => ({
-  type: "FieldValueTypeInvalid",
-  field: String(field),
-  message: withDetail(`Invalid value: ${printValue(value)}`, detail),
-});
-
 /** One line of an aggregated message. */
 export function printFieldError(error: FieldError): string {
   return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;

@@ -41,11 +41,6 @@ const dns1035Message = formMessage(
   "my-name",
   "abc-123",
 );
-const wildcardMessage = formMessage(
-  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-  String.raw`\*\.${subdomainForm}`,
-  "*.example.com",
-);
 const qualifiedText =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 const qualifiedPartMessage = formMessage(qualifiedText, qualifiedForm, "MyName", "my.name", "123-abc");
@@ -69,18 +64,6 @@ const cIdentifierMessage = formMessage(
   "my_name",
   "MY_NAME",
   "MyName",
-);
-const envVarNameMessage = formMessage(
-  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
-  "[-._a-zA-Z][-._a-zA-Z0-9]*",
-  "my.env-name",
-  "MY_ENV.NAME",
-  "MyEnvName1",
-);
-const headerNameMessage = formMessage(
-  "a valid HTTP header must consist of alphanumeric characters or '-'",
-  "[-A-Za-z0-9]+",
-  "X-Header-Name",
 );
 const percentMessage = formMessage(
   "a valid percent string must be a numeric string followed by an ending '%'",
@@ -152,10 +135,6 @@ export const dns1035Label: NameCheck = (text) => {
   return report(isTooLong(text, 63), 63, isRight ? undefined : dns1035Message);
 };
 
-/** `*.` and a subdomain. */
-export const wildcardSubdomain: NameCheck = (text) =>
-  report(isTooLong(text, 253), 253, text.startsWith("*.") && isSubdomain(text.slice(2)) ? undefined : wildcardMessage);
-
 /** `[prefix/]name`: keys of labels and annotations, finalizers, resource names. */
 export const qualifiedName: NameCheck = (text) => {
   const slash = text.indexOf("/");
@@ -217,27 +196,6 @@ export const configKey: NameCheck = (text) => {
 export const cIdentifier: NameCheck = (text) =>
   consistsOf(text, lower | upper | digit | underscore) && classAt(text, 0) !== digit ? none : [cIdentifierMessage];
 
-export const envVarName: NameCheck = (text) => {
-  const isRight = consistsOf(text, lower | upper | digit | dash | dot | underscore) && classAt(text, 0) !== digit;
-  return [...(isRight ? none : [envVarNameMessage]), ...leavesFolder(text)];
-};
-
-/** Environment variables since 1.30: printable ASCII without `=`. */
-export const relaxedEnvVarName: NameCheck = (text) => {
-  if (text === "") return [`environment variable name ${emptyMessage}`];
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code >= 0x20 && code <= 0x7e && code !== 0x3d) continue;
-    return [
-      formMessage(
-        "a valid environment variable name must consist only of printable ASCII characters other than '='",
-        "^[ -<>-~]+$",
-      ),
-    ];
-  }
-  return none;
-};
-
 /** Names of container and service ports. */
 export const portName: NameCheck = (text) => {
   const messages: string[] = [];
@@ -254,15 +212,8 @@ export const portName: NameCheck = (text) => {
 export const portNumber = (value: number): readonly string[] =>
   value >= 1 && value <= 65535 ? none : [rangeMessage(1, 65535)];
 
-/** User and group numbers. */
-export const idNumber = (value: number): readonly string[] =>
-  value >= 0 && value <= 2147483647 ? none : [rangeMessage(0, 2147483647)];
-
 export const percent: NameCheck = (text) =>
   text.endsWith("%") && consistsOf(text.slice(0, -1), digit) ? none : [percentMessage];
-
-export const httpHeaderName: NameCheck = (text) =>
-  consistsOf(text, lower | upper | digit | dash) ? none : [headerNameMessage];
 
 /** An IPv4 or IPv6 address. Leading zeros in IPv4 parts are tolerated, as upstream does for stored objects. */
 export const ipAddress: NameCheck = (text) =>

@@ -87,10 +87,6 @@ export function formatTime(instant: Instant, form: TimeForm = "seconds"): string
 /** The time `ms` after the Unix epoch, in the form object metadata shows. */
 export const timestamp = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
 
-/** The time `ms` after the Unix epoch with six decimals. */
-export const microTimestamp = (ms: number): string =>
-  formatTime({ seconds: Math.floor(ms / 1000), nanos: Math.round((ms - Math.floor(ms / 1000) * 1000) * 1e6) }, "micro");
-
 /**
  * The text the API shows for `text`; null for the zero time. `undefined` when `text` is no time; `parseTime` says why.
  */

@@ -15,7 +15,7 @@ import { type Random, seededRandom } from "#std/random.ts";
 
 import { pods, Recorder } from "./store.contract.ts";
 import type { Revision } from "./log-store.ts";
-import { checkConsistency } from "./consistency.ts";
+import { checkConsistency } from "./consistency-for-tests.ts";
 import { openSqliteStore } from "./sqlite.ts";
 
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 25);

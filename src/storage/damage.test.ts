@@ -26,7 +26,7 @@ import { seededRandom } from "#std/random.ts";
 
 import { pods, putText, Recorder } from "./store.contract.ts";
 import { isCompacted, LostWrites, type Revision, StorageFailure } from "./log-store.ts";
-import { checkConsistency } from "./consistency.ts";
+import { checkConsistency } from "./consistency-for-tests.ts";
 import type { Told } from "./damage-child.ts";
 import { openSqliteStore, type SqliteStore, type SqliteOptions } from "./sqlite.ts";
 

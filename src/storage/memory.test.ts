@@ -6,7 +6,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 
 import { storeContract, putText } from "./store.contract.ts";
-import { DelayedLog } from "./delayed-log.ts";
+import { DelayedLog } from "./delayed-log-for-tests.ts";
 import { openMemoryLog, openMemoryStore } from "./memory.ts";
 import { MemoryCache } from "./watch-cache/cache.ts";
 

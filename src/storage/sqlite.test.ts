@@ -25,7 +25,7 @@ import { seededRandom } from "#std/random.ts";
 
 import { storeContract, pods, putText, Recorder, settle, textOf, waitUntil } from "./store.contract.ts";
 import { isCompacted, StorageFailure, StorageFull } from "./log-store.ts";
-import { checkConsistency } from "./consistency.ts";
+import { checkConsistency } from "./consistency-for-tests.ts";
 import { restoreBackup } from "./restore.ts";
 import { unversioned } from "./versioned-value.ts";
 import { makeHeadFile } from "./sqlite/head-file.ts";

@@ -14,8 +14,8 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 
 import { Recorder, settle, waitUntil } from "./store.contract.ts";
-import { checkConsistency } from "./consistency.ts";
-import { DelayedLog } from "./delayed-log.ts";
+import { checkConsistency } from "./consistency-for-tests.ts";
+import { DelayedLog } from "./delayed-log-for-tests.ts";
 import { isCompacted, type Revision } from "./log-store.ts";
 import { openMemoryLog, openMemoryStore } from "./memory.ts";
 import { openSqliteStore, type SqliteStore } from "./sqlite.ts";

@@ -2,7 +2,6 @@
  * Compares memory with the log: a digest over all live keys, and the bytes of a sample. Runs beside reads and writes;
  * both digests are taken at one revision.
  */
-import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 
 import type { SqliteStore } from "./sqlite.ts";
@@ -39,37 +38,4 @@ export async function checkConsistency(store: SqliteStore, random: Random, sampl
     if (!agrees) differences.push(`key ${entry.key} differs at revision ${entry.revision}`);
   }
   return differences;
-}
-
-export interface ConsistencyWatchOptions {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly intervalMs: number;
-  /** Called when a check found differences, or could not be made. */
-  readonly report: (differences: readonly string[]) => void;
-}
-
-/** Checks every `intervalMs` until the returned function is called. */
-export function watchConsistency(store: SqliteStore, options: ConsistencyWatchOptions): () => void {
-  const { clock, random, intervalMs, report } = options;
-  let isStopped = false;
-  let cancel: () => void = () => undefined;
-  const schedule = (): void => {
-    if (!isStopped) cancel = clock.after(intervalMs, () => void run());
-  };
-  const run = async (): Promise<void> => {
-    try {
-      const differences = await checkConsistency(store, random);
-      if (differences.length > 0 && !isStopped) report(differences);
-    } catch (error) {
-      if (!isStopped)
-        report([`the check could not be made: ${error instanceof Error ? error.message : String(error)}`]);
-    }
-    schedule();
-  };
-  schedule();
-  return () => {
-    isStopped = true;
-    cancel();
-  };
 }
