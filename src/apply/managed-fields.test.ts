@@ -5,7 +5,7 @@ import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { fieldSetOf } from "./field-set.ts";
 import { frozen } from "./frozen.ts";
-import { type FieldUpdate, managerName, type OwnedObject, updateManagedFields } from "./managed-fields.ts";
+import { type FieldUpdate, ManagerNames, type OwnedObject, updateManagedFields } from "./managed-fields.ts";
 import { configMap, everyTopology, workload } from "./schemas-for-tests.ts";
 
 type Entries = readonly ManagedFieldsEntry[];
@@ -270,12 +270,13 @@ test("duplicates in a set do not fail the write", () => {
 });
 
 test("without a field manager the user agent names the manager [SSA-20]", () => {
-  assert.equal(managerName("named", "foo/1.0"), "named");
-  assert.equal(managerName("", "foo/1.0 (linux)"), "foo");
-  assert.equal(managerName("", "with space/1 other/2"), "with space");
-  assert.equal(managerName("", "/1.0"), "unknown");
-  assert.equal(managerName("", ""), "unknown");
-  assert.equal(managerName("", `${"l".repeat(140)}/1`), "l".repeat(128));
-  assert.equal(managerName("", `${"é".repeat(100)}/1`), "é".repeat(64));
-  assert.equal(managerName("", "a\u0007b\u00a0c/1"), "abc");
+  const managers = new ManagerNames();
+  assert.equal(managers.of("named", "foo/1.0"), "named");
+  assert.equal(managers.of("", "foo/1.0 (linux)"), "foo");
+  assert.equal(managers.of("", "with space/1 other/2"), "with space");
+  assert.equal(managers.of("", "/1.0"), "unknown");
+  assert.equal(managers.of("", ""), "unknown");
+  assert.equal(managers.of("", `${"l".repeat(140)}/1`), "l".repeat(128));
+  assert.equal(managers.of("", `${"é".repeat(100)}/1`), "é".repeat(64));
+  assert.equal(managers.of("", "a\u0007b\u00a0c/1"), "abc");
 });

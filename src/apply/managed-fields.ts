@@ -46,28 +46,31 @@ export interface FieldUpdate extends ObjectVersions {
   readonly apiVersion: string;
   /** Empty for the main resource. */
   readonly subresource: string;
-  /** The writer; see `managerName`. */
+  /** The writer; see `ManagerNames`. */
   readonly manager: string;
   /** RFC 3339 in UTC and whole seconds. */
   readonly now: string;
 }
 
-/** Name of the manager: the `fieldManager` parameter, or else the first part of the user agent. Never empty. */
-export function managerName(fieldManager: string, userAgent: string): string {
-  if (fieldManager !== "") return fieldManager;
-  let name = agentNames.get(userAgent);
-  if (name === undefined) {
-    name = agentName(userAgent);
-    if (userAgent.length <= agentLengthMax) {
-      if (agentNames.size >= agentsMax) agentNames.clear();
-      agentNames.set(userAgent, name);
+/** Names of managers. Those of user agents are kept, as every client has one and says it each time. */
+export class ManagerNames {
+  readonly #ofAgents = new Map<string, string>();
+
+  /** The `fieldManager` parameter, or else the first part of the user agent. Never empty. */
+  of(fieldManager: string, userAgent: string): string {
+    if (fieldManager !== "") return fieldManager;
+    let name = this.#ofAgents.get(userAgent);
+    if (name === undefined) {
+      name = agentName(userAgent);
+      if (userAgent.length <= agentLengthMax) {
+        if (this.#ofAgents.size >= agentsMax) this.#ofAgents.clear();
+        this.#ofAgents.set(userAgent, name);
+      }
     }
+    return name;
   }
-  return name;
 }
 
-/** Names by user agent, as every client has one and says it each time. */
-const agentNames = new Map<string, string>();
 const agentsMax = 256;
 const agentLengthMax = 256;
 

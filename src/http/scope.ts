@@ -1,5 +1,6 @@
 /** What every handler of a resource request gets: the server's parts, the resource, and the request's meaning. */
 import type { AdmissionChain } from "#admission/chain.ts";
+import type { ManagerNames } from "#apply/managed-fields.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
@@ -22,6 +23,8 @@ export interface HandlerParts {
   readonly random: Random;
   readonly cache: WatchCache;
   readonly objects: StoredObjects;
+  /** Of those who write. */
+  readonly managers: ManagerNames;
   readonly admission: AdmissionChain;
   /** Asked again by writes that turn out to be creates. */
   readonly authorizer: Authorizer;

@@ -2,7 +2,7 @@
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
-import { managerName, type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
+import { type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
@@ -152,7 +152,7 @@ function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, 
     next,
     apiVersion: apiVersionOf(definition),
     subresource,
-    manager: managerName(options.fieldManager, context.userAgent),
+    manager: parts.managers.of(options.fieldManager, context.userAgent),
     now: timestamp(parts.clock.now()),
   });
   const given = next.metadata.managedFields;

@@ -1,6 +1,6 @@
 /** Definitions of kinds, and writes as the store makes them, for tests of this folder. */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
-import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { printFieldError } from "#meta/field-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
@@ -25,7 +25,7 @@ export interface KindUnderTest {
   row(object: Unstructured, nowMs?: number): Record<string, unknown>;
 }
 
-const tables = new Map<string, ApiTables>();
+const tables = new WeakMap<ApiDomain, ApiTables>();
 
 /** Groups are Kubernetes' names. `gates` are those that are on. */
 export function kindUnderTest(
@@ -33,8 +33,8 @@ export function kindUnderTest(
   options: { readonly gates?: readonly string[]; readonly domain?: string } = {},
 ): KindUnderTest {
   const domain = options.domain === undefined ? kubernetesDomain : apiDomain(options.domain);
-  let known = tables.get(domain.name);
-  if (known === undefined) tables.set(domain.name, (known = loadDefinitions(domain)));
+  let known = tables.get(domain);
+  if (known === undefined) tables.set(domain, (known = loadDefinitions(domain)));
   const gates = options.gates ?? ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
   const [definition] = builtInDefinitions(
     known,

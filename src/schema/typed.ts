@@ -240,70 +240,71 @@ function decode(plan: Plan, raw: unknown, findings: Findings): unknown {
     case INT32:
       if (typeof raw === "number") {
         if ((raw | 0) === raw) return raw;
-      } else if (isRawNumber(raw) && raw.rawJSON === "-0") return 0;
+      } else if (isMinusZero(raw)) return 0;
       break;
     case INT64:
       return decodeInt64(raw);
-    case NUMBER:
-      if (typeof raw === "number") return raw;
-      if (typeof raw === "bigint") return Number(raw);
-      if (isRawNumber(raw)) {
-        const value = Number(raw.rawJSON);
-        if (Number.isFinite(value)) return value;
-      }
-      break;
-    case BYTES:
-      return decodeBytes(raw);
-    case TIME:
-    case MICRO_TIME: {
-      if (typeof raw !== "string") break;
-      const text = canonicalTime(raw, plan.code === TIME ? "seconds" : "micro");
-      if (text !== undefined) return text;
-      break;
-    }
-    case QUANTITY: {
-      const text =
-        typeof raw === "string"
-          ? canonicalQuantity(raw)
-          : typeof raw === "number" || typeof raw === "bigint"
-            ? canonicalQuantity(String(raw))
-            : isRawNumber(raw)
-              ? canonicalQuantity(raw.rawJSON)
-              : undefined;
-      if (text !== undefined) return text;
-      break;
-    }
-    case INT_OR_STRING:
-      if (typeof raw === "string" || (typeof raw === "number" && (raw | 0) === raw)) return raw;
-      if (isRawNumber(raw) && raw.rawJSON === "-0") return 0;
-      break;
-    case DURATION: {
-      const text = typeof raw === "string" ? canonicalDuration(raw) : undefined;
-      if (text !== undefined) return text;
-      break;
-    }
     case ANY:
       if (typeof raw === "object") findings.keys += countKeys(raw);
       return withRawNumbers(raw);
     case SCHEMA_OR_BOOL:
-      if (typeof raw === "boolean") return raw;
-      if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
-      break;
     case SCHEMA_OR_ARRAY:
-      if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
-      if (Array.isArray(raw)) return raw.map((item) => decodeInner(plan.items!, item, findings));
-      // Upstream: anything else is taken and means nothing.
-      return null;
     case SCHEMA_OR_STRINGS:
-      if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
-      if (Array.isArray(raw)) {
-        if (!raw.every((item) => item === null || typeof item === "string")) break;
-        return raw.map((item: unknown) => item ?? "");
-      }
-      return null;
+      return decodeUnion(plan, raw, findings);
+    default: {
+      const value = decodeScalar(plan.code, raw);
+      if (value !== undefined) return value;
+    }
   }
   throw mismatch;
 }
+
+/** The rarer scalars; `undefined` for what does not fit. */
+function decodeScalar(code: number, raw: unknown): unknown {
+  switch (code) {
+    case NUMBER:
+      return decodeNumber(raw);
+    case BYTES:
+      return decodeBytes(raw);
+    case TIME:
+    case MICRO_TIME:
+      return typeof raw === "string" ? canonicalTime(raw, code === TIME ? "seconds" : "micro") : undefined;
+    case QUANTITY:
+      if (typeof raw === "string") return canonicalQuantity(raw);
+      if (typeof raw === "number" || typeof raw === "bigint") return canonicalQuantity(String(raw));
+      return isRawNumber(raw) ? canonicalQuantity(raw.rawJSON) : undefined;
+    case INT_OR_STRING:
+      if (typeof raw === "string" || (typeof raw === "number" && (raw | 0) === raw)) return raw;
+      return isMinusZero(raw) ? 0 : undefined;
+    case DURATION:
+      return typeof raw === "string" ? canonicalDuration(raw) : undefined;
+  }
+  return undefined;
+}
+
+function decodeNumber(raw: unknown): number | undefined {
+  if (typeof raw === "number") return raw;
+  if (typeof raw === "bigint") return Number(raw);
+  const value = isRawNumber(raw) ? Number(raw.rawJSON) : Number.NaN;
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** A schema, or what may stand in its place. */
+function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
+  if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
+  const { code } = plan;
+  if (code === SCHEMA_OR_BOOL) {
+    if (typeof raw === "boolean") return raw;
+    throw mismatch;
+  }
+  // Upstream: anything else is taken and means nothing.
+  if (!Array.isArray(raw)) return null;
+  if (code === SCHEMA_OR_ARRAY) return raw.map((item) => decodeInner(plan.items!, item, findings));
+  if (!raw.every((item) => item === null || typeof item === "string")) throw mismatch;
+  return raw.map((item: unknown) => item ?? "");
+}
+
+const isMinusZero = (raw: unknown): boolean => isRawNumber(raw) && raw.rawJSON === "-0";
 
 const isObject = (raw: unknown): raw is Json =>
   typeof raw === "object" && raw !== null && !Array.isArray(raw) && !isRawNumber(raw);

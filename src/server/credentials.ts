@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { reasonOf } from "#std/system-error.ts";
-import { keyPem, newKey, signCertificate } from "#std/certificate.ts";
+import { type CertificateRequest, keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
@@ -61,82 +61,103 @@ const commonNames = [
 
 /** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable or invalid files. */
 export function prepareCredentials(wanted: CredentialsWanted): Credentials {
-  const { clock, random } = wanted;
-  const files = new Map<string, string>();
-  const read = (path: string): string | undefined =>
-    wanted.folder === undefined ? undefined : readPem(wanted.folder, path);
-  const keep = (name: string, pair: KeyPair): KeyPair => {
-    files.set(`pki/${name}.crt`, pair.certificate);
-    files.set(`pki/${name}.key`, pair.key);
-    return pair;
-  };
-  const stored = (name: string): KeyPair | undefined => {
-    const certificate = read(`pki/${name}.crt`);
-    const key = read(`pki/${name}.key`);
-    return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });
-  };
-  const period = (days: number) => ({
-    notBeforeMs: clock.now() - backdateMs,
-    notAfterMs: clock.now() + days * dayMs,
+  const maker = new Maker(wanted);
+  const authority = maker.authority();
+  const names = [...new Set([...commonNames, ...wanted.names])];
+  const serving = maker.leaf("apiserver", authority, {
+    fits: (pair) => hasNames(pair, names),
+    subject: { commonName: "binnacle", usage: "server", names },
   });
+  const admin = maker.leaf("admin", authority, {
+    fits: () => true,
+    subject: { commonName: "admin", organizations: ["system:masters"], usage: "client" },
+  });
+  const token = maker.adminToken();
+  const serviceAccount = maker.serviceAccountKeys();
+  return { ca: authority, serving, admin: { ...admin, token }, serviceAccount, files: maker.files };
+}
 
-  const makeAuthority = (): KeyPair => {
+/** A certificate that the authority signs: what it says, and whether an earlier one still fits. */
+interface Leaf {
+  fits(pair: KeyPair): boolean;
+  readonly subject: Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;
+}
+
+class Maker {
+  /** What there is to write: path below the data folder and content. */
+  readonly files = new Map<string, string>();
+  readonly #wanted: CredentialsWanted;
+
+  constructor(wanted: CredentialsWanted) {
+    this.#wanted = wanted;
+  }
+
+  authority(): KeyPair {
+    const old = this.#stored("ca");
+    if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
     const key = newKey();
     const commonName = authorityName;
     const certificate = signCertificate(
-      { commonName, publicKey: createPublicKey(key), usage: "authority", ...period(authorityDays) },
+      { commonName, publicKey: createPublicKey(key), usage: "authority", ...this.#period(authorityDays) },
       { commonName, key },
-      random,
+      this.#wanted.random,
     );
-    return keep("ca", { certificate, key: keyPem(key) });
-  };
-  const oldAuthority = stored("ca");
-  const ca = oldAuthority !== undefined && isFresh(oldAuthority, clock) ? oldAuthority : makeAuthority();
-  const issuer = { commonName: authorityName, key: createPrivateKey(ca.key) };
-  const issuedBy = (pair: KeyPair): boolean =>
-    new X509Certificate(pair.certificate).verify(createPublicKey(issuer.key));
+    return this.#keep("ca", { certificate, key: keyPem(key) });
+  }
 
-  const leaf = (name: string, fits: (pair: KeyPair) => boolean, make: (publicKey: KeyObject) => string): KeyPair => {
-    const old = stored(name);
-    if (old !== undefined && isFresh(old, clock) && issuedBy(old) && fits(old)) return old;
+  leaf(name: string, authority: KeyPair, { fits, subject }: Leaf): KeyPair {
+    const { clock, random } = this.#wanted;
+    const issuer = { commonName: authorityName, key: createPrivateKey(authority.key) };
+    const old = this.#stored(name);
+    if (old !== undefined && isFresh(old, clock) && isIssuedBy(old, issuer.key) && fits(old)) return old;
     const key = newKey();
-    return keep(name, { certificate: make(createPublicKey(key)), key: keyPem(key) });
-  };
-  const names = [...new Set([...commonNames, ...wanted.names])];
-  const serving = leaf(
-    "apiserver",
-    (pair) => hasNames(pair, names),
-    (publicKey) =>
-      signCertificate(
-        { commonName: "binnacle", publicKey, usage: "server", names, ...period(leafDays) },
-        issuer,
-        random,
-      ),
-  );
-  const admin = leaf(
-    "admin",
-    () => true,
-    (publicKey) =>
-      signCertificate(
-        { commonName: "admin", organizations: ["system:masters"], publicKey, usage: "client", ...period(leafDays) },
-        issuer,
-        random,
-      ),
-  );
-  let token = read("pki/admin.token")?.trim();
-  if (token === undefined || token === "") {
-    token = random.bytes(32).toString("base64url");
-    files.set("pki/admin.token", `${token}\n`);
+    const about = { ...subject, publicKey: createPublicKey(key), ...this.#period(leafDays) };
+    return this.#keep(name, { certificate: signCertificate(about, issuer, random), key: keyPem(key) });
   }
-  let privateKey = read("pki/sa.key");
-  if (privateKey === undefined) {
-    privateKey = keyPem(newKey());
-    files.set("pki/sa.key", privateKey);
+
+  adminToken(): string {
+    const path = "pki/admin.token";
+    const old = this.#read(path)?.trim() ?? "";
+    if (old !== "") return old;
+    const token = this.#wanted.random.bytes(32).toString("base64url");
+    this.files.set(path, `${token}\n`);
+    return token;
   }
-  const publicKey = publicPem("pki/sa.key", privateKey);
-  if (files.has("pki/sa.key")) files.set("pki/sa.pub", publicKey);
-  return { ca, serving, admin: { ...admin, token }, serviceAccount: { privateKey, publicKey }, files };
+
+  serviceAccountKeys(): Credentials["serviceAccount"] {
+    const path = "pki/sa.key";
+    const old = this.#read(path);
+    const privateKey = old ?? keyPem(newKey());
+    const publicKey = publicPem(path, privateKey);
+    if (old === undefined) this.files.set(path, privateKey).set("pki/sa.pub", publicKey);
+    return { privateKey, publicKey };
+  }
+
+  #read(path: string): string | undefined {
+    const { folder } = this.#wanted;
+    return folder === undefined ? undefined : readPem(folder, path);
+  }
+
+  #stored(name: string): KeyPair | undefined {
+    const certificate = this.#read(`pki/${name}.crt`);
+    const key = this.#read(`pki/${name}.key`);
+    return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });
+  }
+
+  #keep(name: string, pair: KeyPair): KeyPair {
+    this.files.set(`pki/${name}.crt`, pair.certificate);
+    this.files.set(`pki/${name}.key`, pair.key);
+    return pair;
+  }
+
+  #period(days: number) {
+    const now = this.#wanted.clock.now();
+    return { notBeforeMs: now - backdateMs, notAfterMs: now + days * dayMs };
+  }
 }
+
+const isIssuedBy = (pair: KeyPair, authorityKey: KeyObject): boolean =>
+  new X509Certificate(pair.certificate).verify(createPublicKey(authorityKey));
 
 export interface ClientWanted {
   readonly commonName: string;

@@ -1,5 +1,6 @@
 /** Derived parts of handlers, shared by the event loop and the threads of large requests. */
 import type { ApiTables } from "#api/definitions.ts";
+import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
 import type { HandlerParts } from "#http/scope.ts";
@@ -16,7 +17,8 @@ type Derived =
   | "definitionOfVersion"
   | "schemaOf"
   | "forcedDeletion"
-  | "isRegistered";
+  | "isRegistered"
+  | "managers";
 
 export interface GivenParts extends Omit<HandlerParts, Derived> {
   readonly tables: ApiTables;
@@ -32,6 +34,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   };
   return {
     ...given,
+    managers: new ManagerNames(),
     negotiator: negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true),
     transforms: resourceTransforms(given.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),

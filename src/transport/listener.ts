@@ -26,6 +26,7 @@ import type { ApiRequest, ClientCertificate, Headers, Reply } from "#http/api-re
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { Gzip } from "./gzip.ts";
+import { HeaderNames } from "./header-names.ts";
 import { type Http1Exchange, type Http1Limits, Http1Server } from "./http1-server.ts";
 import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
@@ -208,6 +209,7 @@ class TlsListener implements Listener {
     this.#settings = {
       clock: options.clock,
       strictTransport: options.strictTransport ?? "",
+      headerNames: new HeaderNames(),
       compress: options.compress ?? true,
       gzip: new Gzip(compressedBytesMax),
       joined: new ChunkCache(joinedBytesMax),

@@ -6,6 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Chunks, type Pieces, type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
 import type { Gzip } from "./gzip.ts";
+import type { HeaderNames } from "./header-names.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { joinedChunks, type ChunkCache, type Chunk } from "#http/chunk-cache.ts";
 import type { ResponseWriter } from "./response-writer.ts";
@@ -14,6 +15,7 @@ export interface ReplySettings {
   readonly clock: Clock;
   /** Value of `Strict-Transport-Security`; empty sends none. */
   readonly strictTransport: string;
+  readonly headerNames: HeaderNames;
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
   readonly compress: boolean;
   readonly gzip: Gzip;
@@ -130,8 +132,9 @@ export class Exchange {
     if (own !== undefined) {
       for (const name in own) {
         const value = own[name]!;
-        if (typeof value === "string") out.push(headerName(name), value);
-        else for (const one of value) out.push(headerName(name), one);
+        const written = this.#settings.headerNames.of(name);
+        if (typeof value === "string") out.push(written, value);
+        else for (const one of value) out.push(written, one);
       }
     }
     if (this.request.warnings.length > 0) pushWarnings(out, this.request.warnings);
@@ -361,18 +364,6 @@ function* singleChunks(buffers: Iterable<Buffer>): Generator<Chunk, void, undefi
 export function acceptsGzip(header: string | undefined): boolean {
   if (header === undefined || !header.includes("gzip")) return false;
   return header === "gzip" || header.split(",").some((part) => part.trim() === "gzip");
-}
-
-/** Header names are kept in lower case; on HTTP/1.1 they read `X-Like-This`. The set of names is the code's own. */
-const headerNames = new Map<string, string>();
-
-function headerName(name: string): string {
-  let written = headerNames.get(name);
-  if (written === undefined) {
-    written = name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
-    headerNames.set(name, written);
-  }
-  return written;
 }
 
 /** Source: upstream's warning recorder: all texts up to 4096 characters, beyond that each cut to 256. */

@@ -102,14 +102,7 @@ function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   return errors;
 }
 
-/** Settings that upstream's internal form holds once for all versions; absent where the versions differ. */
-interface Shared {
-  readonly schema: CustomResourceDefinitionVersion["schema"];
-  readonly subresources: CustomResourceSubresources | undefined;
-  readonly columns: readonly CustomResourceColumnDefinition[] | undefined;
-  readonly selectableFields: CustomResourceDefinitionVersion["selectableFields"];
-}
-
+/** Settings that upstream's internal form holds once where all versions have them alike. */
 type PerVersion = "schema" | "subresources" | "additionalPrinterColumns" | "selectableFields";
 
 function sharedBy(versions: readonly CustomResourceDefinitionVersion[]): Record<PerVersion, boolean> {
@@ -135,73 +128,100 @@ function checkSpec(
   isEstablished: boolean,
   rules: DefinitionRules,
 ): FieldError[] {
-  const { names, group } = spec;
   const versions = spec.versions ?? [];
+  const [first] = versions;
   const schemas = new SchemaRules(old, rules);
   const is = sharedBy(versions);
-  const first = versions[0];
-  const shared: Shared = {
-    schema: is.schema ? first?.schema : undefined,
-    subresources: is.subresources ? first?.subresources : undefined,
-    columns: is.additionalPrinterColumns ? first?.additionalPrinterColumns : undefined,
-    selectableFields: is.selectableFields ? first?.selectableFields : undefined,
-  };
-  const errors: FieldError[] = [];
-  if (group === "") errors.push(required("spec.group"));
-  else if (dns1123Subdomain(group).length > 0) {
-    errors.push(invalid("spec.group", group, dns1123Subdomain(group).join(",")));
-  } else if (!group.includes(".")) {
-    errors.push(invalid("spec.group", group, "should be a domain with at least one dot"));
-  }
-  errors.push(...oneOf("spec.scope", spec.scope, ["Cluster", "Namespaced"]));
-  // What was stored without schemas may stay without them.
-  const mustHaveSchemas =
-    old === undefined || (old.versions ?? []).every(({ schema }) => schema?.openAPIV3Schema !== undefined);
-  if (shared.schema?.openAPIV3Schema === undefined) {
-    for (const [index, { schema, served }] of versions.entries()) {
-      if (!is.schema && schema?.openAPIV3Schema !== undefined) continue;
-      const path = versionsPath.index(index).child("schema", "openAPIV3Schema");
-      if (mustHaveSchemas) errors.push(required(path, "schemas are required"));
-      else if (served && spec.preserveUnknownFields !== true) {
-        errors.push(required(path, "because otherwise all fields are pruned"));
-      }
-    }
-  }
-  if (spec.preserveUnknownFields === true && versions.some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) {
-    errors.push(invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema"));
-  }
-  for (const [index, version] of versions.entries()) {
-    const path = versionsPath.index(index);
-    errors.push(...label(path.child("name"), version.name));
-    errors.push(...checkVersion(version, is, schemas, path));
-  }
-  if (new Set(versions.map(({ name }) => name)).size !== versions.length) {
-    errors.push(wrongVersions(spec.versions, "must contain unique version names"));
-  }
-  if (versions.filter(({ storage }) => storage).length !== 1) {
-    errors.push(wrongVersions(spec.versions, "must have exactly one version marked as storage version"));
-  }
-  if (first !== undefined && first.name !== "") errors.push(...label("spec.version", first.name));
-  for (const key of ["plural", "singular", "kind", "listKind"] as const) {
-    if ((names[key] ?? "") === "") errors.push(required(namesPath.child(key)));
-  }
-  errors.push(...checkNames(names, namesPath));
-  errors.push(...checkSchema(shared.schema, someHasStatus(versions), schemas, specPath.child("validation")));
-  errors.push(...checkSubresources(shared.subresources, specPath.child("subresources")));
-  errors.push(...checkColumns(shared.columns, specPath.child("additionalPrinterColumns")));
-  if (shared.selectableFields !== undefined && shared.selectableFields.length > 0) {
-    errors.push(
-      ...(shared.schema === undefined
-        ? [invalid(selectablePath, "", "selectableFields may only be set when validations.schema is included")]
-        : checkSelectableFields(shared.selectableFields, shared.schema.openAPIV3Schema, selectablePath)),
-    );
-  }
-  if (spec.conversion !== undefined) {
-    errors.push(
-      ...checkConversion(spec.conversion, old?.conversion, spec.preserveUnknownFields === true, isEstablished),
-    );
-  }
-  return errors;
+  const { conversion, preserveUnknownFields } = spec;
+  return [
+    ...checkGroup(spec.group),
+    ...oneOf("spec.scope", spec.scope, ["Cluster", "Namespaced"]),
+    ...checkSchemasGiven(spec, old, is),
+    ...checkDefaults(spec),
+    ...versions.flatMap((version, index) => {
+      const path = versionsPath.index(index);
+      return [...label(path.child("name"), version.name), ...checkVersion(version, is, schemas, path)];
+    }),
+    ...checkVersionList(spec.versions),
+    ...(first === undefined || first.name === "" ? [] : label("spec.version", first.name)),
+    ...checkNamesGiven(spec.names),
+    ...checkNames(spec.names, namesPath),
+    ...checkShared(versions, is, schemas),
+    ...(conversion === undefined
+      ? []
+      : checkConversion(conversion, old?.conversion, preserveUnknownFields === true, isEstablished)),
+  ];
+}
+
+function checkGroup(group: string): FieldError[] {
+  if (group === "") return [required("spec.group")];
+  const problems = dns1123Subdomain(group);
+  if (problems.length > 0) return [invalid("spec.group", group, problems.join(","))];
+  return group.includes(".") ? [] : [invalid("spec.group", group, "should be a domain with at least one dot")];
+}
+
+/** What was stored without schemas may stay without them. */
+function checkSchemasGiven(
+  spec: CustomResourceDefinitionSpec,
+  old: CustomResourceDefinitionSpec | undefined,
+  is: Record<PerVersion, boolean>,
+): FieldError[] {
+  const versions = spec.versions ?? [];
+  const hasSchema = ({ schema }: CustomResourceDefinitionVersion): boolean => schema?.openAPIV3Schema !== undefined;
+  if (is.schema && versions[0] !== undefined && hasSchema(versions[0])) return [];
+  const mustHaveSchemas = old === undefined || (old.versions ?? []).every(hasSchema);
+  return versions.flatMap((version, index) => {
+    if (!is.schema && hasSchema(version)) return [];
+    const path = versionsPath.index(index).child("schema", "openAPIV3Schema");
+    if (mustHaveSchemas) return [required(path, "schemas are required")];
+    const isPruned = version.served && spec.preserveUnknownFields !== true;
+    return isPruned ? [required(path, "because otherwise all fields are pruned")] : [];
+  });
+}
+
+function checkDefaults({ preserveUnknownFields, versions }: CustomResourceDefinitionSpec): FieldError[] {
+  if (preserveUnknownFields !== true) return [];
+  if (!(versions ?? []).some(({ schema }) => hasDefaults(schema?.openAPIV3Schema))) return [];
+  return [invalid("spec.preserveUnknownFields", true, "must be false in order to use defaults in the schema")];
+}
+
+function checkVersionList(versions: readonly CustomResourceDefinitionVersion[] | null): FieldError[] {
+  const names = new Set(versions?.map(({ name }) => name));
+  const stored = versions?.filter(({ storage }) => storage) ?? [];
+  return [
+    ...(names.size === (versions?.length ?? 0) ? [] : [wrongVersions(versions, "must contain unique version names")]),
+    ...(stored.length === 1
+      ? []
+      : [wrongVersions(versions, "must have exactly one version marked as storage version")]),
+  ];
+}
+
+const checkNamesGiven = (names: CustomResourceDefinitionNames): FieldError[] =>
+  (["plural", "singular", "kind", "listKind"] as const).flatMap((key) =>
+    (names[key] ?? "") === "" ? [required(namesPath.child(key))] : [],
+  );
+
+/** What all versions say alike. */
+function checkShared(
+  versions: readonly CustomResourceDefinitionVersion[],
+  is: Record<PerVersion, boolean>,
+  schemas: SchemaRules,
+): FieldError[] {
+  const [first] = versions;
+  const schema = is.schema ? first?.schema : undefined;
+  const subresources = is.subresources ? first?.subresources : undefined;
+  const columns = is.additionalPrinterColumns ? first?.additionalPrinterColumns : undefined;
+  const selectable = (is.selectableFields ? first?.selectableFields : undefined) ?? [];
+  const errors = [
+    ...checkSchema(schema, someHasStatus(versions), schemas, specPath.child("validation")),
+    ...checkSubresources(subresources, specPath.child("subresources")),
+    ...checkColumns(columns, specPath.child("additionalPrinterColumns")),
+  ];
+  if (selectable.length === 0) return errors;
+  if (schema !== undefined)
+    return [...errors, ...checkSelectableFields(selectable, schema.openAPIV3Schema, selectablePath)];
+  const detail = "selectableFields may only be set when validations.schema is included";
+  return [...errors, invalid(selectablePath, "", detail)];
 }
 
 /** A finding about the list of versions, which is shown by their names. Upstream prints Go structs with addresses. */

@@ -13,6 +13,8 @@ export function formatCheck(format: string): FormatCheck | undefined {
   return Object.hasOwn(checks, name) ? checks[name] : undefined;
 }
 
+const hex = "[0-9a-f]";
+
 const checks: Readonly<Record<string, FormatCheck>> = {
   bsonobjectid: (text) => /^[0-9a-fA-F]{24}$/.test(text),
   uri: isRequestUri,
@@ -22,10 +24,10 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   ipv6: (text) => text.includes(":") && parseIp(text) !== undefined && !/[:.]0[0-9]+(?:\.|$)/.test(dottedTail(text)),
   cidr: isCidr,
   mac: isMac,
-  uuid: (text) => isUuid(text, "[0-9a-f]", "[0-9a-f]"),
-  uuid3: (text) => isUuid(text, "3", "[0-9a-f]"),
-  uuid4: (text) => isUuid(text, "4", "[89ab]"),
-  uuid5: (text) => isUuid(text, "5", "[89ab]"),
+  uuid: uuidCheck(hex, hex),
+  uuid3: uuidCheck("3", hex),
+  uuid4: uuidCheck("4", "[89ab]"),
+  uuid5: uuidCheck("5", "[89ab]"),
   isbn: (text) => isIsbn10(text) || isIsbn13(text),
   isbn10: isIsbn10,
   isbn13: isIsbn13,
@@ -43,17 +45,10 @@ const checks: Readonly<Record<string, FormatCheck>> = {
 /** The text after the last colon, if it is an IPv4 address. */
 const dottedTail = (text: string): string => (text.includes(".") ? text.slice(text.lastIndexOf(":")) : "");
 
-function isUuid(text: string, version: string, variant: string): boolean {
-  if (text.length > 36) return false;
-  const hex = "[0-9a-f]";
-  const form = `^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`;
-  let known = uuidForms.get(form);
-  if (known === undefined) uuidForms.set(form, (known = new RegExp(form, "i")));
-  return known.test(text);
+function uuidCheck(version: string, variant: string): FormatCheck {
+  const form = new RegExp(`^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`, "i");
+  return (text) => text.length <= 36 && form.test(text);
 }
-
-/** Four at most. */
-const uuidForms = new Map<string, RegExp>();
 
 /** Leading zeros are taken. */
 function isDottedQuad(text: string): boolean {

@@ -4,25 +4,28 @@
  * it at the time limit, the runtime at the memory limit.
  */
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import type { AdmissionChain } from "#admission/chain.ts";
 import type { AdmissionAttributes } from "#admission/plugin.ts";
+import type { ApiTables } from "#api/definitions.ts";
 import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { CustomKind } from "#extensions/custom-kind.ts";
 import { sizesElsewhere } from "#http/large-requests.ts";
-import { createRouter } from "#http/router.ts";
-import { apiDomain } from "#meta/api-domain.ts";
+import { createRouter, type RouterOptions } from "#http/router.ts";
+import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { objectTooLarge, resourceNotFound } from "#meta/status-error.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { parseObject, StoredObjects } from "#registry/stored-object.ts";
-import type { Strategy } from "#registry/resource-definition.ts";
+import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import { Stores } from "#registry/stores.ts";
 import { override } from "#registry/override.ts";
+import type { Schema } from "#schema/schema.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
 import { handlerParts } from "../handler-parts.ts";
-import { Asking, failureOf } from "./ask.ts";
+import { type Ask, Asking, failureOf } from "./ask.ts";
 import type { FromThread, Job, SentAttributes, SentReply, SentRequest, ThreadStart, ToThread } from "./messages.ts";
 import { bufferOf, RemoteCache } from "./remote-cache.ts";
 import { HandedRequest } from "./handed-request.ts";
@@ -38,18 +41,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   let nowMs = 0;
   const clock: Clock = { ...systemClock, now: () => nowMs };
   const { tables, gates, table } = planKinds(start.options, domain, clock);
-  const allocate: Strategy["allocate"] = async (object, old, { subresource, dryRun }) => {
-    const given = await ask("allocate", { object: jsonOf(object), old: old && jsonOf(old), subresource, dryRun });
-    return { object: parseObject(bufferOf(given).toString()), release() {} };
-  };
-  const builtIn = new ResourceTable(
-    table.definitions.map((definition) =>
-      start.allocating.includes(`${definition.group}/${definition.resource}`)
-        ? override(definition, { strategy: { ...definition.strategy, allocate } })
-        : definition,
-    ),
-    1,
-  );
+  const builtIn = new ResourceTable(table.definitions.map(allocatingElsewhere(start.allocating, ask)), 1);
   const cache = new RemoteCache(ask);
   const objects = new StoredObjects(1);
   const { objectBytesMax } = start;
@@ -64,17 +56,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     cache,
     objects,
     table: () => served,
-    admission: {
-      names: [],
-      handles: () => true,
-      async admit(attributes) {
-        const { object } = attributes;
-        if (object !== undefined && isLarger(object, objectBytesMax)) throw objectTooLarge(objectBytesMax);
-        const changed = await ask("admit", sentAttributes(attributes));
-        return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
-      },
-      validate: (attributes) => ask("validate", sentAttributes(attributes)),
-    },
+    admission: admissionElsewhere(ask, objectBytesMax),
     authorizer: { authorize: (attributes) => ask("authorize", attributes) },
     sizes: sizesElsewhere(objectBytesMax),
     bodyLimitBytes: start.bodyLimitBytes,
@@ -82,31 +64,8 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     minRequestTimeoutMs: 0,
     observeWatch() {},
   });
-  const route = createRouter({
-    parts,
-    stores,
-    table: () => served,
-    other: () => undefined,
-    unknown: () => {
-      throw resourceNotFound();
-    },
-  });
-
-  const kinds = new Map<string, CustomKind>();
-  const metadata = tables.schema(domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
-  async function kindOf({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
-    const id = `${name} ${revision}`;
-    let kind = kinds.get(id);
-    if (kind === undefined) {
-      if (metadata === undefined) throw new Error("the tables have no metadata");
-      const text = bufferOf(await ask("definition", undefined)).toString();
-      const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
-      kind = new CustomKind(definition, () => definition, { domain, metadata, objectBytesMax });
-      if (kinds.size >= kindsMax) kinds.delete(kinds.keys().next().value!); // there are some
-    } else kinds.delete(id);
-    kinds.set(id, kind);
-    return kind;
-  }
+  const route = createRouter({ parts, stores, table: () => served, ...noOtherPaths });
+  const kinds = new CustomKinds(tables, domain, objectBytesMax, ask);
 
   async function handle(sent: SentRequest): Promise<void> {
     nowMs = sent.nowMs;
@@ -114,7 +73,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     const { warnings } = request;
     try {
       const { definition } = sent;
-      const custom = definition === undefined ? undefined : await kindOf(definition);
+      const custom = definition === undefined ? undefined : await kinds.of(definition);
       served =
         custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
       cache.begin(sent.revision, sent.entry);
@@ -142,6 +101,74 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     if (message.type === "job") begin(message.job);
     else asking.take(message);
   });
+}
+
+const noOtherPaths: Pick<RouterOptions, "other" | "unknown"> = {
+  other: () => undefined,
+  unknown() {
+    throw resourceNotFound();
+  },
+};
+
+/** Definitions whose objects are given what there is to give out once by the event loop. `named` are `group/resource`. */
+const allocatingElsewhere =
+  (named: readonly string[], ask: Ask) =>
+  (definition: ResourceDefinition): ResourceDefinition => {
+    const { group, resource, strategy } = definition;
+    if (!named.includes(`${group}/${resource}`)) return definition;
+    const allocate: Strategy["allocate"] = async (object, old, { subresource, dryRun }) => {
+      const given = await ask("allocate", { object: jsonOf(object), old: old && jsonOf(old), subresource, dryRun });
+      return { object: parseObject(bufferOf(given).toString()), release() {} };
+    };
+    return override(definition, { strategy: { ...strategy, allocate } });
+  };
+
+/** The event loop's plugins. */
+const admissionElsewhere = (ask: Ask, objectBytesMax: number): AdmissionChain => ({
+  names: [],
+  handles: () => true,
+  async admit(attributes) {
+    const { object } = attributes;
+    if (object !== undefined && isLarger(object, objectBytesMax)) throw objectTooLarge(objectBytesMax);
+    const changed = await ask("admit", sentAttributes(attributes));
+    return changed === undefined ? undefined : parseObject(bufferOf(changed).toString());
+  },
+  validate: (attributes) => ask("validate", sentAttributes(attributes)),
+});
+
+/** Custom kinds, compiled; those that were used last stay. */
+class CustomKinds {
+  readonly #known = new Map<string, CustomKind>();
+  readonly #metadata: Schema | undefined;
+  readonly #domain: ApiDomain;
+  readonly #objectBytesMax: number;
+  readonly #ask: Ask;
+
+  constructor(tables: ApiTables, domain: ApiDomain, objectBytesMax: number, ask: Ask) {
+    this.#metadata = tables.schema(domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+    this.#domain = domain;
+    this.#objectBytesMax = objectBytesMax;
+    this.#ask = ask;
+  }
+
+  async of({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
+    const id = `${name} ${revision}`;
+    const known = this.#known.get(id);
+    const kind = known ?? (await this.#compile());
+    if (known !== undefined) this.#known.delete(id);
+    else if (this.#known.size >= kindsMax) this.#known.delete(this.#known.keys().next().value!); // there are some
+    this.#known.set(id, kind);
+    return kind;
+  }
+
+  async #compile(): Promise<CustomKind> {
+    const metadata = this.#metadata;
+    if (metadata === undefined) throw new Error("the tables have no metadata");
+    const text = bufferOf(await this.#ask("definition", undefined)).toString();
+    const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
+    const options = { domain: this.#domain, metadata, objectBytesMax: this.#objectBytesMax };
+    return new CustomKind(definition, () => definition, options);
+  }
 }
 
 const jsonOf = (object: ApiObject): Uint8Array => Buffer.from(JSON.stringify(object));
