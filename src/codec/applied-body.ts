@@ -1,6 +1,6 @@
 /**
- * Applied configurations to values, and merged values to objects. A configuration is YAML; JSON, which is most of it
- * in practice, is read by the JSON decoder. Source of the wording: upstream's `applyPatcher`.
+ * Decodes applied configurations, and converts merged values to objects. A configuration is YAML; the JSON decoder
+ * reads those that are JSON, which most are. Source of the wording: upstream's `applyPatcher`.
  */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
@@ -22,7 +22,7 @@ export interface AppliedBody {
   readonly value: Readonly<Record<string, unknown>>;
   /** Double keys, for clients that want to be warned. */
   readonly warnings: readonly string[];
-  /** What a client that wants no double keys is told; it is told after everything else that is wrong. */
+  /** The error for clients that forbid duplicate keys; it is reported after all other errors. */
   readonly problem: string | undefined;
 }
 
@@ -60,7 +60,7 @@ function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown
   }
 }
 
-/** `undefined` for what is no JSON or has double keys, of which the YAML decoder knows the lines. */
+/** `undefined` for text that is not JSON or has duplicate keys, whose lines the YAML decoder knows. */
 function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value: unknown } | undefined {
   try {
     const { value, keys, hasRawNumbers } = decodeJson(bytes);
@@ -79,7 +79,7 @@ export interface MergedValue {
   readonly schema?: Schema;
   /** Of a custom kind. */
   readonly custom?: CustomType;
-  /** What defaults may add. */
+  /** The budget of defaults. */
   readonly room: Room;
   /** The sentence around what is wrong. */
   failure(message: string): string;

@@ -1,6 +1,6 @@
 /**
- * Configuration files in the form of API objects (`AuthenticationConfiguration`, kubeconfigs and their like): one YAML
- * or JSON document, decoded by a schema that stands in the code, strictly where upstream is strict.
+ * Configuration files in the form of API objects (`AuthenticationConfiguration`, kubeconfigs): one YAML or JSON
+ * document, decoded by a schema in code, strictly where upstream is strict.
  */
 import { strictMessage, yamlProblems } from "./object.ts";
 import { sortedJson, unknownFields } from "./strict.ts";

@@ -1,6 +1,6 @@
 /**
- * Why a text is no JSON, in the words of Go's decoder: the first character that cannot be there and what was read.
- * Slow and only for refused bodies.
+ * JSON syntax errors in the words of Go's decoder: the first invalid character and its context. Slow, and only for
+ * refused bodies.
  */
 
 /** The first error of `bytes`; the text of an unexpected end when there is none before it. */
@@ -61,7 +61,7 @@ class Scanner {
     return this.#state === "string";
   }
 
-  /** What is wrong with the byte, or `undefined`. */
+  /** The error of the byte, or `undefined`. */
   step(byte: number): string | undefined {
     switch (this.#state) {
       case "value":

@@ -1,10 +1,9 @@
 /**
- * JSON bytes to values and back, with the limits, leniency and error texts of Go's decoder. `JSON.parse` does the work;
- * one pass over the bytes before it finds what it cannot say: nesting, the number of keys (so that duplicates show),
- * and numbers that a JavaScript number would change.
+ * JSON bytes to values and back, with the limits, leniency and error messages of Go's decoder. `JSON.parse` does the
+ * work; one pass over the bytes before it finds what it cannot report: nesting, the number of keys (to detect
+ * duplicates), and numbers that a JavaScript number would change.
  *
- * Hot path. Measured (Node 26): the pass costs 0.4 us for a body of 260 bytes and 1.5 us for one of 3 KB, where
- * `JSON.parse` takes 0.7 and 11 us.
+ * Hot path; figures in docs/performance.md.
  */
 import { isUtf8 } from "node:buffer";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -18,7 +17,7 @@ export interface DecodedJson {
   readonly keys: number;
   /** Whether the value may hold numbers as `JSON.rawJSON` objects. */
   readonly hasRawNumbers: boolean;
-  /** What was parsed: the bytes as text, repaired where they were no valid Unicode. */
+  /** The parsed text: the bytes with invalid Unicode replaced. */
   readonly text: string;
 }
 
@@ -51,7 +50,7 @@ interface Survey {
   surrogates: boolean;
 }
 
-/** One pass over a text that need not be JSON; what it finds in a text that is none does not matter. */
+/** One pass over a text; the result does not matter if it is not JSON. */
 function survey(bytes: Uint8Array): Survey {
   const seen: Survey = { keys: 0, depth: 0, ascii: true, numbers: false, surrogates: false };
   const length = bytes.length;
@@ -143,7 +142,7 @@ export function encodeJson(value: unknown): Buffer {
   return Buffer.from(escapeHtml(JSON.stringify(value)));
 }
 
-/** Levels that are indented: what is nested deeper stands on one line, so that spaces cannot outgrow the value. */
+/** Indented levels; deeper values are on one line, so that spaces cannot outgrow the value. */
 export const indentedLevelsMax = 64;
 
 /**

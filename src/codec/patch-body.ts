@@ -1,6 +1,6 @@
 /**
- * Patch bodies to values, and patched values to objects: what `object.ts` does for whole objects, where the text of the
- * object was never sent. Source of the wording: upstream's patch handler.
+ * Decodes patch bodies, and converts patched values to objects: `object.ts` for objects whose text was never sent.
+ * Source of the wording: upstream's patch handler.
  */
 import { invalid } from "#meta/field-error.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
@@ -24,13 +24,13 @@ import {
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 
 export interface DecodedPatch {
-  /** Whole numbers beyond 2^53 are `bigint`: what `apply/` computes with. */
+  /** Integers beyond 2^53 are `bigint`, as in `apply/`. */
   readonly value: unknown;
   /** Unknown and double fields of the patch itself, in the words for clients. */
   readonly problems: readonly string[];
 }
 
-/** What decides how upstream words the refusal of a patch. */
+/** Decides upstream's wording of a refused patch. */
 export interface PatchWording {
   readonly form?: "merge" | "strategic";
   readonly fieldValidation?: FieldValidation;
@@ -84,11 +84,11 @@ function checkJsonPatch(value: unknown, isStrict: boolean): void {
 }
 
 export interface PatchedValue extends Expected {
-  /** What applying the patch gave. Not changed; the result shares what it can with it. */
+  /** The patched value. Not changed; the result shares unchanged parts with it. */
   readonly value: unknown;
   readonly schema: Schema;
   readonly fieldValidation: FieldValidation;
-  /** Problems of the patch itself; they are told together with those of the object. */
+  /** Problems of the patch itself, reported together with those of the object. */
   readonly problems: readonly string[];
 }
 

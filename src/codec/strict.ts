@@ -1,7 +1,7 @@
 /**
- * What a strict reader finds in a JSON text beyond its value: fields the type does not have and keys that come twice,
- * in the order of the text, with upstream's paths (`spec.containers[0].foo`). Slow: run only when a cheaper check says
- * that there is something to find. Source of the wording: upstream's `sigs.k8s.io/json`.
+ * Strict decoding errors in a JSON text: unknown fields and duplicate keys, in the order of the text, with upstream's
+ * paths (`spec.containers[0].foo`). Slow: runs only when a cheaper check has found a problem. Source of the wording:
+ * upstream's `sigs.k8s.io/json`.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -154,10 +154,10 @@ class Walker {
 
 const word = /[-+.0-9A-Za-z]+/y;
 
-/** Whether problems inside of values of this type are told. */
+/** Whether problems inside values of this type are reported. */
 const isOpen = (schema: Schema): boolean => schema.special === undefined && schema.type !== "any";
 
-/** What Go makes of a field that comes twice: it decodes into what is there already. */
+/** The value of a duplicate field in Go, which decodes into the existing value. */
 function merged(schema: Schema | undefined, first: unknown, second: unknown): unknown {
   if (schema === undefined || !isOpen(schema) || !isObject(first) || !isObject(second)) return second;
   if (schema.type !== "map" && schema.fields === undefined) return second;

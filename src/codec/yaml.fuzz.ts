@@ -1,4 +1,6 @@
-/** Random values survive YAML; random and damaged texts are read or refused with a `DecodeError`, in bounded time. */
+/**
+ * Random values survive YAML; random and damaged texts are decoded or refused with a `DecodeError`, in bounded time.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";

@@ -1,4 +1,7 @@
-/** YAML as upstream's library reads it (the table was recorded from the reference server), and ours for it to read. */
+/**
+ * YAML as upstream's library decodes it (the table was recorded from the reference server), and our YAML for that
+ * library.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CORE_SCHEMA, load, YAML11_SCHEMA } from "js-yaml";

@@ -1,7 +1,7 @@
 /**
- * YAML to JSON values and back. Reading is as upstream's YAML library does it: the first document of a text, all keys as
- * text, merge keys, and double keys reported by line. The grammar is js-yaml's; tags, keys and limits are ours. Expanding
- * aliases is bounded by upstream's rule, nesting by `depthMax`.
+ * YAML to JSON values and back, decoded as upstream's library does: the first document of a text, all keys as strings,
+ * merge keys, duplicate keys reported by line. js-yaml has the grammar; tags, keys and limits are ours. Upstream's rule
+ * bounds the expansion of aliases, `depthMax` the nesting.
  */
 import type { Event, ScalarEvent, YAMLException } from "js-yaml";
 import { isUtf8 } from "node:buffer";
@@ -50,7 +50,7 @@ const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/
 
 const place = (error: YAMLException): string => (error.mark === undefined ? "" : `line ${error.mark.line + 1}: `);
 
-/** What comes after the first document is not even looked at. */
+/** The first document; the rest is ignored. */
 function firstDocument(text: string): string {
   const marker = /^(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t\r\n]|$))/gm;
   let hasBegun = false;

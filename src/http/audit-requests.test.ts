@@ -1,4 +1,4 @@
-/** What becomes of failures in the audit log; everything else is tried from outside in `test/access/audit.test.ts`. */
+/** Failures in the audit log; `test/access/audit.test.ts` tests the rest from outside. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AuditBackend } from "#audit/backend.ts";

@@ -1,7 +1,7 @@
 /**
- * Health checks and their endpoints: `/healthz`, `/livez`, `/readyz`, one path below each per check, with `verbose` and
- * `exclude`. Texts are upstream's, except that a verbose success ends with `healthz check passed` at all three, as the
- * specification says. What is checked is the server's business.
+ * The health endpoints `/healthz`, `/livez` and `/readyz`, one path below each per check, with `verbose` and `exclude`.
+ * Texts are upstream's, except that a verbose success ends with `healthz check passed` at all three, as the
+ * specification says. The server supplies the checks.
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";

@@ -1,7 +1,7 @@
 /**
- * Query parameters of each verb as typed options, and their validation. Source: upstream's parameter codec and the
- * validation of `metav1` options; where the specification wants 400 for what upstream answers 422, it wins (SEM-14,
- * SEM-15, SEM-17, SEM-20).
+ * Query parameters of each verb as typed options, with validation. Source: upstream's parameter codec and the
+ * validation of `metav1` options; the specification wins with 400 where upstream answers 422 (SEM-14, SEM-15, SEM-17,
+ * SEM-20).
  */
 import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -47,7 +47,7 @@ function integer(query: URLSearchParams, name: string): Int64 | undefined {
   return value === null ? undefined : parseInteger(value);
 }
 
-/** For limits, of which the largest all mean the same. */
+/** For limits; all values above the largest are equal to it. */
 function limitOf(query: URLSearchParams, name: string): number | undefined {
   const value = integer(query, name);
   return value === undefined ? undefined : nearestNumber(value);
@@ -148,7 +148,7 @@ const managerLengthMax = 128;
 
 /**
  * Options of create, update and patch; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`. `earlier` are
- * findings to be told first.
+ * errors to report first.
  */
 export function writeOptions(
   query: URLSearchParams,

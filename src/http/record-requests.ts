@@ -1,4 +1,7 @@
-/** Counts every request and its answer, errors included, under kube-apiserver's metric names, and logs it if asked. */
+/**
+ * Counts every request and its answer, including errors, under kube-apiserver's metric names, and logs it if
+ * configured.
+ */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen } from "#std/maybe-promise.ts";

@@ -1,4 +1,4 @@
-/** Random request targets: never a crash, never a name that could leave its segment, and names come out as they went in. */
+/** Random request targets: no crash, no name that leaves its path segment, and names come out as they went in. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

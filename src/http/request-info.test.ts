@@ -1,4 +1,4 @@
-/** What paths mean. The odd answers were recorded from a 1.32 server. */
+/** Parsing of paths. Unusual answers were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

@@ -1,14 +1,14 @@
 /**
- * What a path and a method mean: resource, name, verb. Also the decoding of paths and queries, whose odd cases decide
- * what an attacker can make of a name. Source: upstream's `endpoints/request` and Go's `net/url`; the odd answers
- * (`watch=` is true, empty segments shift nothing, `%2F` is a slash) were recorded from a 1.32 server.
- * Hot path: runs once per request, about 0.3 us; it touches the query only where the verb depends on it.
+ * Parses path and method: resource, name, verb. It also decodes paths and queries, whose corner cases decide what an
+ * attacker can do with a name. Source: upstream's `endpoints/request` and Go's `net/url`; unusual answers (`watch=` is
+ * true, empty segments shift nothing, `%2F` is a slash) were recorded from a 1.32 server. Hot path: runs once per
+ * request; it parses the query only where the verb depends on it.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { badRequest, resourceNotFound } from "#meta/status-error.ts";
 import type { ApiRequest, RequestInfo } from "./api-request.ts";
 
-/** What `parseRequestInfo` reads of a request. */
+/** The fields of a request that `parseRequestInfo` reads. */
 export type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
 
 /**
@@ -71,7 +71,7 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   };
 }
 
-/** What a request is before anybody has looked at its path. */
+/** The info of a request before its path is parsed. */
 export const unknownInfo: RequestInfo = {
   isResourceRequest: false,
   path: "",
@@ -240,7 +240,7 @@ function pathStart(target: string): number {
   return start !== -1 && (mark === -1 || start < mark) ? start : mark === -1 ? target.length : mark;
 }
 
-/** A request target as logs show it: without the token, user or password that somebody put into it. */
+/** A request target for logs: without tokens, users and passwords. */
 export const printedTarget = (target: string): string =>
   target.slice(pathStart(target)).replace(tokenParameter, "$1REDACTED");
 

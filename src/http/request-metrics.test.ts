@@ -1,4 +1,4 @@
-/** Metrics of requests: upstream's names and labels, bounded whatever clients send. */
+/** Metrics of requests: upstream's names and labels, bounded for any input. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { Metrics } from "#std/metrics.ts";

@@ -1,9 +1,9 @@
 /**
- * What is counted about requests, under kube-apiserver's metric names, types, buckets and labels.
+ * Metrics of requests, with kube-apiserver's names, types, buckets and labels.
  *
- * Hot path: recording a request costs one map look-up and three additions on children resolved before. Labels are
- * bounded: a group, version or resource that is not served, an odd verb or path never becomes a label value
- * (CVE-2020-8552 was memory that grew with every made-up verb).
+ * Hot path: recording a request costs one map look-up and three additions on resolved children. Labels are bounded: an
+ * unserved group, version or resource, an unknown verb or path never becomes a label value (in CVE-2020-8552 memory
+ * grew with every made-up verb).
  */
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
@@ -223,7 +223,7 @@ export class RequestMetrics {
   }
 }
 
-/** Upstream: what a request is about: one object, a namespace's, or all. */
+/** Upstream: the scope of a request: one object, a namespace, or the cluster. */
 function scopeOf(info: RequestInfo): string {
   if (info.name !== "" || info.verb === "create") return "resource";
   if (info.namespace !== "") return "namespace";

@@ -1,4 +1,4 @@
-/** Selectors of a request as a filter over stored entries, and the one object a field selector may single out. */
+/** Selectors of a request as a filter on stored entries, and the single object that a field selector may name. */
 import { parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { EntryFilter } from "#registry/store.ts";

@@ -1,4 +1,4 @@
-/** The initial objects of a watch whose client stops reading: let go, and read again as they were when it began. */
+/** The initial objects of a watch whose client stops reading: released, and read again as of the beginning. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";

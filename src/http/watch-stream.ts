@@ -1,8 +1,8 @@
 /**
- * The body of a watch: initial objects, then events, bookmarks, and an ERROR event when history is lost.
+ * The body of a watch: initial objects, events, bookmarks, and an ERROR event when history is lost.
  *
- * Hot path: an event is encoded once per form (JSON of a version, Table, …) and the frames of several are joined once
- * for all watchers that receive the same ones; `storage` hands such watchers the identical array.
+ * Hot path: an event is encoded once per form (JSON of a version, Table, …), and frames of several events are joined
+ * once for all watchers that receive the same ones; `storage` gives such watchers the identical array.
  */
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";

@@ -1,6 +1,6 @@
 /**
- * What an untagged or tagged YAML scalar means to upstream's decoder: YAML 1.1 booleans, integers of both versions, no
- * dates, no sexagesimal numbers. Reading and writing share it: what would not come back as text has to be quoted.
+ * The value of a YAML scalar to upstream's decoder: YAML 1.1 booleans, integers of both versions, no dates, no
+ * sexagesimal numbers. Decoder and encoder share it: strings that would decode to another type are quoted.
  */
 import { rawNumber } from "#std/raw-number.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Writes JSON values as YAML that upstream's reader and those of YAML 1.1 and 1.2 read as the same values: block style,
- * keys in upstream's order, lists in the column of their key, no line folded. js-yaml writes; this file says what: it
- * makes the nodes and chooses among the styles that the library allows for a text.
+ * Writes JSON values as YAML that upstream's decoder and those of YAML 1.1 and 1.2 read as the same values: block
+ * style, keys in upstream's order, lists in the column of their key, no folded lines. This file builds the nodes and
+ * chooses their styles; js-yaml writes them.
  */
 import type { Node, ScalarLayout, ScalarNode } from "js-yaml";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -22,7 +22,7 @@ export function writeYaml(value: unknown): string {
   return writer.insert(text);
 }
 
-/** Longer texts are not shown to the library, whose patterns need stack for each character. */
+/** Longer texts bypass the library, whose patterns need stack for each character. */
 const textLengthMax = 128 * 1024;
 
 /** Stands for a part that the library is not shown. No text has it in a document: it would be escaped. */
@@ -33,7 +33,7 @@ const keyPlaceholder = placeholder.repeat(1025);
 
 class Writer {
   readonly #yaml: YamlLibrary["yaml"];
-  /** What stands for each placeholder, in the order of the document. */
+  /** The content of each placeholder, in the order of the document. */
   readonly #parts: string[] = [];
 
   constructor(yaml: YamlLibrary["yaml"]) {
@@ -99,7 +99,7 @@ function chooseStyle(layout: ScalarLayout, style: YamlLibrary["yaml"]["SCALAR_ST
   }
 }
 
-/** What readers agree on only in quotes: what is not seen, and what looks like the end of a document. */
+/** Strings that decoders agree on only in quotes: invisible characters, and document markers. */
 const unusual = /^(?:---|\.\.\.)|[\t\r\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/;
 
 /** Begins with something that is seen, so that its indentation is, and ends with one line feed or none. */

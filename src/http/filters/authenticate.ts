@@ -1,4 +1,4 @@
-/** Finds out who asks, or answers 401. Whoever comes after it sees the user and none of the credentials. */
+/** Authenticates the request, or answers 401. Later filters see the user and no credentials. */
 import type { Authenticator } from "#authn/authenticator.ts";
 import { unauthorized } from "#meta/status-error.ts";
 import { andThen } from "#std/maybe-promise.ts";
@@ -6,7 +6,7 @@ import type { Filter } from "./filter.ts";
 
 export interface AuthenticateOptions {
   readonly authenticator: Authenticator;
-  /** Headers that hold, or pretend to hold, somebody's identity; names in lower case. */
+  /** Whether a header holds, or pretends to hold, an identity; names in lower case. */
   isIdentityHeader(name: string): boolean;
   readonly log: { debug(fields: object, message: string): void };
 }

@@ -1,4 +1,4 @@
-/** Asks whether the user may do it, and refuses names that no handler may see. */
+/** Authorizes the request, and refuses names that handlers must never see. */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

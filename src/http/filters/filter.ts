@@ -1,4 +1,7 @@
-/** A step every request passes through. It may answer itself, change what comes back, or throw a `StatusError`. */
+/**
+ * The interface of filters: a step every request passes. A filter may answer, change the reply, or throw a
+ * `StatusError`.
+ */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 
@@ -8,7 +11,7 @@ export type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 /** `next` is the rest of the chain; it is the same function for every request. */
 export type Filter = (request: ApiRequest, next: Handler) => MaybePromise<Reply>;
 
-/** One handler out of filters, first to last, and what they guard. Built once; a request allocates nothing here. */
+/** Combines filters, first to last, and the handler they guard. Built once; a request allocates nothing here. */
 export function chainOf(filters: readonly Filter[], last: Handler): Handler {
   return filters.reduceRight<Handler>((next, filter) => (request) => filter(request, next), last);
 }

@@ -1,7 +1,7 @@
 /**
- * When an HTTP/2 client is asked to make a new connection: after every answer to somebody unknown, so that they cannot
- * keep one open to abuse it (CVE-2023-44487), and now and then by chance, so that clients spread over several servers.
- * Source: upstream's `goaway` filter and `UnauthenticatedHTTP2DOSMitigation`.
+ * Asks HTTP/2 clients to reconnect: after every answer to an unauthenticated client, so that it cannot keep a
+ * connection for abuse (CVE-2023-44487), and sometimes at random, so that clients spread over several servers. Source:
+ * upstream's `goaway` filter and `UnauthenticatedHTTP2DOSMitigation`.
  */
 import { isAnonymous } from "#authn/authenticator.ts";
 import { andThen } from "#std/maybe-promise.ts";

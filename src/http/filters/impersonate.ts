@@ -1,7 +1,7 @@
 /**
- * A user who may act as another says so in `Impersonate-*` headers; the request then runs as that user. Each part of
- * the wanted identity (user or service account, groups, uid, extra keys) is a permission of its own.
- * Source: upstream's `endpoints/filters/impersonation.go`.
+ * Impersonation by `Impersonate-*` headers: the request runs as another user. Each part of that identity (user or
+ * service account, groups, uid, extra keys) needs its own permission. Source: upstream's
+ * `endpoints/filters/impersonation.go`.
  */
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { escapeMarkup, forbiddenError } from "#authz/forbidden.ts";
@@ -54,7 +54,7 @@ function asksToImpersonate(request: ApiRequest): boolean {
   return false;
 }
 
-/** What the headers ask for, permissions aside. */
+/** The identity that the headers request, before permissions. */
 interface Wanted {
   /** Empty when there is no `Impersonate-User`. */
   readonly user: string;

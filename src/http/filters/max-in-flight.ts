@@ -1,6 +1,6 @@
 /**
- * At most so many requests at a time, reads and writes counted apart; the rest is told to come back. Long-running
- * requests do not count, and members of `system:masters` always get through. Source: upstream's `maxinflight`.
+ * Limits concurrent requests, reads and writes separately; further ones are told to retry. Long-running requests do not
+ * count, and members of `system:masters` are exempt. Source: upstream's `maxinflight`.
  */
 import { tooManyRequests } from "#meta/status-error.ts";
 import { groupMasters } from "#meta/user-info.ts";

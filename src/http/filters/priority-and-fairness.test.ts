@@ -1,4 +1,4 @@
-/** When requests are let in, and what becomes of their seats. */
+/** Admission of requests by priority and fairness, and their seats. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";

@@ -1,6 +1,6 @@
 /**
- * Lets requests in by priority and fairness: at once, after a wait in their queue, or not at all (429). Source:
- * upstream's `priority-and-fairness` filter.
+ * Applies priority and fairness: a request runs at once, waits in its queue, or is refused (429). Source: upstream's
+ * `priority-and-fairness` filter.
  */
 import type { Claimed, FlowControl } from "#flowcontrol/flow-control.ts";
 import type { QueuedRequest } from "#flowcontrol/queued-request.ts";

@@ -1,9 +1,10 @@
 /**
- * No request but a long-running one takes longer than the server allows, or the client with `timeout`: then it is
- * answered with 504 and what it left under way is aborted. Source: upstream's `request_deadline` and `timeout` filters.
+ * Limits the duration of requests to the server's maximum, or to the client's `timeout`; long-running requests are
+ * excluded. At the deadline the request is answered with 504 and its work aborted. Source: upstream's
+ * `request_deadline` and `timeout` filters.
  *
- * Hot path: requests under way wait in one roster that is looked through ten times a second, since a timer each would
- * cost more than most requests; the answer may come a tenth of a second late.
+ * Hot path: running requests are in one list that is checked ten times a second, since a timer each would cost more
+ * than most requests. The answer may come a tenth of a second late.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { badRequest, timeout } from "#meta/status-error.ts";
@@ -126,7 +127,7 @@ function parseTimeout(text: string | null): number {
   throw badRequest(`invalid timeout specified in the request URL - time: ${durationProblem(text)}`);
 }
 
-/** What Go says about a text that is no duration. */
+/** Go's message about a text that is not a duration. */
 export function durationProblem(text: string): string {
   const parts = text.replace(/^[+-]/, "").split(/(?<=[^\d.])(?=[\d.])/);
   for (const part of parts) {

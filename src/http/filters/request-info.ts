@@ -1,4 +1,4 @@
-/** Says what the path and the method mean, for everything after it; ends what the listener found wrong. */
+/** Parses path and method for later filters, and answers requests that the listener found invalid. */
 import { parseRequestInfo } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 

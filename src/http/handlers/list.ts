@@ -1,4 +1,4 @@
-/** GET of a collection, and of the old paths that are a watch by themselves. */
+/** GET of a collection, and of the legacy paths that are watches. */
 import type { Reply } from "../api-request.ts";
 import { listReply } from "../object-reply.ts";
 import { listOptions, type ListOptions } from "../options.ts";
@@ -32,7 +32,7 @@ export async function watchPath(scope: Scope): Promise<Reply> {
   return watchCollection(scope, { ...options, fieldSelector: `metadata.name=${name.replace(/[\\,=]/g, "\\$&")}` });
 }
 
-/** What the store is asked for. */
+/** The request to the store. */
 export function listRequest(scope: Scope, options: ListOptions): ListRequest {
   const { definition, parts } = scope;
   const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);

@@ -1,6 +1,6 @@
 /**
- * PATCH of an object or its status: JSON Patch, merge patch, strategic merge patch; apply has a file of its own. The
- * patched object goes the way a PUT body goes: decoded by its schema, defaulted, owned, admitted, compared and swapped.
+ * PATCH of an object or its status: JSON Patch, merge patch, strategic merge patch; `apply.ts` has apply. A patched
+ * object is processed like a PUT body: decoded by its schema, defaulted, owned, admitted, compared and swapped.
  */
 import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
 import { applyMergePatch } from "#apply/merge-patch.ts";

@@ -1,6 +1,6 @@
 /**
- * The compare-and-swap half of PUT and PATCH: ownership and admission see the object that is about to be replaced, in
- * every try anew.
+ * The compare-and-swap half of PUT and PATCH. In every attempt, ownership and admission see the object that will be
+ * replaced.
  */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -57,7 +57,7 @@ export async function replaceObject(
   });
 }
 
-/** Who creates by another verb must be allowed to create. */
+/** Creation by another verb needs the permission to create. */
 function checkCreateAllowed({ parts, request }: Scope): MaybePromise<void> {
   const attributes = { ...attributesOf(request), verb: "create" };
   return andThen(parts.authorizer.authorize(attributes), ({ decision, reason }) => {

@@ -1,8 +1,7 @@
 /**
- * The `scale` subresource: how many replicas of something are wanted and there, whatever the kind. A view of the object
- * itself, which reads and writes a few fields of it at the places its definition names. Writes go the way of every
- * other write, with the view in the place of the object; so all kinds of patches, apply, dry runs and preconditions work.
- * Source: upstream's registries of workloads and of custom resources.
+ * The `scale` subresource: desired and current replicas of any kind. It is a view of the object that reads and writes a
+ * few fields at the places its definition names. Writes use the ordinary path with the view in place of the object, so
+ * patches, apply, dry runs and preconditions work. Source: upstream's registries of workloads and of custom resources.
  */
 import { parentOwners, type ReplicasPath, scaleOwners } from "#apply/scale-field-managers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -53,7 +52,7 @@ export async function getScale(scope: Scope, scale: ScaleDefinition): Promise<Re
 
 const isNotFound = (error: unknown): boolean => error instanceof StatusError && error.status.reason === "NotFound";
 
-/** What a number that is not there looks like to a patch; one that is still there afterwards was not given. */
+/** Marks an absent number for patches; if it is still there afterwards, none was given. */
 const unset = -2147483648;
 
 class ScaleWrites implements Pick<Store, "update"> {
@@ -194,7 +193,7 @@ function textAt(object: Unstructured, path: string): string {
   return value;
 }
 
-/** A copy of `value` with the number at the path; what is missing on the way is made. */
+/** A copy of `value` with the number at the path; missing parents are created. */
 function withNumber(value: unknown, path: readonly string[], number: number, at = 0): unknown {
   if (at === path.length) return number;
   if (value !== undefined && !isJsonObject(value)) {
