@@ -233,8 +233,8 @@ async function measureFloods(run: Run): Promise<void> {
 }
 
 /**
- * A flood, with one good request after the other beside it; the CPU time is that of both, per bad token. The longest
- * time is that of 99 in 100.
+ * A flood, with good requests beside it one at a time; the CPU time is that of both, per bad token. The longest time is
+ * the 99th percentile.
  */
 async function flooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
   const { host, port, ca } = server;

@@ -52,7 +52,7 @@ async function prepare(target: Target): Promise<PreparedWorkload> {
   };
 }
 
-/** Both containers are there and each manager owns its part, or the figures would be worthless. */
+/** Verifies that both containers exist and each manager owns its part; otherwise the figures are meaningless. */
 async function checkOwners(target: Target, path: string): Promise<void> {
   const client = await Client.open(target);
   const text = await client.send("GET", path);

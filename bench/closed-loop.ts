@@ -10,7 +10,7 @@ export interface ClosedLoop {
   readonly seconds: number;
   /** The loop ends earlier after so many operations. */
   readonly operationsMax?: number;
-  /** Bytes of the next request; `count` starts again at 0 when the warm-up is over. */
+  /** Bytes of the next request; `count` starts again at 0 after the warm-up. */
   next(worker: number, count: number): Buffer;
 }
 

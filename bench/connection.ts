@@ -13,7 +13,7 @@ export interface Endpoint {
 
 export interface Answer {
   readonly code: number;
-  /** As received: with the framing of its chunks, if it came in chunks. */
+  /** As received, including the framing of chunks. */
   readonly body: Buffer;
   readonly isChunked: boolean;
 }

@@ -40,7 +40,7 @@ const digits = 12;
 
 const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-/** A token whose last characters, `digits` of them before `end`, are to be counted up. */
+/** A token whose last `digits` characters before `end` are a counter. */
 function badToken(kind: BadToken, good: string): { readonly begin: string; readonly end: string } {
   const [header = "", claims = "", signature = ""] = good.split(".");
   const filling = "A".repeat(Math.max(0, signature.length - digits));

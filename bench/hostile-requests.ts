@@ -16,7 +16,7 @@ export interface HostileRequest {
   readonly codes?: readonly number[];
   /** A watch: over when it has brought so many bytes; 0 never reads. */
   readonly watchBytes?: number;
-  /** The body is sent but for its last byte, and then nothing for so long. */
+  /** The body is sent except its last byte, then nothing for this time. */
   readonly holdMs?: number;
 }
 

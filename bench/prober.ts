@@ -48,7 +48,7 @@ export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed
 }
 
 const pauseMs = 2;
-/** Short cases are looked at for so long, as what they leave behind may come later. */
+/** The minimum observation of short cases, since their effects may come later. */
 const leastMs = 750;
 
 async function run({ host, port, ca, token, path, pid }: Probe): Promise<void> {

@@ -10,7 +10,7 @@ export interface Usage {
 /** Ticks a second of `/proc`; 100 on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
-/** Of the process and all below it; NaN for `undefined` and for a process that is gone. */
+/** Usage of the process and its descendants; NaN for `undefined` and for an ended process. */
 export function usageOf(pid: number | undefined): Usage {
   if (pid === undefined) return { cpuUs: Number.NaN, rssMb: Number.NaN };
   try {

@@ -12,7 +12,7 @@ export interface ReportOptions {
   readonly isUpdate: boolean;
 }
 
-/** A row beside its baseline. Both compare the CPU time of an operation or, where there is none, its time. */
+/** A row and its baseline, compared by CPU time per operation or, without it, by time. */
 interface Compared extends Measurement {
   readonly suite: string;
   readonly baseline?: number;
@@ -30,7 +30,7 @@ export const defaultSeconds = 3;
 export const nameWidth = 30;
 export const column = (text: string, width = 13): string => text.padStart(width);
 
-/** Three or four digits that say something, with a unit; empty for what is not known. */
+/** Three or four significant digits with a unit; empty for unknown values. */
 export function figure(value: number | undefined, unit: string): string {
   if (value === undefined || Number.isNaN(value)) return "";
   const text = value.toLocaleString(

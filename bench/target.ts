@@ -72,7 +72,7 @@ export class Client {
     return new Client(target, await Connection.open(target));
   }
 
-  /** The status and body, whatever they are. */
+  /** The status and body of any answer. */
   async ask(method: string, path: string, body = "", type?: string): Promise<{ code: number; text: string }> {
     const answer = await this.#connection.request(requestBytes(method, path, this.#target.token, body, type));
     return { code: answer.code, text: textOf(answer) };

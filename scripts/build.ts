@@ -18,7 +18,7 @@ export async function build(): Promise<string> {
   return "";
 }
 
-/** Deletes compiled files that no source stands behind. */
+/** Deletes compiled files without a source. */
 function sweep(): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {

@@ -10,7 +10,7 @@ import { tidyReport } from "./tidy.ts";
 /** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm test` runs those too. */
 export const slowTests = /crash\.test\.ts$/;
 
-/** Runs the tools that look at source text; true when all were content. */
+/** Runs the tools that check source text; true when all succeed. */
 export async function checkSources(fix = false): Promise<boolean> {
   const results = await Promise.all([
     step("format", () =>

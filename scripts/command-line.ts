@@ -4,8 +4,8 @@ import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 const help = { help: { type: "boolean", short: "h" } } as const;
 
 /**
- * The options and names that the script was given. For `--help` it prints `usage` and ends the process; for an unknown
- * option, or a name where none is taken, it says so and ends with exit code 2. `args` are the process's unless given.
+ * The options and names given to a script. `--help` prints `usage` and ends the process; an unknown option, or a name
+ * where none is accepted, is an error with exit code 2. `args` are the process's by default.
  */
 export function readCommandLine<const T extends ParseArgsOptionsConfig, const P extends boolean = false>(
   usage: string,

@@ -31,10 +31,10 @@ Usage: npm run conformance -- [options]
 export interface ConformanceOptions {
   /** Only scenarios whose file and name match this expression. */
   readonly only?: string;
-  /** Those that are to be skipped as well. */
+  /** Also runs skipped scenarios. */
   readonly all?: boolean;
   readonly domains?: readonly string[];
-  /** Name the scenarios that pass as well. */
+  /** Also names scenarios that pass. */
   readonly verbose?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { generateTypes } from "./generate-types.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Where the facts lie when nothing else is said. */
+/** The default folder of the facts. */
 export const factsFolder = join(root, "..", "shared", "facts");
 
 type Json = Record<string, unknown>;

@@ -12,7 +12,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** Starts it with these flags, on a free port, and waits until it is ready. Throws with what it said when it ends. */
+/** Starts it with these flags, on a free port, and waits until it is ready. Throws with its output when it ends. */
 export async function startProgram(flags: readonly string[]): Promise<Program> {
   const child = spawn(
     process.execPath,

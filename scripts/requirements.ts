@@ -71,7 +71,7 @@ export interface Later {
   readonly reason: string;
 }
 
-/** A test that says it proves something. */
+/** A test that cites requirement IDs. */
 export interface Proof {
   readonly ids: readonly string[];
   readonly file: string;
@@ -189,7 +189,7 @@ function stepName(step: string): string {
   return step === "later" ? "a later step" : `step ${step}`;
 }
 
-/** Everything in the repository that says it proves something. */
+/** Everything in the repository that cites requirement IDs. */
 function allProofs(): Proof[] {
   const files = findTests(["src/**/*.{test,fuzz,contract}.ts", "test/**/*.ts"]);
   return [...files.flatMap((file) => proofsIn(file, readFileSync(join(root, file), "utf8"))), ...scenarioProofs()];

@@ -28,7 +28,7 @@ export async function newRequest(name: JsonName, dnsNames: readonly string[] = [
 
 export const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-/** An object that asks; `spec` says signer and usages. */
+/** A certificate request object; `spec` gives signer and usages. */
 export const signingRequest = (name: string, spec: object): ObjectBody => ({
   apiVersion: "certificates.k8s.io/v1",
   kind: "CertificateSigningRequest",

@@ -235,7 +235,7 @@ export class WatchStream {
     message.on("close", () => this.#finish("cut"));
   }
 
-  /** The next event. Fails when the stream ends or nothing comes in time. */
+  /** The next event. Fails when the stream ends or no event arrives in time. */
   async next(withinMs: number = patienceMs): Promise<WatchEvent> {
     const event = await this.#poll(withinMs);
     if (event !== undefined) return event;
@@ -259,7 +259,7 @@ export class WatchStream {
     }
   }
 
-  /** Everything that comes until the server ends the stream. Fails when it is cut instead of ended. */
+  /** All events until the server ends the stream. Fails when it is cut off instead. */
   async rest(withinMs: number = patienceMs): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     const deadline = Date.now() + withinMs;

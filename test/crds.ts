@@ -11,7 +11,7 @@ export interface DefinitionFields {
   readonly schema?: object;
   /** Fields of the version beyond its name and schema. */
   readonly version?: object;
-  /** All versions; then `schema` and `version` mean nothing. */
+  /** All versions; then `schema` and `version` are ignored. */
   readonly versions?: readonly object[];
 }
 

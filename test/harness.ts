@@ -59,7 +59,7 @@ export interface TestServer {
   /** Text of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
   readonly endpoint: Endpoint;
-  /** Stops the server; connections of this endpoint are cut first unless they are to be kept. */
+  /** Stops the server; first closes the connections of this endpoint, unless they are kept. */
   close(options?: { readonly keepConnections: boolean }): Promise<void>;
 }
 

@@ -13,11 +13,11 @@ export interface ServerProcess {
   readonly api: Api;
   readonly child: ChildProcess;
   readonly dataDir: string;
-  /** Resolves with the exit code, or the signal, once the process is gone. */
+  /** Resolves with the exit code, or the signal, once the process has ended. */
   readonly exited: Promise<number | string>;
   /** Resident memory, by its own metrics. */
   memoryBytes(): Promise<number>;
-  /** Ends it and waits until it is gone. */
+  /** Ends it and waits for its end. */
   stop(signal?: NodeJS.Signals): Promise<number | string>;
 }
 

@@ -5,12 +5,12 @@ import type { Endpoint } from "./client.ts";
 
 export interface RawConnection {
   readonly socket: tls.TLSSocket;
-  /** Everything that came so far, as Latin-1. */
+  /** Everything received so far, as Latin-1. */
   readonly received: () => string;
   write(text: string | Buffer): void;
-  /** Resolves once `text` has come, or the connection is over; rejects after a while. */
+  /** Resolves once `text` has been received, or the connection is closed; rejects after a timeout. */
   until(text: string, withinMs?: number): Promise<string>;
-  /** Resolves with all that came once the peer has closed the connection; rejects after a while. */
+  /** Resolves with everything received once the peer has closed the connection; rejects after a timeout. */
   closed(withinMs?: number): Promise<string>;
 }
 

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 /** A field that must not be there. */
 export const absent = Symbol("absent");
 
-/** A field that must be there, whatever its value. */
+/** Expects a field with any value. */
 export const present = Symbol("present");
 
 /** The expectation of a field: an exact JSON value, a matching expression, absence, or an accepting function. */
@@ -88,7 +88,7 @@ export class View {
   }
 }
 
-/** The thing itself or, by `[key=value]`, the first item of a list that has it. */
+/** The value itself or, by `[key=value]`, the first matching item of a list. */
 function step(value: unknown, inner: string | undefined, plain: string | undefined): unknown {
   if (value === null || value === undefined) return undefined;
   const equals = inner?.indexOf("=") ?? -1;

@@ -2,7 +2,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
-/** A create of `object` in namespace `n` by an administrator; `more` says what is different. */
+/** A create of `object` in namespace `n` by an administrator, with the changes of `more`. */
 export function attributesOf(
   object: ApiObject | undefined,
   more: Partial<AdmissionAttributes> = {},

@@ -23,7 +23,7 @@ export function audienceProblem(
   const [audience = ""] = audiences;
   const namespace = pod.metadata.namespace ?? "";
   const missing = new Set<string>();
-  /** The object; noted as missing when there is none. */
+  /** Returns the object, and records when it is missing. */
   const known = <T>(object: T | undefined, kind: string, name: string): T | undefined => {
     if (object === undefined) missing.add(`${domain.rename(kind)} ${goQuote(name)} not found`);
     return object;

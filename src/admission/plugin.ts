@@ -19,7 +19,7 @@ export interface AdmissionAttributes {
   readonly namespace: string;
   /** Empty for a create whose name will be generated, and for the delete of a collection. */
   readonly name: string;
-  /** The name in the path of the request: empty for a POST, whatever name its body has. */
+  /** The name in the path of the request: empty for a POST, even when the body has a name. */
   readonly pathName: string;
   /** Empty for the main resource. */
   readonly subresource: string;
@@ -38,8 +38,8 @@ export interface AdmissionPlugin {
   readonly name: string;
   readonly operations: readonly Operation[];
   /**
-   * May change the object: returns a changed copy, or `undefined` where it leaves it as it is. A plugin looks at the
-   * resource before it looks at the object, which may have to be read for it. Called for deletes, too.
+   * May change the object: returns a changed copy, or `undefined` for no change. A plugin should check the resource
+   * before it reads the object, which may have to be decoded. Called for deletes, too.
    */
   admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** May only refuse. */

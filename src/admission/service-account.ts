@@ -176,7 +176,7 @@ const tokenFiles: ProjectedVolumeSource = {
   defaultMode: 0o644,
 };
 
-/** Mirror pods stand for what a node runs without asking; they get nothing from the API. */
+/** Mirror pods represent pods that a node runs by itself; they get nothing from the API. */
 function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
   const { spec } = pod;
   if ((spec.serviceAccountName ?? "") !== "") {
@@ -192,7 +192,7 @@ function refuseMirror(attributes: AdmissionAttributes, pod: Pod): void {
 /** Drivers of volumes name their secrets in fields of these names. */
 const secretFields: ReadonlySet<string> = new Set(["secret", "secretRef", "secretKeyRef", "nodePublishSecretRef"]);
 
-/** Whether a volume or a container names a secret, however deep it stands. */
+/** Whether a volume or a container names a secret, at any depth. */
 function namesSecrets({ spec }: Pod): boolean {
   if ((spec.imagePullSecrets ?? []).length > 0) return true;
   const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);

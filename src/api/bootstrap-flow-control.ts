@@ -13,7 +13,7 @@ export interface BootstrapFlowControl {
 /** Names of the schemas and levels that are always in force, whether they are stored or not. */
 export const mandatoryNames: readonly string[] = ["exempt", "catch-all"];
 
-/** Upstream's name of the annotation that says whether the server keeps a spec as it suggests it. */
+/** Upstream's annotation that says whether the server keeps a spec at its suggested value. */
 export const autoUpdateAnnotation = "apf.kubernetes.io/autoupdate-spec";
 
 /** All of them in the domain's names. */

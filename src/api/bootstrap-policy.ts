@@ -16,13 +16,13 @@ interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pic
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly rules?: readonly PolicyRule[] | null;
-  /** Gates joined by `&&`: the object is there only with all of them. */
+  /** Gates joined by `&&`; the object exists only when all are on. */
   readonly gate?: string;
-  /** Rules that are there only with a gate. */
+  /** Rules that exist only when a gate is on. */
   readonly gatedRules?: readonly { readonly gate: string; readonly rules: readonly PolicyRule[] }[];
 }
 
-/** All of them in the domain's names; roles first. `gate` says whether a feature gate is on. */
+/** All roles, then all bindings, in the domain's names. `gate` tells whether a feature gate is on. */
 export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly PolicyObject[] {
   const rows = JSON.parse(domain.rename(policy)) as readonly Row[]; // by the generator
   const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));

@@ -37,7 +37,7 @@ export function parseRuntimeConfig(texts: readonly string[], versions: readonly 
 
 const refusal = (message: string): Error => new Error(`--runtime-config: ${message}`);
 
-/** The key as it is looked up. */
+/** Validates a key and returns its canonical form. */
 function checkedKey(key: string, versions: readonly GroupVersion[]): string {
   if (Object.hasOwn(wholesale, key)) return key;
   const tokens = /^v[0-9]+$/.test(key) ? ["", key] : key.split("/");

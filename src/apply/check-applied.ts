@@ -151,7 +151,7 @@ function cut(writer: GoText, value: unknown): string {
   return text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 }
 
-/** Writes as much of a value as is shown, however wide and deep it is. */
+/** Writes a value as far as it is shown, however wide and deep it is. */
 class GoText {
   text = "";
   readonly #isSyntax: boolean;

@@ -20,7 +20,7 @@ export interface FieldManager {
   /** Empty for none. */
   readonly time: string;
   readonly set: FieldSet;
-  /** The entry this was read from, as long as it still says the same. */
+  /** The entry this was read from, while it is unchanged. */
   readonly entry: ManagedFieldsEntry | undefined;
 }
 
@@ -101,7 +101,7 @@ export function fold(owners: FieldManager[]): FieldManager[] {
   return [...left.values()];
 }
 
-/** Entries in upstream's order; `list` itself when it says the same, `undefined` for none. Sorts `owners`. */
+/** Entries in upstream's order; `list` itself when it is unchanged, `undefined` for none. Sorts `owners`. */
 export function writeFieldManagers(
   owners: FieldManager[],
   list: readonly ManagedFieldsEntry[] | undefined,

@@ -52,7 +52,7 @@ function hasKeys(node: FieldSet): boolean {
   return false;
 }
 
-/** Children of nodes that have many, since the engine looks at all keys even to tell whether there is one. */
+/** Cached children of nodes with many children, since the engine visits all keys even to check for one. */
 const wide = new WeakMap<FieldSet, readonly string[]>();
 const wideMin = 128;
 
@@ -104,7 +104,8 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 }
 
 /**
- * A node from children in order; the lists are kept, and must stay as they are. `undefined` when it would hold nothing; the root of a set is `?? emptyFieldSet`.
+ * A node from children in order; the lists are kept and must not be changed. `undefined` when it would be empty; the
+ * root of a set is `?? emptyFieldSet`.
  */
 export function makeNode(
   isMember: boolean,
@@ -180,7 +181,7 @@ interface Last {
   readonly node: FieldSet | undefined;
 }
 
-/** Paths in any. Costs what all of them hold, however many they are. */
+/** The union of sets. Cost is their total size, independent of their number. */
 export function unionAll(sets: readonly FieldSet[]): FieldSet {
   const filled = sets.filter(hasKeys);
   if (filled.length < 3) return filled.length === 0 ? emptyFieldSet : union(filled[0]!, filled[1] ?? emptyFieldSet);
@@ -337,16 +338,15 @@ export function childrenOf(node: FieldSet): readonly string[] {
 
 const noElements: readonly string[] = [];
 
-/** Sets seen before; they came from here or were found to be canonical. */
+/** Canonical sets: made here, or checked before. */
 const known = new WeakSet<object>();
 
 /** Deepest set that is read; deeper ones are refused. */
 const depthMax = 500;
 
 /**
- * Reads a FieldsV1 value of unknown origin: sorts, normalizes, and leaves out kinds of elements it does not know.
- * `undefined` when it is none. Canonical values come back as they are and are remembered, so that reading one again
- * is free.
+ * Reads a FieldsV1 value of unknown origin: sorts, normalizes, and drops unknown kinds of elements. `undefined` for
+ * invalid values. Canonical values are returned unchanged and remembered, so that reading one again is free.
  */
 export function parseFieldSet(value: unknown): FieldSet | undefined {
   if (value === undefined || value === null) return emptyFieldSet;
@@ -363,7 +363,7 @@ export function parseFieldSet(value: unknown): FieldSet | undefined {
   return set;
 }
 
-/** Tells that a set was made by the functions of this folder, so that it need not be looked at again. */
+/** Marks a set made by this folder as canonical, so that it is not checked again. */
 export function rememberSet(set: FieldSet): FieldSet {
   known.add(set);
   return set;
@@ -412,11 +412,11 @@ function readNode(value: JsonObject, depth: number): Children | undefined {
   return [sorted, sorted.map((element) => found.get(element)!)];
 }
 
-/** Most keys and values as they are met: one key with a plain text or whole number, or such a value alone. */
+/** Matches most keys and values: one key with a plain string or integer, or such a value alone. */
 const plainKey =
   /^(?:k:\{"[\w.-]+":(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14})\}|v:(?:"[ !#-%'-;=?-[\]-~]*"|0|-?[1-9][0-9]{0,14}))$/;
 
-/** A path element as it is written here; empty for one of an unknown kind, `undefined` for none at all. */
+/** The canonical form of a path element; empty for an unknown kind, `undefined` for an invalid element. */
 function canonicalElement(key: string): string | undefined {
   if (plainKey.test(key)) return key;
   if (key.length < 2 || key.charCodeAt(1) !== 58 /* : */) return undefined;
@@ -493,7 +493,7 @@ function numberAt(element: string, start: number): number {
 /** The content of a path element that names no field. */
 export const contentOf = (element: string): unknown => JSON.parse(element.slice(2));
 
-/** Places of elements in order; `undefined` when they are in order as they stand. Reads each element once at most. */
+/** The sorted positions of elements; `undefined` when they are in order already. Reads each element once at most. */
 export function orderOf(elements: readonly string[]): number[] | undefined {
   let at = 1;
   while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;

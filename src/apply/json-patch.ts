@@ -201,7 +201,7 @@ class Run {
     return draft;
   }
 
-  /** A value that shares nothing with its source, which later operations may change in place. */
+  /** A deep copy, which later operations may change in place. */
   #copy(value: unknown): unknown {
     if (typeof value !== "object" || value === null) {
       this.#copies.take(scalarBytes(value));
@@ -239,7 +239,7 @@ function text(operation: JsonObject, name: string): string {
   return value;
 }
 
-/** Unescaped segments after the first slash. Upstream: whatever stands before that slash is ignored. */
+/** Unescaped segments after the first slash. Upstream: text before that slash is ignored. */
 function keysOf(path: string): string[] {
   const start = path.indexOf("/");
   if (start < 0) throw missing(path);

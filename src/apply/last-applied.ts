@@ -9,7 +9,7 @@ import { isObject, type JsonObject, member } from "./json-value.ts";
 import { compareTyped, fieldsOf } from "./typed-fields.ts";
 import { checkApplied } from "./check-applied.ts";
 
-/** The manager whose applies look at the annotation. */
+/** The manager whose applies use the annotation. */
 export const kubectlManager = "kubectl";
 
 /** Bytes all annotations of an object may have. */
@@ -40,8 +40,8 @@ export function lastAppliedFields(
 }
 
 /**
- * `object` with what is applied now in its annotation, if it has the annotation. An annotation too long to be allowed
- * is emptied.
+ * `object` with the applied configuration in its annotation, if it has the annotation. An annotation beyond the allowed
+ * length is emptied.
  */
 export function withLastApplied(object: JsonObject, applied: JsonObject, annotation: string): JsonObject {
   const before = textOf(object, annotation);

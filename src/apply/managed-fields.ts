@@ -52,7 +52,7 @@ export interface FieldUpdate extends ObjectVersions {
   readonly now: string;
 }
 
-/** Names of managers. Those of user agents are kept, as every client has one and says it each time. */
+/** Manager names. Those derived from user agents are cached, since every client sends the same one each time. */
 export class ManagerNames {
   readonly #ofAgents = new Map<string, string>();
 

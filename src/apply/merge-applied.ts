@@ -55,7 +55,7 @@ function copyOf(object: JsonObject): DraftObject {
   return { ...object };
 }
 
-/** Items by element; one that comes twice stands for nothing that could be merged with. */
+/** Items by element; duplicates are excluded, since they cannot be merged. */
 function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; items: Map<string, unknown> } {
   const elements = elementsOf(rule, list);
   const items = new Map<string, unknown>();
@@ -68,7 +68,7 @@ function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; 
   return { elements, items };
 }
 
-/** `mergeItems` of lists with the same items in the same order, none of them twice. */
+/** `mergeItems` of lists with the same unique items in the same order. */
 function mergeAligned(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
   let merged: unknown[] | undefined;
   for (let i = 0; i < live.length; i++) {

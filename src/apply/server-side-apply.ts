@@ -58,8 +58,8 @@ export type AppliedResult =
   | {
       readonly ok: true;
       /**
-       * The merged object, its managedFields included: as JSON values of both sides, neither decoded nor defaulted.
-       * `live` itself when nothing changed at all.
+       * The merged object with its managedFields, as JSON values of both sides, neither decoded nor defaulted. `live`
+       * itself when nothing changed at all.
        */
       readonly object: OwnedObject;
       /** Whether more than ownership may have changed. */

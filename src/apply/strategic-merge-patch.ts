@@ -14,9 +14,9 @@ const orderPrefix = "$setElementOrder";
 const deletionPrefix = "$deleteFromPrimitiveList";
 
 /**
- * The object with the patch merged in, as `schema` says. `patch` is the decoded body. The result shares structure with
- * both arguments and may hold what the schema does not know: decode it afterwards. Throws `PatchError`: `bad-request`
- * for a body or a directive of the wrong form, `internal` where the patch contradicts schema or object.
+ * The object with the patch merged in by `schema`. `patch` is the decoded body. The result shares structure with both
+ * arguments and may hold fields unknown to the schema: decode it afterwards. Throws `PatchError`: `bad-request` for a
+ * malformed body or directive, `internal` where the patch contradicts schema or object.
  */
 export function applyStrategicMergePatch(original: JsonObject, patch: unknown, schema: Schema): JsonObject {
   if (patch === null) return original;
@@ -31,7 +31,7 @@ export function applyStrategicMergePatch(original: JsonObject, patch: unknown, s
 
 const contradiction = (message: string): PatchError => new PatchError("internal", message);
 
-/** `schema` describes both maps; it is looked at only for members that are maps or lists on both sides. */
+/** `schema` describes both maps; it is used only for members that are maps or lists on both sides. */
 function mergeMap(original: JsonObject, patch: JsonObject, schema: Schema | undefined): JsonObject {
   if (Object.hasOwn(patch, patchDirective)) return mergeByDirective(patch);
   let draft: DraftObject = { ...original };
@@ -107,8 +107,8 @@ function retainKeys(draft: DraftObject, patch: JsonObject): DraftObject {
 }
 
 /**
- * Merges the list named by an order directive and puts it into that order. Returns the field's name when its patch is
- * done with, `undefined` when there was nothing to order.
+ * Merges the list named by an order directive and orders it. Returns the field's name when its patch has been applied,
+ * `undefined` when there was nothing to order.
  */
 function orderList(
   draft: DraftObject,
@@ -146,8 +146,8 @@ function orderList(
 }
 
 /**
- * The object's order as it counts beside an order directive. Upstream: places of deleted items go to new ones, so a
- * replaced item keeps its neighbours.
+ * The object's order for an order directive. Upstream: new items take the places of deleted ones, so a replaced item
+ * keeps its neighbours.
  */
 function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[], mergeKey: string): readonly unknown[] {
   if (mergeKey === "") return old;
@@ -164,7 +164,7 @@ function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[],
   return [...rest, ...added].slice(0, old.length);
 }
 
-/** Items of the patch must stand in the order list, in the same sequence; deletions aside. */
+/** Items of the patch must be in the order list, in the same sequence; deletions are excluded. */
 function checkOrder(given: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
   if (given.length === 0 || order.length === 0) return;
   const items = mergeKey === "" ? given : given.filter((item) => asMap(item)[patchDirective] !== "delete");
@@ -370,7 +370,7 @@ function elementKind(old: readonly unknown[], patch: readonly unknown[]): string
   return kind;
 }
 
-/** A new value as it is stored: maps that carry `$patch` fall out. `undefined` when it is such a map itself. */
+/** A new value without patch directives: maps with `$patch` are dropped. `undefined` when it is such a map itself. */
 function withoutPatchDirectives(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isArray(value)) {
@@ -396,7 +396,7 @@ function withoutPatchDirectives(value: unknown): unknown {
   return draft ?? map;
 }
 
-/** `retainKeys` says nothing about how values merge. */
+/** The merge strategy; `retainKeys` does not affect merging. */
 function strategyOf(field: Schema | undefined): "merge" | "replace" | undefined {
   for (const strategy of field?.patchStrategy ?? []) if (strategy !== "retainKeys") return strategy;
   return undefined;

@@ -37,7 +37,7 @@ export function memberSchema(schema: Schema | undefined, name: string): Schema |
   return schema.type === "map" ? schema.items : schema.fields?.get(name)?.schema;
 }
 
-/** Whether a type is taken whole, whatever its structure would be. */
+/** Whether a type is owned as a whole, independent of its structure. */
 export const isWhole = (schema: Schema): boolean => schema.special !== undefined && wholeTypes.has(schema.special);
 
 /** The key fields of list items; an empty list means that items are identified by their value. */
@@ -112,7 +112,7 @@ export function rememberElements(rule: ListRule, list: readonly unknown[], eleme
   if (list.length >= longMin) longLists.set(list, { rule, elements });
 }
 
-/** Whether an element comes twice, or an item has none; remembered for long lists. */
+/** Whether an element occurs twice, or an item has none; cached for long lists. */
 export function hasRepeats(elements: Elements): boolean {
   if (elements.length < longMin) return isRepeating(elements);
   let found = repeating.get(elements);

@@ -42,8 +42,8 @@ export const unownedMetadata: ReadonlySet<string> = new Set([
 const unownedTop: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
 
 /**
- * How `next` differs from `old`, both whole values of the schema. `null` is a value; a missing member is none. Items of
- * keyed lists and sets that occur more than once count as one atomic item; items without their keys are passed over.
+ * The differences of `next` from `old`, both whole values of the schema. `null` is a value; a missing member is not.
+ * Duplicate items of keyed lists and sets count as one atomic item; items without their keys are skipped.
  */
 export function compareTyped(schema: Schema, old: unknown, next: unknown): FieldChanges {
   const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
@@ -79,7 +79,7 @@ export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   return node === undefined || node === leafNode ? emptyFieldSet : node;
 }
 
-/** The node of a value that is new or gone: each of its fields is a member. */
+/** The node of an added or removed value: each of its fields is a member. */
 function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
   if (shape === "map") return wholeMap(schema, value as JsonObject); // the shape says so
@@ -108,7 +108,7 @@ function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
   );
 }
 
-/** The nodes of a list's items; `nodeOf` is asked for what comes once only. */
+/** The nodes of a list's items; `nodeOf` is called for unique items only. */
 function eachItem(schema: Schema, list: readonly unknown[], nodeOf: (item: unknown) => FieldSet): Draft {
   const elements = elementsOf(listRuleOf(schema)!, list); // the shape of the list says that it has a rule
   let before: FieldSet | undefined;
@@ -189,7 +189,7 @@ function finish(draft: Draft | undefined, isMember: boolean): FieldSet | undefin
   return sortedNode(isMember, draft.elements, draft.nodes);
 }
 
-/** Compares what stands at one element and records it in `out`. `undefined` is an absent side. */
+/** Compares the values at one element and records the result in `out`. `undefined` is an absent side. */
 function compareNodes(
   schema: Schema | undefined,
   old: unknown,

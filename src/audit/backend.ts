@@ -9,13 +9,13 @@ import type { EventRecord } from "./event.ts";
 export interface EventWriter {
   /** Rejects when the events were not kept. */
   write(records: readonly EventRecord[]): Promise<void>;
-  /** Ends what is under way, which is written first. */
+  /** Writes pending events and closes. */
   close(): Promise<void>;
 }
 
 /** The receiver of a request's events. */
 export interface AuditBackend {
-  /** Takes an event before it returns. False: a request must not go on without it. Never rejects. */
+  /** Takes an event synchronously. False: the request must not continue without it. Never rejects. */
   process(record: EventRecord): MaybePromise<boolean>;
   /** Resolves when all that was taken is kept, or given up and reported. */
   close(): Promise<void>;

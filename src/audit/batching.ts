@@ -14,18 +14,18 @@ export interface BatchOptions {
   readonly bufferSize: number;
   /** Most events of a batch. */
   readonly maxSize: number;
-  /** A batch that is not full goes out when its first event waited so long. */
+  /** A partial batch is sent when its first event has waited this long. */
   readonly maxWaitMs: number;
   /** Batches a second, and how many may go at once after a pause. */
   readonly throttle?: { readonly qps: number; readonly burst: number };
-  /** Batches under way at a time. */
+  /** Concurrent batches. */
   readonly parallel: number;
   /** Most bytes of a batch, where there is such a limit; a single event may be longer. */
   readonly maxBytes?: number;
   readonly lost: EventsLost;
 }
 
-/** Most bytes of events that wait, whatever their number. */
+/** The maximum size of waiting events, whatever their number. */
 const bufferBytesMax = 128 * 1024 * 1024;
 
 export class Batching implements AuditBackend {
@@ -100,7 +100,7 @@ export class Batching implements AuditBackend {
     });
   }
 
-  /** Takes a token; without one, comes back when there is. */
+  /** Takes a token; without one, schedules another attempt. */
   #mayGo(): boolean {
     const { clock, throttle } = this.#options;
     if (throttle === undefined) return true;

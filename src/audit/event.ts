@@ -25,7 +25,7 @@ export interface AuditEvent {
   readonly annotations: ReadonlyMap<string, string> | undefined;
 }
 
-/** Fields that are not known are empty or left out. */
+/** Unknown fields are empty or left out. */
 export interface ObjectReference {
   readonly resource: string;
   readonly namespace: string;
@@ -65,7 +65,7 @@ export class EventRecord {
     return `{"kind":"Event","apiVersion":${JSON.stringify(apiVersion)},${this.text.slice(1)}\n`;
   }
 
-  /** Without the objects, and with an annotation that says so. */
+  /** The event without objects, and with the annotation of truncation. */
   truncated(annotation: string): EventRecord {
     const annotations = new Map(this.event.annotations).set(annotation, "true");
     return new EventRecord({ ...this.event, requestObject: undefined, responseObject: undefined, annotations });

@@ -20,7 +20,7 @@ export interface AuditFileOptions {
   readonly clock: Clock;
   /** A file does not grow beyond this; a single line may. */
   readonly bytesMax: number;
-  /** How long and how many files put aside are kept; 0 for ever, and all. */
+  /** How long and how many rotated files are kept; 0 for no limit. */
   readonly keepMs: number;
   readonly backupsMax: number;
   /** Files put aside are compressed. */
@@ -169,7 +169,7 @@ class LogFile implements EventWriter {
   }
 }
 
-/** `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */
+/** The name of a rotated file: `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */
 function backupName(file: string, atMs: number): string {
   const { stem, ending } = parts(file);
   const at = new Date(atMs).toISOString().replaceAll(":", "-").replace("Z", "");
@@ -209,7 +209,7 @@ async function tidy(options: AuditFileOptions): Promise<void> {
   }
 }
 
-/** A file that is half compressed has another name, and is written anew the next time. */
+/** Compresses into a temporary name, so that an interrupted compression is repeated. */
 async function compressFile(path: string): Promise<void> {
   const partial = `${path}.gz.tmp`;
   await pipeline(createReadStream(path), createGzip(), createWriteStream(partial, { mode: 0o600 }));

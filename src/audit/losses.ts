@@ -9,11 +9,11 @@ const tellEveryMs = 10_000;
 
 export interface Losses {
   readonly lost: EventsLost;
-  /** Says what was not said yet. */
+  /** Logs losses that were not logged yet. */
   tellRest(): void;
 }
 
-/** Counts what is lost, and says so once in a while. */
+/** Counts lost events and logs them at a limited rate. */
 export function lossesTold(log: Log, metrics: Metrics, clock: Clock): Losses {
   let untold = 0;
   const tell = (fields: object): void => {

@@ -27,7 +27,7 @@ export interface LogSettings extends BackendSettings {
   readonly path: string;
   readonly format: "json" | "legacy";
   readonly bytesMax: number;
-  /** 0 for ever. */
+  /** 0 for no limit. */
   readonly keepMs: number;
   /** 0 for all. */
   readonly backupsMax: number;

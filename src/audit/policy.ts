@@ -10,7 +10,7 @@ export type Level = (typeof levels)[number];
 export const stages = ["RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"] as const;
 export type Stage = (typeof stages)[number];
 
-/** A policy as its file says it. */
+/** A policy as parsed from its file. */
 export interface PolicyDocument {
   readonly rules?: readonly RuleDocument[];
   readonly omitStages?: readonly string[];
@@ -55,7 +55,7 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-/** A policy ready to be asked. */
+/** A compiled policy. */
 export class AuditPolicy {
   readonly #rules: readonly { readonly rule: RuleDocument; readonly decision: AuditDecision }[];
   readonly #none: AuditDecision;

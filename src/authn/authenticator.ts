@@ -13,7 +13,7 @@ export interface Credentials {
   readonly clientCertificate: VerifiedCertificate | undefined;
   /** Why a certificate that was shown was not verified; empty when there is none or it was. */
   readonly clientCertificateProblem: string;
-  /** Texts for the client, such as why a header was passed over. */
+  /** Warnings for the client, such as why a header was ignored. */
   readonly warnings: string[];
 }
 
@@ -22,7 +22,7 @@ export interface VerifiedCertificate {
   readonly organizations: readonly string[];
   /** DER of the leaf. */
   readonly raw: Buffer;
-  /** DER of certificates that came with it. */
+  /** DER of the intermediate certificates that the client sent. */
   readonly issuers: readonly Buffer[];
 }
 
@@ -34,7 +34,10 @@ export type Authentication =
   | {
       readonly outcome: "user";
       readonly user: UserInfo;
-      /** Those of the wanted audiences the token is meant for; absent: the method knows none, the user is this server's. */
+      /**
+       * Those of the requested audiences that the token has; absent when the method knows no audiences and the user is
+       * this server's.
+       */
       readonly audiences?: readonly string[];
       /** For the audit event of the request. */
       readonly annotations?: Readonly<Record<string, string>>;

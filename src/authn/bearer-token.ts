@@ -5,8 +5,8 @@ import { type Authentication, type Authenticator, firstUser, noCredentials } fro
 /** Knows the users behind tokens of one kind. `none`: not one of mine. */
 export interface TokenAuthenticator {
   /**
-   * `audiences`: one of these the token must be meant for; absent, this server. Methods that know no audiences leave
-   * them to `forAudiences`.
+   * `audiences`: the token must have one of these; absent: this server's. Methods without audiences leave them to
+   * `forAudiences`.
    */
   authenticateToken(token: string, audiences?: readonly string[]): MaybePromise<Authentication>;
 }

@@ -34,7 +34,7 @@ export class CertificateAuthorities {
     return this.#authorities.some(({ raw }) => other.#authorities.some((their) => their.raw.equals(raw)));
   }
 
-  /** `undefined` for a certificate that none of these issued, directly or through others that came with it. */
+  /** `undefined` for a certificate that none of these authorities issued, directly or through sent intermediates. */
   validityOf(certificate: VerifiedCertificate): Validity | undefined {
     if (this.#known.has(certificate)) return this.#known.get(certificate);
     const validity = this.#find(certificate);

@@ -150,7 +150,7 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
   return { issuers, anonymous: anonymous === undefined ? undefined : { enabled, paths } };
 }
 
-/** For entries that were made otherwise than by a file. Throws `ConfigError`. */
+/** Validates entries that do not come from a file. Throws `ConfigError`. */
 export function checkJwtConfig(config: JwtConfig, rules: ConfigRules): JwtIssuer {
   const errors: FieldError[] = [];
   const issuer = checkIssuer(config, "", rules, errors);

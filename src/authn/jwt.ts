@@ -13,7 +13,7 @@ import { tooManyRequests } from "#meta/status-error.ts";
 import { Deque } from "#std/deque.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-/** A token as it was sent; nothing in it is to be trusted before its signature is verified. */
+/** A parsed token; untrusted until its signature is verified. */
 export interface Jwt {
   readonly algorithm: string;
   /** `kid`; empty when there is none. */

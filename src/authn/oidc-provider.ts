@@ -66,7 +66,10 @@ export class OidcProvider {
     return keys.filter(({ id }) => id === keyId).map(({ key }) => key);
   }
 
-  /** For a token no known key has signed. `undefined` when keys were fetched a moment ago, or too many wait. */
+  /**
+   * Fetches keys for a token with an unknown key. `undefined` when keys were fetched a moment ago, or too many callers
+   * wait.
+   */
   fetchAgain(): Promise<void> | undefined {
     const { clock } = this.#options;
     if (this.#fetching === undefined) {

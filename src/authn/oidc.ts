@@ -15,7 +15,7 @@ import type { OidcProvider } from "./oidc-provider.ts";
 /** A provider and the requirements on its tokens. */
 export interface TokenIssuer {
   readonly url: string;
-  /** A token must be meant for one of these. */
+  /** A token must have one of these audiences. */
   readonly audiences: readonly string[];
   /** Names of RFC 7518. */
   readonly algorithms: readonly string[];
@@ -31,7 +31,7 @@ interface Known {
 }
 
 const knownMax = 4096;
-/** A token may come this much before it holds. Upstream has the same. */
+/** Allowed clock skew before a token becomes valid. Upstream has the same. */
 const notBeforeLeewayMs = 5 * 60_000;
 
 export class OidcTokens implements TokenAuthenticator {
@@ -44,7 +44,7 @@ export class OidcTokens implements TokenAuthenticator {
     this.#clock = clock;
   }
 
-  /** From now on these are asked, and nothing is known about their tokens. */
+  /** Replaces the issuers and clears the cache of tokens. */
   use(issuers: readonly TokenIssuer[]): void {
     this.#issuers = new Map(issuers.map((issuer) => [issuer.url, issuer]));
     this.#known = new TokenCache(knownMax);

@@ -9,7 +9,7 @@ import { type Authenticator, type Credentials, noCredentials } from "./authentic
 import type { CertificateAuthorities } from "./certificate-authorities.ts";
 import { certificateProblem } from "./client-certificate.ts";
 
-/** Names of headers, in lower case; the first that is there gives the user. */
+/** Names of headers, in lower case; the first header present gives the user. */
 export interface RequestHeaderNames {
   readonly users: readonly string[];
   readonly uids: readonly string[];
@@ -90,7 +90,7 @@ function extraOf(credentials: Credentials, prefixes: readonly string[]): UserInf
   return extra === undefined ? undefined : Object.fromEntries(extra);
 }
 
-/** A key that is no valid escape stands for itself. */
+/** The unescaped key; an invalid escape is kept as it is. */
 function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);

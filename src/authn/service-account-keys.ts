@@ -19,8 +19,8 @@ export interface SigningKey {
 }
 
 /**
- * The public keys in a PEM text, in order: public and private keys and certificates; other blocks are passed over.
- * Throws an `Error` when there is none, or one of another kind than RSA or ECDSA with a curve that tokens use.
+ * The public keys in a PEM text, in order: public and private keys and certificates; other blocks are skipped. Throws
+ * an `Error` when there is none, or one other than RSA or ECDSA with a curve that tokens use.
  */
 export function readVerificationKeys(pem: string): VerificationKey[] {
   const found: VerificationKey[] = [];
@@ -75,7 +75,7 @@ export class VerificationKeys {
   readonly all: readonly VerificationKey[];
   readonly #byId = new Map<string, VerificationKey>();
 
-  /** A key that is there twice counts once. */
+  /** Duplicate keys count once. */
   constructor(keys: readonly VerificationKey[]) {
     for (const key of keys) this.#byId.set(key.id, key);
     this.all = [...this.#byId.values()];

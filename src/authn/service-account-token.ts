@@ -35,7 +35,7 @@ import { serviceAccountAlgorithms, type VerificationKeys } from "./service-accou
 /** Issuer of legacy tokens, in every domain. */
 export const legacyIssuer = "kubernetes/serviceaccount";
 
-/** An object a token names: to be the same one it must have the same uid. */
+/** An object that a token names; name and uid must match. */
 export interface ObjectRef {
   readonly name: string;
   readonly uid: string;
@@ -59,7 +59,7 @@ export interface BoundClaims {
   readonly warnAfterSeconds: number;
 }
 
-/** The claims of a bound token, to be signed. */
+/** The claims of a new bound token. */
 export function boundClaims(claims: BoundClaims, domain: ApiDomain): object {
   const { namespace, account, pod, secret, node, audiences, id, issuer, issuedAt } = claims;
   const ref = ({ name, uid }: ObjectRef) => ({ name, ...(uid === "" ? {} : { uid }) });
@@ -89,7 +89,7 @@ export interface LegacyClaims {
   readonly secret: string;
 }
 
-/** The claims of a token that is kept in a Secret, to be signed. */
+/** The claims of a new token for a Secret. */
 export function legacyClaims({ namespace, account, secret }: LegacyClaims, domain: ApiDomain): object {
   const prefix = domain.rename("kubernetes.io/serviceaccount");
   return {
@@ -120,7 +120,7 @@ export interface ServiceAccountTokenOptions {
   readonly keys: VerificationKeys;
   /** Audiences of this server. Never empty. */
   readonly audiences: readonly string[];
-  /** Whether a legacy token needs its Secret and account to be there. */
+  /** Whether a legacy token requires its Secret and account to exist. */
   readonly lookup: boolean;
   readonly find: FindObject;
   /** A legacy token was used for the first time on a day (`2026-11-21`, UTC). */
@@ -367,7 +367,7 @@ function readClaims(jwt: Jwt, names: ClaimNames, own: readonly string[]): Findin
   return { ...about, answer: forAudiences(about, own, own) };
 }
 
-/** The user for those of the `wanted` audiences the token is meant for. */
+/** The user with those of the `wanted` audiences that the token has. */
 function forAudiences(
   { audiences, user }: Pick<Verified, "audiences" | "user">,
   own: readonly string[],

@@ -11,7 +11,7 @@ import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
 export interface TokenFile extends TokenAuthenticator {
-  /** Records that were passed over or replaced, for the log. No token is in them. */
+  /** Warnings about ignored and replaced records, for the log. They contain no token. */
   readonly warnings: readonly string[];
 }
 

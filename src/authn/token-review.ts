@@ -27,7 +27,7 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
   };
 }
 
-/** Upstream: the first of two chains knows no token but the server's own and says so. */
+/** Upstream: the first of two chains knows only the server's own token, and its error comes first. */
 function errorOf(reason: string): string {
   return reason === "" ? "invalid bearer token" : `[invalid bearer token, ${reason}]`;
 }

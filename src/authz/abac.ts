@@ -8,7 +8,7 @@ import { groupAuthenticated, type UserInfo } from "#meta/user-info.ts";
 import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import { matchesUrl } from "./rules.ts";
 
-/** One line. Empty texts fit nothing; `*` fits everything, of subjects everybody who is known. */
+/** One line. Empty strings match nothing; `*` matches everything, and as a subject every authenticated user. */
 export interface Policy {
   readonly user: string;
   readonly group: string;

@@ -16,7 +16,7 @@ export const alwaysAllow: Required<Authorizer> = {
   explain: () => "AlwaysAllow: everybody may do everything",
 };
 
-/** Upstream: it has no opinion, so that what comes after it may still allow. */
+/** Upstream: has no opinion, so that a later authorizer may still allow. */
 export const alwaysDeny: Required<Authorizer> = {
   authorize: () => ({ ...noOpinion, reason: "Everything is forbidden." }),
   rulesFor: () => nothing,

@@ -1,7 +1,7 @@
 /** Attributes of requests, for tests of authorizers. */
 import type { Attributes } from "./authorizer.ts";
 
-/** That bob gets a config map; `over` says what is different. */
+/** User bob gets a config map, with the changes of `over`. */
 export const attributes = (over: Partial<Attributes> = {}): Attributes => ({
   user: { name: "bob", groups: ["devs", "system:authenticated"] },
   verb: "get",

@@ -47,9 +47,9 @@ export interface Rules {
 
 export interface Authorizer {
   authorize(attributes: Attributes): MaybePromise<Verdict>;
-  /** For rules reviews. Left out: this authorizer has nothing to say there. */
+  /** For rules reviews. Left out when this authorizer cannot list rules. */
   rulesFor?(user: UserInfo, namespace: string): Rules;
-  /** Why it decides as it does, in a sentence for those who may know. Left out: the verdict's reason says all. */
+  /** Explains a decision in a sentence for users with permission. Left out when the verdict's reason is enough. */
   explain?(attributes: Attributes): string;
 }
 

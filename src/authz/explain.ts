@@ -9,7 +9,7 @@ import { type Binding, describeBinding, type RbacIndex } from "./rbac-index.ts";
 import { type CompiledRule, allows, matchesUrl, ruleResource } from "./rules.ts";
 import { quotedList, ruleText } from "./rules-cover.ts";
 
-/** Rules and bindings looked at for one explanation. */
+/** Rules and bindings examined for one explanation. */
 const looksMax = 5000;
 /** Characters of a rule that are shown, and groups of a user. */
 const ruleTextMax = 400;

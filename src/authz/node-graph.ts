@@ -62,7 +62,7 @@ export class NodeGraph {
     } else this.#owned[resource].clear();
   }
 
-  /** `undefined`: it is gone. Called again for the same pod only with what it became. */
+  /** Updates a pod; `undefined` when it is deleted. Called again for the same pod only with a later state. */
   setPod(namespace: string, name: string, pod: Pod | undefined): void {
     const key = place("pods", namespace, name);
     const before = this.#pods.get(key);
@@ -126,7 +126,7 @@ export class NodeGraph {
     return claim !== undefined && this.#usedAt(node, claim);
   }
 
-  /** A pod that a node made itself must give it no rights, whatever it names. */
+  /** A mirror pod, made by a node itself, gives it no rights. */
   #named(namespace: string, pod: Pod): readonly string[] {
     if (pod.metadata.annotations?.[this.#mirror] !== undefined) return [];
     const account = pod.spec.serviceAccountName ?? "";

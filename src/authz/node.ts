@@ -119,7 +119,7 @@ const createToken =
 
 const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete"];
 
-/** The name of a new object is not known yet: NodeRestriction looks at it. */
+/** The name of a new object is unknown here: NodeRestriction checks it. */
 const ownLease =
   (namespace: string): Decide =>
   (name, attributes) => {

@@ -119,8 +119,8 @@ export class RbacIndex {
   }
 
   /**
-   * Why a reference gives nothing. Wording: upstream's listers; where it looks into the storage itself, the message
-   * names the resource that the request is about.
+   * Why a role reference gives no rights. Wording: upstream's listers; where it reads storage directly, the message
+   * names the resource of the request.
    */
   missing(ref: RoleReference, resource = ref.kind.toLowerCase()): string {
     if (ref.kind !== "Role" && ref.kind !== "ClusterRole") {

@@ -54,7 +54,7 @@ function inScope(
   return undefined;
 }
 
-/** Of none, `looks` says whether all were looked at. */
+/** If none allows, `looks` tells whether all were examined. */
 function firstAllowing(
   index: RbacIndex,
   bindings: Iterable<Binding> | undefined,
@@ -109,7 +109,7 @@ async function decideInPieces(
   return undecided(index, attributes);
 }
 
-/** Not allowed: says which roles were bound and are not there. */
+/** The reason of no decision: names missing roles. */
 function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   const errors = new Set<string>();
   for (const binding of index.bindingsOf(user, namespace)) {
@@ -128,7 +128,7 @@ const shownWordsMax = 100_000;
 interface RulesOptions {
   /** The resource name in messages about missing roles, if it differs. */
   readonly resource?: string;
-  /** Rules with more words than these together are left out, and it is said. Left out: all are given. */
+  /** The limit of words of all rules together; beyond it rules are left out and reported. No limit by default. */
   readonly wordsMax?: number;
 }
 

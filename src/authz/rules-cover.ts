@@ -12,7 +12,7 @@ import { type CompiledRule, compileRule, listsOf, matchesUrl, type Words } from 
 
 /** Most single rights that are compared one by one; a role with all of a large cluster's rights has some thousands. */
 const rightsMax = 50_000;
-/** Most pairs of a right and a rule that are looked at for one answer: a tenth of a second. */
+/** The limit of comparisons of a right with a rule for one answer, about a tenth of a second. */
 const comparisonsMax = 5_000_000;
 /** Most missing rights that are gathered, and most lines of them in a message. */
 const missingMax = 5000;
@@ -85,7 +85,7 @@ function* rightsOf(rule: PolicyRule): Iterable<PolicyRule> {
 class HeldRules {
   readonly #byResource = new Map<string, CompiledRule[]>();
   readonly #ofUrls: readonly CompiledRule[];
-  /** How often a rule was looked at. */
+  /** Comparisons so far. */
   comparisons = 0;
 
   constructor(rules: readonly PolicyRule[]) {
@@ -176,7 +176,7 @@ function compact(rules: readonly PolicyRule[]): PolicyRule[] {
   return [...other, ...[...simple.values()].map(({ rule, verbs }) => ({ ...rule, verbs: [...verbs] }))];
 }
 
-/** `atLeast` stands before the number of lines that are left out. */
+/** `atLeast` precedes the number of omitted lines. */
 function describe(rules: readonly PolicyRule[], atLeast = ""): string {
   const lines = [...new Set(rules.map(ruleText))].sort((a, b) => (a < b ? -1 : 1));
   if (lines.length <= linesMax) return lines.join("\n");

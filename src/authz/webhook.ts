@@ -23,7 +23,7 @@ export interface ReviewSpec {
 
 export type FailurePolicy = "NoOpinion" | "Deny";
 
-/** Whether the webhook is asked at all. Throws when it cannot be said. */
+/** Whether the webhook is asked. Throws when the condition cannot be evaluated. */
 export type MatchCondition = (spec: ReviewSpec) => boolean;
 
 /** How a question ended, in upstream's words. */
@@ -41,7 +41,7 @@ export interface WebhookOptions {
   /** How long answers are kept; 0 keeps none. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** For the whole question, however often it is repeated. */
+  /** For one question with all its retries. */
   readonly timeoutMs: number;
   readonly failurePolicy: FailurePolicy;
   readonly conditions: readonly MatchCondition[];
@@ -58,7 +58,7 @@ export interface WebhookObserver {
   failedOpen(result: WebhookResult): void;
   /** A condition was false. */
   excluded(): void;
-  /** Whether it is asked could not be said. */
+  /** A match condition could not be evaluated. */
   conditionFailed(): void;
   failed(error: unknown): void;
 }
@@ -76,7 +76,7 @@ const firstPauseMs = 500;
 const passingCodes: readonly number[] = [429, 500, 504];
 
 export interface Webhook extends Required<Authorizer> {
-  /** Gives up what is under way. */
+  /** Aborts pending questions. */
   close(): void;
 }
 
@@ -181,7 +181,7 @@ const answers: Readonly<Record<Decision, string>> = {
   noOpinion: "has no opinion",
 };
 
-/** One that is false decides, whatever becomes of the others. */
+/** A false condition decides, even when others fail. */
 function matching(conditions: readonly MatchCondition[], spec: ReviewSpec): "all" | "not" | "unknown" {
   let result: "all" | "unknown" = "all";
   for (const condition of conditions) {

@@ -52,7 +52,7 @@ export interface Outgoing {
    * (`SELF_SIGNED_CERT_IN_CHAIN`), or an `OutgoingError`; no message holds a header or a body.
    */
   callOut(call: OutgoingCall): Promise<OutgoingAnswer>;
-  /** Ends connections and the calls under way. */
+  /** Closes connections and aborts pending calls. */
   close(): void;
 }
 
@@ -99,7 +99,7 @@ export function openOutgoing(options: OutgoingOptions): Outgoing {
 
 type StartRequest = (url: URL, init: Pick<RequestOptions, "method" | "headers" | "maxHeaderSize">) => ClientRequest;
 
-/** A call under way. */
+/** A pending call. */
 interface Sending {
   readonly call: OutgoingCall;
   readonly url: URL;
@@ -118,7 +118,7 @@ async function send(sending: Sending): Promise<OutgoingAnswer> {
   return (await attempt(sending, true)) ?? (await attempt(sending, false))!; // the second gives up nothing
 }
 
-/** The answer; `undefined` when `mayRepeat` and a kept connection turned out to be closed. */
+/** The answer; `undefined` when `mayRepeat` and a kept connection was already closed. */
 function attempt(
   { call, url, deadlineMs, start, clock }: Sending,
   mayRepeat: boolean,

@@ -20,7 +20,7 @@ import { reasonOf } from "#std/system-error.ts";
 
 export interface WebhookConnection {
   readonly url: string;
-  /** Credentials; never to be printed. */
+  /** Credentials; never print them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: Omit<OutgoingOptions, "clock">;
 }

@@ -5,7 +5,7 @@
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 
-/** The first pause before a key is tried again, and the longest; each is twice the one before. */
+/** The first and the longest pause before a retry; each pause is twice the one before. */
 export interface RetryPauses {
   readonly minMs: number;
   readonly maxMs: number;

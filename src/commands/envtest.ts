@@ -27,7 +27,7 @@ export function envtest(args: readonly string[], program: string): void {
 
 const envtestUsage = "usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
 
-/** A word of a shell, whatever is in it. */
+/** A quoted shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** `binnacle kube-apiserver`: serves as kube-apiserver does by itself, with Kubernetes' names, and forgets all at the end. */
@@ -44,7 +44,7 @@ const etcdFlags = {
   listenPeerUrls: etcdFlag("listen-peer-urls"),
 };
 
-/** `binnacle etcd`: says that it is well until a signal comes. */
+/** `binnacle etcd`: answers health checks until a signal arrives. */
 export async function etcd(args: readonly string[]): Promise<void> {
   const { settings, help } = parseArguments(etcdFlags, args);
   if (help) {

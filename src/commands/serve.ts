@@ -8,7 +8,7 @@ import { StartError } from "#std/start-error.ts";
 import { type RunningServer, startServer } from "#server/start-server.ts";
 
 /**
- * Runs until a signal comes; `defaults` count where neither the command line nor a file says otherwise. Rejects with
+ * Runs until a signal arrives; `defaults` apply where neither the command line nor a file sets a value. Rejects with
  * `StartError` when the server cannot start.
  */
 export async function serve(
@@ -37,7 +37,7 @@ export async function serve(
   setTimeout(tuneCompiler, settleMs).unref();
 }
 
-/** The start is over for the controllers as well. */
+/** The time after which the controllers have started as well. */
 const settleMs = 500;
 
 const usage = `Starts the API server.

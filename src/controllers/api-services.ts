@@ -21,7 +21,7 @@ export interface LocalVersion {
 export interface LocalVersions {
   /** All of them, each at least once. */
   list(): Iterable<LocalVersion>;
-  /** `changed` is called after every change; it may be called for nothing. */
+  /** `changed` is called after every change, and sometimes without one. */
   onChange(changed: () => void): void;
 }
 
@@ -49,7 +49,7 @@ class Keeper {
   readonly #groupNames: ReadonlyMap<string, string>;
   readonly #queue: WorkQueue;
   #wanted = new Map<string, Wanted>();
-  /** Objects as they are now, by name. */
+  /** The current objects, by name. */
   #present = new Map<string, APIService>();
   /** Names of those there were at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;

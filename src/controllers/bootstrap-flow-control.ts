@@ -80,7 +80,7 @@ async function settle<T extends Configuration>(
   await tolerant(client.update<T>(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
 }
 
-/** Whether the server has the say; `undefined` when the annotation says neither. */
+/** Whether the server may update the spec; `undefined` when the annotation does not say. */
 function readMark({ metadata }: ApiObject, annotation: string): boolean | undefined {
   const mark = parseBool(metadata.annotations?.[annotation] ?? "");
   return typeof mark === "boolean" ? mark : undefined;

@@ -69,7 +69,7 @@ function keyOf(kind: string, { metadata }: ApiObject): string {
 
 const isBinding = (object: PolicyObject): object is ClusterRoleBinding => "roleRef" in object;
 
-/** The object with what it lacks; itself when it lacks nothing. Both are of one kind. */
+/** The object with missing parts added; itself when it lacks nothing. Both are of one kind. */
 function reconciled(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
   const next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
   if (isBinding(next)) return isBinding(wanted) ? withSubjects(next, wanted) : next;
@@ -92,7 +92,7 @@ function withRules(object: ClusterRole, wanted: ClusterRole, options: BootstrapP
   return { ...object, aggregationRule: { clusterRoleSelectors: [...(selectors ?? []), ...lost] } };
 }
 
-/** Labels or annotations that are not there are added; others stay as they are. */
+/** Adds missing labels or annotations; existing ones stay. */
 function withTexts<T extends ApiObject>(object: T, wanted: ApiObject, field: "labels" | "annotations"): T {
   const has = object.metadata[field] ?? {};
   const wants = wanted.metadata[field] ?? {};
@@ -104,7 +104,7 @@ function missingFrom<T>(has: readonly T[] | undefined, wants: readonly T[] | und
   return (wants ?? []).filter((want) => !(has ?? []).some((one) => isSame(one, want)));
 }
 
-/** Both come from a server or a table, so members may stand in another order. */
+/** Deep equality regardless of the order of members. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   const [left, right] = [Object.entries(a), new Map(Object.entries(b))];

@@ -22,7 +22,7 @@ export interface SigningToken {
   readonly token: string;
 }
 
-/** The token of a Secret whose token may sign; `undefined` for others. Whether it has ended is not looked at. */
+/** The token of a Secret that allows signing; `undefined` for others. Expiry is not checked. */
 export function signingToken(secret: Secret): SigningToken | undefined {
   const id = text(secret, "token-id");
   const rest = text(secret, "token-secret");

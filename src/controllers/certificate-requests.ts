@@ -15,7 +15,7 @@ export interface WaitingRequests {
   /** Of one signer only. */
   readonly signerName?: string;
   isWaiting(request: CertificateSigningRequest): boolean;
-  /** Is given requests as they are now, that still wait. `"again"`: they wait on, and are looked at again. */
+  /** Processes a current, still waiting request. `"again"`: it stays and is retried. */
   settle(request: CertificateSigningRequest): Promise<"again" | void>;
 }
 
@@ -96,7 +96,7 @@ export function nodeServingProblem(request: CertificateRequest, usages: readonly
 const isNodes = ({ organizations }: CertificateRequest): boolean =>
   organizations.length === 1 && organizations[0] === "system:nodes";
 
-/** Keys of elliptic curves encipher nothing, so that usage may be left out. */
+/** Elliptic curve keys cannot encipher, so that usage may be omitted. */
 function usagesProblem(usages: readonly string[], purpose: string): string | undefined {
   const rest = usages.filter((usage) => usage !== "key encipherment");
   const isGood = rest.length === 2 && rest.includes("digital signature") && rest.includes(purpose);

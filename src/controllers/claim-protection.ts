@@ -13,7 +13,7 @@ export const claimProtectionController = protectionController<PersistentVolumeCl
   },
 });
 
-/** A pod that was not scheduled uses nothing yet, and will not be started with a claim that is being deleted. */
+/** An unscheduled pod does not use the claim, and will not start with a claim that is being deleted. */
 function uses(pod: Pod, claim: string): boolean {
   if ((pod.spec.nodeName ?? "") === "") return false;
   return (pod.spec.volumes ?? []).some(

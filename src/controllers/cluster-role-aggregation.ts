@@ -30,7 +30,7 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     failed: (role, error) => log.warn({ role, err: error }, "could not aggregate a cluster role; trying again"),
   });
   signal.addEventListener("abort", () => queue.close(), { once: true });
-  /** Names of roles that gather from a role as it is, or was. */
+  /** Names of roles that aggregate a role in its present or earlier state. */
   const gatherers = (role: ClusterRole | undefined): string[] =>
     role === undefined
       ? []

@@ -15,7 +15,7 @@ export interface ServedResource {
 export interface ControllerEnvironment {
   /** Acts as the controller's own user, with the rights of its role only. */
   readonly client: RestClient;
-  /** Lists and watches whatever there is, and gets accounts and namespaces. It writes nothing. */
+  /** Lists and watches everything, and gets accounts and namespaces. It never writes. */
   readonly reader: RestClient;
   readonly clock: Clock;
   readonly domain: ApiDomain;

@@ -41,7 +41,7 @@ export interface CsrSigningOptions {
 const minDurationMs = 600_000;
 /** Clocks of others may be behind. */
 const backdateMs = 5 * 60_000;
-/** Certificates good for less than this lose nothing of it to the earlier beginning. */
+/** Certificates shorter than this keep their full duration despite the backdated start. */
 const shortMs = 8 * 3_600_000;
 
 export const csrSigningController =

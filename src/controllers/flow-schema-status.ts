@@ -13,7 +13,7 @@ import type { ControllerEnvironment } from "./controller.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
-/** Whether the schema says so already; since when does not matter. */
+/** Whether the schema has this condition; its time does not matter. */
 const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaCondition): boolean =>
   schema.status.conditions?.some(
     (one) => one.type === type && one.status === status && one.reason === reason && one.message === message,

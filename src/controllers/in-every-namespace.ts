@@ -19,7 +19,7 @@ export interface NamespacedObject<T extends ApiObject> {
   readonly name: string;
   /** As it is made. */
   readonly object: Draft<T>;
-  /** The object as it should be; the given one when it is. Left out: whatever it is, it may stay. */
+  /** The repaired object; the given one when it is right. Left out when any content is accepted. */
   mend?(object: T): T;
 }
 
@@ -59,7 +59,7 @@ class Keeper<T extends ApiObject> {
   async run(): Promise<void> {
     const { signal } = this.#environment;
     signal.addEventListener("abort", () => this.#queue.close(), { once: true });
-    /** Those that are there are known before any is made. */
+    /** Existing objects are known before any is created. */
     const known = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => known.resolve(), { once: true });
     const objects = this.#followObjects(() => known.resolve());

@@ -115,14 +115,14 @@ function wantedObjects(
   return [service, endpoints, slice];
 }
 
-/** The ports of a service that is there, with nothing but the one of the server, and whatever node port it has. */
+/** The ports of an existing service reduced to the server's own, with its node port kept. */
 function servicePorts({ spec: { ports = [] } }: Service, port: number): readonly ServicePort[] {
   const wanted = { name: "https", protocol: "TCP", port: 443, targetPort: port };
   const [first] = ports;
   return ports.length === 1 && first !== undefined && holds(first, wanted) ? ports : [wanted];
 }
 
-/** Whether all of `wanted` is there, whatever else is. */
+/** Whether `present` contains all of `wanted`. */
 function holds(present: unknown, wanted: unknown): boolean {
   if (typeof wanted !== "object" || wanted === null) return present === wanted;
   if (typeof present !== "object" || present === null) return false;

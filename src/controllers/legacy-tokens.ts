@@ -5,7 +5,7 @@
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { timestamp, timeToMs } from "#meta/time.ts";
 
-/** The config map that says since when, in the namespace of the system. */
+/** The config map with the start of tracking, in the system namespace. */
 export const trackingName = "kube-apiserver-legacy-service-account-token-tracking";
 export const trackingKey = "since";
 
@@ -13,7 +13,7 @@ export const trackingMaps = ({ rename }: ApiDomain): string => `/api/v1/namespac
 
 /** Names of the labels of a Secret. */
 export const legacyTokenLabels = ({ rename }: ApiDomain) => ({
-  /** Of the last day of use; missing when there was none since uses are noted. */
+  /** The last day of use; missing when there was none since tracking began. */
   lastUsed: rename("kubernetes.io/legacy-token-last-used"),
   /** Of the day from which the token is no longer taken. */
   invalidSince: rename("kubernetes.io/legacy-token-invalid-since"),

@@ -18,7 +18,7 @@ export interface TokenParties {
 }
 
 export interface ServiceAccountTokensOptions {
-  /** A token that is good as long as Secret and account are there. */
+  /** Signs a token that is valid while Secret and account exist. */
   sign(parties: TokenParties): Promise<string>;
   /** PEM; empty for none. */
   readonly rootCertificates: string;
@@ -44,7 +44,7 @@ export const serviceAccountTokensController =
     const { reader, clock, signal, log, domain } = environment;
     const names = namesIn(domain);
     const known = new SecretsByAccount();
-    /** Secrets that are there; others that are known still have to be taken off their accounts. */
+    /** Existing Secrets; other known ones still have to be removed from their accounts. */
     const present = new Set<string>();
     const queue = new WorkQueue({
       clock,
@@ -191,7 +191,7 @@ async function removeSecret({ client }: ControllerEnvironment, path: string, { m
   await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
 }
 
-/** Takes a Secret that is gone off the account's list. */
+/** Removes a deleted Secret from the account's list. */
 async function forget(
   { client }: ControllerEnvironment,
   path: string,

@@ -35,9 +35,9 @@ export interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   ): Promise<boolean>;
 }
 
-/** Between looks whether the objects are gone. */
+/** The interval of checks whether the objects are gone. */
 const lookMs = 100;
-/** After this long the condition says that something is in the way. */
+/** After this time the condition reports that the deletion is blocked. */
 const patienceMs = 60_000;
 const retryMs = 5_000;
 
@@ -52,7 +52,7 @@ export class Cleanup {
     this.#pace = new Pace(options.clock);
   }
 
-  /** Starts on a definition that is marked for deletion; does nothing when that is under way. */
+  /** Starts the cleanup of a definition marked for deletion, unless it is running. */
   begin(name: string): void {
     if (this.#closed || this.#running.has(name)) return;
     if (this.#running.size === 0) this.#pace = new Pace(this.#options.clock);

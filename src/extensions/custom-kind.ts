@@ -30,7 +30,7 @@ export interface CustomKindEnvironment {
   readonly domain: ApiDomain;
   /** Of every object's metadata. */
   readonly metadata: Schema;
-  /** Most bytes of a stored object; as much may the defaults add of schemas that came after it. */
+  /** The maximum size of a stored object, and of defaults added by later schemas. */
   readonly objectBytesMax: number;
 }
 
@@ -226,7 +226,7 @@ function deprecationOf(
   return { warning, removedRelease: "" };
 }
 
-/** A stored object that the defaults of its present schema make too large to be shown. */
+/** The error about a stored object that the present schema's defaults make too large to be shown. */
 function outgrown({ metadata: { name = "" } }: Unstructured, bytesMax: number): Error {
   return unclassified(`defaults of the present schema make ${goQuote(name)} larger than ${bytesMax} bytes`);
 }

@@ -56,7 +56,7 @@ export interface CustomResourceControllerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Hears when versions of groups come or go, once the table that says so is in force. */
+  /** Called when versions of groups are added or removed, once the new table is in force. */
   readonly changed?: () => void;
 }
 
@@ -170,7 +170,7 @@ export class CustomResourceController {
     return entry.key.slice(this.#store.prefix.length);
   }
 
-  /** Takes note of a definition, unless more is known already. One that cannot be read is not served. */
+  /** Records a definition, unless a newer state is known. One that cannot be decoded is not served. */
   #learn(entry: Entry): void {
     const name = this.#nameOf(entry);
     const old = this.#known.get(name);
@@ -298,7 +298,7 @@ export class CustomResourceController {
     }));
   }
 
-  /** The definition an entry holds. Not kept: decoded definitions are large, and few are looked at twice. */
+  /** Decodes the definition of an entry. It is not cached: definitions are large, and few are read twice. */
   #read(entry: Entry): CustomResourceDefinition {
     // Valid, and of our own encoding.
     return this.#options.objects.peek(entry) as unknown as CustomResourceDefinition;

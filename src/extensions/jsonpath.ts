@@ -43,18 +43,18 @@ type Node =
   | { readonly kind: "union"; readonly actions: readonly Action[] }
   | { readonly kind: "filter"; readonly left: Action; readonly right: Action; readonly operator: string }
   | { readonly kind: "constant"; readonly value: string | boolean | bigint | RawNumber }
-  /** A word that means nothing here. */
+  /** An unknown word. */
   | { readonly kind: "unknown" };
 
 /** The content of one pair of braces: steps in order. */
 type Action = readonly Node[];
 
-/** `undefined` where the text says nothing. */
+/** `undefined` when omitted. */
 type Bound = number | undefined;
 
 class PathError extends Error {}
 
-/** Names of a path that is nothing but fields, the usual kind. */
+/** Names of a path of fields only, the usual kind. */
 function fieldNames(action: Action): readonly string[] | undefined {
   const names: string[] = [];
   for (const node of action) {
@@ -95,7 +95,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** Actions and the texts around them, as far as they stand for a result. */
+  /** Actions, and texts between them that produce output. */
   template(): Action[] {
     const actions: Action[] = [];
     while (this.#at < this.#text.length) {

@@ -45,7 +45,7 @@ export function printerColumns(columns: readonly PrinterColumn[] | undefined, do
   return read;
 }
 
-/** The age, as it is shown where an author asks for no columns. */
+/** The default age column of kinds without columns. */
 export function ageColumn(domain: ApiDomain): Column {
   const path = ".metadata.creationTimestamp";
   // The path can be read: it is a constant.

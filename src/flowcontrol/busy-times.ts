@@ -37,7 +37,7 @@ export class TimedCount {
     this.#value += by;
   }
 
-  /** Observes what is over so far. From now on values are parts of `whole`. */
+  /** Observes the time so far. From now on values are parts of `whole`. */
   settle(now: number, whole = this.#whole): void {
     this.change(0, now);
     empty(this.#cells, (value, ms) => this.#histogram.observe(value / this.#whole, nanoseconds(ms)));
@@ -111,7 +111,7 @@ export class LevelTimes {
     this.#histograms.demand.observe((seats + waitingSeats) / whole, ns);
   }
 
-  /** Observes what is over so far. */
+  /** Observes the time so far. */
   settle(now: number, load: Load): void {
     this.pass(now, load);
     empty(this.#cells, (seats, ms) => this.#observe(ms, { seats, running: seats, waiting: 0, waitingSeats: 0 }));

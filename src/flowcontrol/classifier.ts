@@ -13,7 +13,7 @@ interface Known<Schema> {
   readonly candidates: readonly Candidate<Schema>[];
 }
 
-/** Most users remembered; beyond it, remembering starts anew. */
+/** The size of the cache of users; when full it is cleared. */
 const usersMax = 10_000;
 
 export class Classifier<Schema extends { readonly schema: CompiledSchema }> {

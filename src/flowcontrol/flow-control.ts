@@ -78,7 +78,7 @@ export class FlowControl {
     };
   }
 
-  /** Divides the seats anew from time to time. */
+  /** Starts the periodic division of seats. */
   start(): void {
     this.#cancel = this.#options.clock.after(borrowEveryMs, () => {
       this.#upToDate();

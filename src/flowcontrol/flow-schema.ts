@@ -115,7 +115,7 @@ function matchesResource(rule: ResourceRule, target: FlowTarget): boolean {
   return target.namespace === "" ? rule.clusterScope : has(rule.namespaces, target.namespace);
 }
 
-/** Upstream: a path stands for everything below it as well, with or without a star. */
+/** Upstream: a path also matches everything below it, with or without a star. */
 function matchesUrl(urls: readonly string[], path: string): boolean {
   for (const url of urls) {
     if (url === "*" || url === path) return true;

@@ -68,7 +68,7 @@ export class PriorityLevel {
   readonly #slow = new Map<string, number>();
   /** Queues with a request that waits or runs. */
   #active = 0;
-  /** Place in a hand of the queue that is looked at first. */
+  /** Position in a hand of the queue that is tried first. */
   #turn = 0;
   /** The virtual time, and when it was that late. */
   #at = 0;
@@ -106,7 +106,7 @@ export class PriorityLevel {
     return this.#at;
   }
 
-  /** As of the last request that came through a queue. */
+  /** Figures of the last request dispatched from a queue. */
   get lastDispatch(): DispatchFigures | undefined {
     if (Number.isNaN(this.#dispatchedAt)) return undefined;
     const [latest, discounted] = [this.#latest, this.#discounted];

@@ -46,7 +46,7 @@ export class QueuedRequest {
   state: "waiting" | "executing" | "refused" | "ended" = "waiting";
   refusal: Refusal | undefined;
   queue: Queue | undefined;
-  /** The virtual time at which it came to its queue. */
+  /** The virtual time of arrival in its queue. */
   arrivedAt = 0;
   seat: Node<QueuedRequest> | undefined;
   decided: (() => void) | undefined;
@@ -76,7 +76,7 @@ export class QueuedRequest {
     return initialSeats > finalSeats ? initialSeats : finalSeats;
   }
 
-  /** Gives the seats back: at once, or when what follows from the request is over. */
+  /** Returns the seats: at once, or after the work that the request caused. */
   end(): void {
     this.level.end(this);
   }
@@ -110,7 +110,7 @@ export class Queue {
   waitingWork = 0;
   executing = 0;
   seatsInUse = 0;
-  /** The virtual time at which its next request begins: not before that came. */
+  /** The virtual time at which its next request begins, not before that request's arrival. */
   nextAt = 0;
 
   constructor(index: number) {

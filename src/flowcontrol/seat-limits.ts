@@ -77,7 +77,7 @@ export class Demand {
   /** Falls slowly after a time of high demand: to half in five minutes. */
   smoothed = 0;
 
-  /** So many seats for so long. */
+  /** Records a number of seats for a duration. */
   add(seats: number, ms: number): void {
     this.#ms += ms;
     this.#sum += seats * ms;
@@ -117,7 +117,7 @@ export interface Division {
   readonly fairFraction: number;
 }
 
-/** Divides the seats anew by what was wanted of late. Exempt levels take what they use before all others. */
+/** Divides the seats by recent demand. Exempt levels take what they use before all others. */
 export function divideSeats(levels: readonly Borrower[]): Division {
   const ofExempt = ({ limits, high }: Borrower): number => Math.max(limits.lower, high);
   const wish = ({ limits, high }: Borrower): number => Math.max(limits.lower, Math.min(limits.nominal, high));

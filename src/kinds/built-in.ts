@@ -13,7 +13,7 @@ import { zeroOf } from "./zero-value.ts";
 
 type Behaviours = ReadonlyMap<string, MakeBehaviour>;
 
-/** Definitions of the kinds that `serves` says yes to, in the order of the tables (group, version, resource). */
+/** Definitions of the kinds accepted by `serves`, in the order of the tables (group, version, resource). */
 export function builtInDefinitions(
   tables: ApiTables,
   environment: KindEnvironment,

@@ -23,7 +23,7 @@ export interface KindEnvironment {
   readonly domain: ApiDomain;
   /** Whether a feature gate is on. */
   gate(name: string): boolean;
-  /** Seconds an event is kept; 0 for ever. */
+  /** Seconds an event is kept; 0 for no expiry. */
   readonly eventTtlSeconds: number;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -59,7 +59,7 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   /** The behaviour of 1.32 where the tables differ. */
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
-  /** Release since which it is deprecated, where its type carries no mark that says so. */
+  /** Release of deprecation, where the tables do not have it. */
   readonly deprecated?: string;
   /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
   readonly scaleSelector?: (object: T) => string;
@@ -178,7 +178,7 @@ function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets:
   }
 }
 
-/** The hooks of a kind from which nothing follows yet, which warn: not of dry runs and writes through subresources. */
+/** Adds a warning to the hooks of a kind that is not enforced; not for dry runs and writes of subresources. */
 function withUnenforcedWarning({ unenforced }: KindBehaviour, strategy: Strategy): Strategy {
   if (unenforced === undefined) return strategy;
   const { warning, when = () => true } = unenforced;

@@ -9,7 +9,7 @@ import { builtInDefinitions } from "./built-in.ts";
 
 export interface KindUnderTest {
   readonly definition: ResourceDefinition;
-  /** A body as its type says: with the fields that are always there. */
+  /** Decodes a body by its type, with the fields that are always present. */
   decode(object: Unstructured): Unstructured;
   /** A body, decoded, with its defaults. */
   defaults(object: Unstructured): Unstructured;

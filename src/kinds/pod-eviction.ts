@@ -132,7 +132,7 @@ class PodEviction {
     }
   }
 
-  /** Whether the client says which version of the pod is meant. */
+  /** Whether the client requires a version of the pod. */
   get #insists(): boolean {
     return (
       (this.#deletion.preconditions?.resourceVersion ?? "") !== "" || this.#deletion.preconditions?.uid !== undefined
@@ -163,7 +163,7 @@ class PodEviction {
     );
   }
 
-  /** Says on the pod why it goes, then deletes it. `version`: only while the pod is the one that was looked at. */
+  /** Sets the pod's disruption condition, then deletes it. `version`: only that version of the pod. */
   async #remove(version: string | undefined): Promise<void> {
     const pods = this.#options.pods();
     const deletion = this.#deletion;

@@ -52,7 +52,7 @@ interface AddressRange extends Range {
 
 type Held = readonly (readonly [pool: NumberPool, number: number])[];
 
-/** The node port of a port; `index` is where it stands. */
+/** Assigns the node port of a port; `index` is its position. */
 type GiveNodePort = (port: ServicePort, index: number) => number;
 
 const portsPath = FieldPath.of("spec", "ports");
@@ -88,7 +88,7 @@ export class ServiceAllocator {
     this.#stored.clear();
   }
 
-  /** A stored service as it is now; `undefined` when it is gone. */
+  /** Updates a stored service; `undefined` when it is deleted. */
   set(namespace: string, name: string, service: Service | undefined): void {
     const place = `${namespace}/${name}`;
     const before = this.#stored.get(place) ?? [];
@@ -100,8 +100,8 @@ export class ServiceAllocator {
   }
 
   /**
-   * The hook of services' strategy. Throws `invalid` for what is taken or outside the ranges, and `internalError` when
-   * nothing is left.
+   * The `allocate` hook of services. Throws `invalid` for values that are taken or out of range, and `internalError`
+   * when none is free.
    */
   allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
@@ -267,7 +267,7 @@ class Taking {
     return undefined;
   }
 
-  /** Throws when nothing is left, with `failure` as the beginning of the message. */
+  /** Throws when none is free, with `failure` as the beginning of the message. */
   any({ pool }: Range, failure: string): number {
     const index = pool.take(this.#random);
     if (index === undefined) throw internalError(`${failure}: range is full`);

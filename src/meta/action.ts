@@ -17,7 +17,7 @@ export interface ActionRequest {
   /** The body, decoded by its schema, as mutating admission leaves it. */
   readonly object: ApiObject;
   readonly dryRun: boolean;
-  /** Validating admission; to be called once the action has found the object to be valid. */
+  /** Validating admission; call it once the action has validated the object. */
   admitted(object: ApiObject): MaybePromise<void>;
 }
 

@@ -34,7 +34,7 @@ const extended: Readonly<Record<string, string>> = {
 /** All names, sorted. */
 export const keyUsages: readonly string[] = [...Object.keys(bits), ...Object.keys(extended)].sort();
 
-/** Bits and object identifiers of usages, each once and in order. Unknown names count as nothing. */
+/** Bits and object identifiers of usages, each once and in order. Unknown names are ignored. */
 export function usageExtensions(usages: readonly string[]): {
   readonly usageBits: readonly number[];
   readonly extendedUsages: readonly string[];

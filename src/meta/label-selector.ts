@@ -77,8 +77,8 @@ export function validateLabelRequirement(
 }
 
 /**
- * The selector that such an object means, `undefined` when it cannot be read. An object without requirements selects
- * everything; that an absent one selects nothing is the caller's to know.
+ * The compiled selector, `undefined` when it is invalid. An object without requirements selects everything; callers
+ * handle an absent one, which selects nothing.
  */
 export function compileLabelSelector(selector: LabelSelectorObject): LabelSelector | undefined {
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({

@@ -82,7 +82,7 @@ function readSuffix(suffix: string): { format: QuantityFormat; power: number } |
   return undefined;
 }
 
-/** The quantity `text` stands for, surrounding space ignored; `undefined` when it is none. */
+/** The quantity of `text`, surrounding space ignored; `undefined` when it is invalid. */
 export function parseQuantity(text: string): Quantity | undefined {
   const parts = split(text.trim());
   return typeof parts === "string" ? undefined : valueOf(parts);
@@ -160,7 +160,7 @@ export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
   return addQuantities(a.unscaled === 0n ? { ...a, format: b.format } : a, { ...b, unscaled: -b.unscaled });
 }
 
-/** The whole number the quantity stands for, rounded away from zero; capped to 64 bits. */
+/** The quantity as an integer, rounded away from zero and capped to 64 bits. */
 export function quantityValue(quantity: Quantity): bigint {
   const value = magnitude(quantity.unscaled);
   const capped = compareMagnitudes(value, quantity.exponent, binaryMax, 0) >= 0;
@@ -174,7 +174,7 @@ export function quantityValue(quantity: Quantity): bigint {
   return quantity.unscaled < 0n ? -whole : whole;
 }
 
-/** Canonical text: no digits after a point, the largest suffix that loses nothing. */
+/** Canonical text: an integer with the largest exact suffix. */
 export function formatQuantity(quantity: Quantity): string {
   const { unscaled, exponent, format } = quantity;
   if (unscaled === 0n) return "0";
@@ -240,7 +240,9 @@ function keepsText(parts: Parts): boolean {
   return digits.length <= 18 && scale >= -9 && scale % 3 === 0 && !digits.endsWith("000") && digits[0] !== "0";
 }
 
-/** Short and surely canonical: up to 9 digits without a leading zero, then nothing or a common suffix. */
+/**
+ * Whether a text is short and surely canonical: up to 9 digits without a leading zero, then nothing or a common suffix.
+ */
 function isPlain(text: string): boolean {
   const length = text.length;
   if (length === 0 || length > 11) return false;

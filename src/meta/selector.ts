@@ -42,7 +42,7 @@ export interface FieldSelector {
   readonly text: string;
   /** Value that the field must have, if there is one. */
   exact(field: string): string | undefined;
-  /** `fieldsOf` gives the values beside name and namespace when one is asked for; one it leaves out is "". */
+  /** `fieldsOf` gives further fields when one is needed; a field it leaves out is "". */
   matches(name: string, namespace: string, fieldsOf?: () => Labels): boolean;
 }
 
@@ -52,7 +52,7 @@ export interface SelectableFields {
   readonly fields: readonly string[];
   /** Other names of fields. */
   readonly aliases?: Readonly<Record<string, string>>;
-  /** The kind itself says which fields it knows, even when these are the two of all kinds: custom resources. */
+  /** Whether the kind lists its fields itself, even when they are the two common ones: custom resources. */
   readonly saysFields?: boolean;
   /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
   readonly namespaced?: boolean;
@@ -85,10 +85,7 @@ function checkCount(count: number): void {
   if (count > requirementsMax) throw badRequest(`a selector has at most ${requirementsMax} requirements, got ${count}`);
 }
 
-/**
- * A selector of requirements that are already known to be right (a LabelSelector object, a set of labels). They are
- * sorted by key.
- */
+/** A selector of valid requirements (a LabelSelector object, a set of labels). They are sorted by key. */
 export function compileLabels(requirements: readonly LabelRequirement[]): LabelSelector {
   if (requirements.length === 0) return everyLabel;
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
@@ -385,7 +382,7 @@ export function parseFieldRequirements(text: string): readonly FieldRequirement[
   return requirements;
 }
 
-/** A selector of requirements whose fields are known to the kind. */
+/** A selector of requirements on fields that the kind has. */
 export function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
   if (requirements.length === 0) return everyField;
   const needsFields = requirements.some(({ field }) => field !== nameField && field !== namespaceField);

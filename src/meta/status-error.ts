@@ -160,13 +160,13 @@ export const applyConflict = (message: string, causes: readonly StatusCause[]): 
 /** A version or continue token that has left the history. */
 export const expired = (message: string): StatusError => failure(410, "Expired", message);
 
-/** An expired continue token; `continueToken` lets a client go on without consistency. */
+/** An expired continue token; with `continueToken` a client can go on without consistency. */
 export function expiredContinue(message: string, continueToken: string): StatusError {
   const { status } = expired(message);
   return new StatusError({ ...status, metadata: { continue: continueToken } });
 }
 
-/** As many findings, and characters of them, are listed; of the rest the number is said. */
+/** The limits of listed errors and of their characters; the rest is counted. */
 const findingsMax = 100;
 const findingsLengthMax = 256 * 1024;
 
@@ -221,7 +221,7 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
 export const tooManyRequests = (message: string, retryAfterSeconds: number): StatusError =>
   failure(429, "TooManyRequests", message, { retryAfterSeconds });
 
-/** An eviction that a budget forbids now; `retryAfterSeconds` of 0 says nothing about when. */
+/** An eviction that a budget forbids now; `retryAfterSeconds` 0 gives no time. */
 export const disruptionRefused = (cause: string, retryAfterSeconds = 0): StatusError =>
   failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
     causes: [{ reason: "DisruptionBudget", message: cause }],
@@ -233,7 +233,7 @@ export const internalError = (message: string, cause?: unknown): StatusError =>
   failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
 
 /** Upstream: an error nobody gave a reason, which its clients have seen as it is. */
-/** The answer of an action that has nothing else to say. */
+/** The success answer of an action without a result. */
 export const success = (code: number): Status => ({
   kind: "Status",
   apiVersion: "v1",

@@ -15,7 +15,7 @@ export type TimeForm = "seconds" | "micro";
 
 const layouts = { seconds: "2006-01-02T15:04:05Z07:00", micro: "2006-01-02T15:04:05.000000Z07:00" };
 
-/** Seconds of the first instant of year 1, which stands for "no time" and is printed as null. */
+/** Seconds of the first instant of year 1, which means "no time" and is printed as null. */
 const zeroSeconds = -62135596800;
 
 /** The instant, or an error in Go's words. */
@@ -87,9 +87,7 @@ export function formatTime(instant: Instant, form: TimeForm = "seconds"): string
 /** The time `ms` after the Unix epoch, in the form object metadata shows. */
 export const timestamp = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
 
-/**
- * The text the API shows for `text`; null for the zero time. `undefined` when `text` is no time; `parseTime` says why.
- */
+/** The canonical text of `text`; null for the zero time. `undefined` when `text` is invalid; `parseTime` says why. */
 export function canonicalTime(text: string, form: TimeForm = "seconds"): string | null | undefined {
   if (isCanonical(text, form)) return text;
   const instant = parseTime(text, form);

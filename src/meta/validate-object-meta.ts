@@ -17,7 +17,7 @@ export interface ObjectMetaRules {
   readonly nameRule: string;
   /** Path of the metadata, `metadata` as a rule. */
   readonly field: string;
-  /** Of updates: how often upstream checks all of it once more, and finds the same. -1: once less than usual. */
+  /** For updates: how many more times upstream checks all of it and reports the same. -1: once less than usual. */
   readonly repeats?: number;
   /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
   readonly standardFinalizers?: boolean;
@@ -33,7 +33,7 @@ const foregroundFinalizer = "foregroundDeletion";
 const standardFinalizers: ReadonlySet<string> = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 const immutable = "field is immutable";
 
-/** Findings about the metadata of an object that is to be created. */
+/** Errors in the metadata of a new object. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const errors: FieldError[] = [];
   const { field } = rules;

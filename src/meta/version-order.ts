@@ -6,8 +6,8 @@ export function compareTexts(a: string, b: string): number {
 }
 
 /**
- * Stable versions, then beta, then alpha, the higher number first: v10, v2, v1, v11beta2, v1beta1, v1alpha10. Names
- * of another form come last, by name. Source: upstream's `util/version`, `CompareKubeAwareVersionStrings`.
+ * Stable versions first, then beta, then alpha, higher numbers first: v10, v2, v1, v11beta2, v1beta1, v1alpha10. Other
+ * names are last, by name. Source: upstream's `util/version`, `CompareKubeAwareVersionStrings`.
  */
 export function compareVersions(a: string, b: string): number {
   if (a === b) return 0;

@@ -54,7 +54,7 @@ export class OpenApiV3 {
   readonly #keptBytesMax: number;
   #groups: readonly ServedGroup[] | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
-  /** By path below the prefix; the one used last comes last. */
+  /** By path below the prefix, in the order of last use. */
   readonly #documents = new Map<string, Document>();
   #keptBytes = 0;
   readonly #building = new Map<Source, Promise<Buffer>>();
@@ -122,7 +122,7 @@ export class OpenApiV3 {
     return known !== undefined && isSame(known.definitions, source.definitions) ? known : undefined;
   }
 
-  /** The document as it is, or built anew when its definitions changed. */
+  /** The cached document, or a new one when its definitions changed. */
   async #document(name: string, source: Source, nowMs: number): Promise<Document> {
     const known = this.#known(name, source);
     if (known !== undefined) return known;

@@ -23,7 +23,7 @@ export interface DeleteOptions {
   readonly ignoreStoreReadError: boolean;
 }
 
-/** Throws `invalid` for what cannot be meant. */
+/** Validates the options. Throws `invalid`. */
 export function checkedDeleteOptions(given: DeleteOptionsBody, domain: ApiDomain): DeleteOptions {
   const errors: FieldError[] = [];
   const { propagationPolicy, orphanDependents } = given;

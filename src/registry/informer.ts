@@ -17,7 +17,7 @@ import type { Store } from "./store.ts";
 export interface InformerHandlers {
   /** All current entries; they replace everything delivered before. */
   replace(entries: readonly Entry[]): MaybePromise<void>;
-  /** Events in order; several at once when they came while the last call was under way. */
+  /** Events in order; several at once when they arrived during the last call. */
   handle(events: readonly StoreEvent[]): MaybePromise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface StoreInformerOptions extends InformerHandlers {
   readonly log: Log;
 }
 
-/** Pauses before another try: each twice as long as the one before. */
+/** The first pause before a retry; each is twice the one before. */
 const firstPauseMs = 100;
 const pauseMsMax = 10_000;
 
@@ -39,7 +39,7 @@ export class StoreInformer {
   readonly #options: StoreInformerOptions;
   readonly #waiters = new Map<() => void, number>();
   #queue: StoreEvent[] = [];
-  /** The call of a handler that is under way. */
+  /** The running call of a handler. */
   #busy: Promise<void> | undefined;
   #reached = 0;
   #synced = false;
@@ -183,7 +183,7 @@ export class StoreInformer {
 export interface ObjectHandlers<T extends ApiObject> {
   /** Forget everything; the current objects follow. */
   cleared(): void;
-  /** An object as it is now; `undefined` when it is gone or cannot be read. */
+  /** A current object; `undefined` when it is deleted or cannot be decoded. */
   changed(namespace: string, name: string, object: T | undefined): void;
 }
 
@@ -218,7 +218,7 @@ export function objectHandlers<T extends ApiObject = ApiObject>(
   };
 }
 
-/** The definition, its writers made to wait as well until `informer`, once there is one, has caught up. */
+/** The definition with an `afterCommit` that also waits until `informer`, once there is one, has caught up. */
 export function waitForSync(
   definition: ResourceDefinition,
   informer: () => Pick<StoreInformer, "caughtUpTo"> | undefined,

@@ -68,7 +68,7 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
 }
 
 /**
- * Hooks of a kind; each left out does nothing. Objects handed in are shared: a hook that changes one returns a changed
+ * Hooks of a kind; an omitted hook does nothing. Arguments are shared: a hook that changes an object returns a changed
  * copy. All objects are in the definition's own version.
  */
 export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStrategy<T> {
@@ -119,16 +119,15 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
   toHub(object: T): Hub;
   fromHub(object: Hub): T;
   /**
-   * Custom resources: stands for the rules both follow. `fromHub` then takes objects of every version that may be in
-   * the store and returns the object it was given when nothing but its type is to change; what it said of an object
-   * holds for as long as there are the same rules.
+   * Custom resources: identifies the schemas of both versions. `fromHub` then takes objects of every stored version and
+   * returns its argument when only the type differs; that result stays valid for the epoch.
    */
   readonly epoch?: SchemaEpoch;
 }
 
 /** Only its identity counts. */
 export interface SchemaEpoch {
-  /** Whether nothing is served by these rules any more. */
+  /** Whether no served resource uses these schemas any more. */
   retired: boolean;
 }
 
@@ -137,13 +136,13 @@ export interface ScaleDefinition {
   /** `.spec.replicas`; names between dots, from the root of the object. */
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
-  /** Where the selector stands, as text. Absent: nowhere, or `selector` makes it. */
+  /** The path of the selector as text. Absent: none, or `selector` computes it. */
   readonly labelSelectorPath?: string;
   /** The selector of kinds that do not keep it as text. */
   selector?(object: Unstructured): string;
   /**
-   * Upstream knows nothing of the kind but these paths: there must be a number of replicas, of whatever sign, and zero is
-   * shown as nothing. Default: false.
+   * Upstream knows only these paths of the kind: the number of replicas is required, with any sign, and zero is
+   * omitted. Default: false.
    */
   readonly isUntyped?: boolean;
   /** The resource named in the 404 of a GET; by default the object's. */
@@ -164,7 +163,7 @@ export interface ResourceDefinition {
   readonly categories: readonly string[];
   /** Those that are served. */
   readonly subresources: readonly SubresourceDefinition[];
-  /** Names of those that 1.32 has beside them. */
+  /** Names of further subresources of 1.32 that are not served. */
   readonly unserved?: readonly string[];
   readonly schema: Schema;
   /** Where and as what it is stored: several versions, and both event groups, share one place. */
@@ -179,8 +178,8 @@ export interface ResourceDefinition {
   /** Absent when the stored form differs only in `apiVersion` and `kind`. */
   readonly conversion?: Conversion;
   /**
-   * Versions differ in their names alone, as upstream's conversion `None` has it: owners of fields are taken from one to
-   * another unseen, and forgotten where a version does not have a field that is there. Default: false.
+   * Versions differ only in name, as with upstream's conversion `None`: field ownership moves unchanged from one to
+   * another, and is dropped for fields that a version does not have. Default: false.
    */
   readonly renamesVersions?: boolean;
   /** Whether objects are stored at all (reviews and bindings are not). */
@@ -212,7 +211,7 @@ export interface ResourceDefinition {
   /** Fields selectors may name beside `metadata.name` and `metadata.namespace`; aliases map to their field. */
   readonly selectableFields: readonly string[];
   readonly fieldAliases: Readonly<Record<string, string>>;
-  /** The kind itself says which fields it knows, even when these are the two of all kinds. Default: false. */
+  /** Whether the kind lists its selectable fields itself, even when they are the two common ones. Default: false. */
   readonly declaresFields?: boolean;
   /** Empty: the default Table. */
   readonly columns: readonly Column[];
@@ -220,7 +219,7 @@ export interface ResourceDefinition {
   /** Given when `scale` is one of the subresources and served by the server itself. */
   readonly scale?: ScaleDefinition;
   /**
-   * Of custom kinds: the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, asked for when a document is
+   * For custom kinds: the schema for OpenAPI, `JSONSchemaProps` as their author wrote it, read when a document is
    * built. `undefined`, or left out: an object without known fields.
    */
   published?(): Readonly<Record<string, unknown>> | undefined;
@@ -228,9 +227,9 @@ export interface ResourceDefinition {
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };
   /** Of custom kinds: how bodies are read. */
   readonly custom?: CustomType;
-  /** Of custom kinds: tells when requests that last (watches) have to start anew. */
+  /** For custom kinds: aborted when long-running requests (watches) must start again. */
   readonly served?: AbortSignal;
-  /** The definition of a custom kind is on its way out: nothing new may be created. */
+  /** The definition of a custom kind is being deleted: no new objects. */
   readonly terminating?: boolean;
   /**
    * Upstream installs a route for each verb of a built-in kind and describes the routes in discovery and OpenAPI. One

@@ -79,7 +79,7 @@ export interface Updated extends Stored {
 /** How one attempt of a write ended. */
 type Outcome<T> =
   | { readonly written: T }
-  /** Nothing is to be written, or the write refused, if the entry was the newest one. */
+  /** Nothing needs to be written, or the write is refused, provided the entry was the newest one. */
   | { readonly unwritten: T }
   | { readonly refused: unknown }
   /** A concurrent writer was faster and wrote this. */
@@ -104,7 +104,7 @@ export interface ListRequest {
 export interface Listed {
   readonly entries: readonly Entry[];
   readonly revision: Revision;
-  /** Empty when nothing follows. */
+  /** Empty on the last page. */
   readonly continue: string;
   readonly remainingItemCount: number | undefined;
 }
@@ -113,7 +113,7 @@ export interface UpdateOptions {
   transform(current: Unstructured | undefined): Promise<Unstructured> | Unstructured;
   /** Called again with the newest object after a concurrent write. */
   readonly validate?: (object: Unstructured, old: Unstructured | undefined) => Promise<void> | void;
-  /** Creating is permitted and meant. */
+  /** Whether a missing object is created. */
   readonly allowCreate: boolean;
   /** A uid in the new object is a precondition (PUT); otherwise another one is a finding like any other. */
   readonly uidIsPrecondition: boolean;
@@ -128,14 +128,14 @@ export interface StoreOptions {
   readonly objects: StoredObjects;
   readonly clock: Clock;
   readonly random: Random;
-  /** Most bytes of an object as it is stored. */
+  /** The maximum size of a stored object. */
   readonly objectBytesMax: number;
 }
 
 /** How long a read waits for a revision the store has not reached. */
 const freshWaitMs = 3000;
 const generatedNameTries = 8;
-/** Entries between two looks at the clock, which costs as much as a short selector. */
+/** Entries between two reads of the clock, which cost as much as a short selector. */
 const entriesPerLook = 32;
 /** Going through so many takes a millisecond. */
 const manyEntries = 5000;
@@ -177,7 +177,7 @@ export class Store {
     return this.#cache.get(this.key(namespace, name));
   }
 
-  /** Everything there is at present, decoded; for collections known to be small. */
+  /** All current objects, decoded; for small collections. */
   *peekAll(): Iterable<Unstructured> {
     for (const entry of this.#cache.range(this.prefix).entries) yield this.object(entry);
   }
@@ -286,7 +286,10 @@ export class Store {
     });
   }
 
-  /** With pauses: reads ranges until `limit` entries pass the filter, the one that may match was seen, or nothing is left. */
+  /**
+   * With pauses: reads ranges until `limit` entries pass the filter, the only possible match was seen, or the range
+   * ends.
+   */
   async #collect(
     prefix: string,
     request: ListRequest,
@@ -577,7 +580,7 @@ export class Store {
     return next;
   }
 
-  /** Puts `next` in the place of an entry, or removes it when nothing holds it any more. */
+  /** Replaces an entry by `next`, or removes it when no finalizer or grace period holds it any more. */
   async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
     const old = this.object(entry);
     const isFinished = this.#isFinished(next);
@@ -634,7 +637,7 @@ export class Store {
     }
   }
 
-  /** Metadata a write cannot change comes from the old object. */
+  /** Copies immutable metadata from the old object. */
   #keepSystemFields(wanted: Unstructured, old: Unstructured): Unstructured {
     const { metadata } = wanted;
     const before = old.metadata;
@@ -652,7 +655,7 @@ export class Store {
     return { ...wanted, kind: this.definition.kind, apiVersion: apiVersionOf(this.definition), metadata: meta };
   }
 
-  /** Whether nothing holds a deleted object any more. */
+  /** Whether a deleted object can be removed. */
   #isFinished(object: Unstructured): boolean {
     const { deletionTimestamp, finalizers, deletionGracePeriodSeconds } = object.metadata;
     if (deletionTimestamp === undefined) return false;
@@ -793,8 +796,8 @@ export class Store {
   }
 
   /**
-   * When a deleted object is to end, but for finalizers. `undefined` when an earlier deletion goes on as it is: a second
-   * one can only shorten its grace period, which counts from the first.
+   * When a deleted object ends, finalizers aside. `undefined` when an earlier deletion continues unchanged: a second
+   * one can only shorten the grace period, which counts from the first.
    */
   #endOf(old: Unstructured, asked: Int64 | undefined): End | undefined {
     const { strategy } = this.definition;
@@ -868,7 +871,7 @@ export class Store {
 const milliseconds = (seconds: Int64): number =>
   Number(BigInt.asIntN(64, bigIntOf(seconds) * 1_000_000_000n) / 1_000_000n);
 
-/** Deletes of one collection that are under way together: enough to fill group commits, too few to starve others. */
+/** Concurrent deletes of one collection: enough to fill group commits, too few to starve others. */
 const deleteWorkers = 256;
 
 /** When a deleted object ends, and how long that is after its deletion. */

@@ -22,7 +22,7 @@ export interface EntryView {
   object: Unstructured | undefined;
   /** Values of selectable fields, once requested, and the function that found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
-  /** Custom resources: epochs (one, or several versions') by which nothing but the type of the object is to change. */
+  /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
 }
 
@@ -34,7 +34,7 @@ export interface Layout {
   readonly servedPrefix: Buffer;
   /** Whether the served form differs from the stored one in more than the prefix. */
   readonly converts: boolean;
-  /** Whether stored bytes are served as they are. */
+  /** Whether stored bytes are served unchanged. */
   readonly sameBytes: boolean;
   /**
    * Custom resources: the beginning of the bytes of every version, up to the version. Stored objects may be in any of
@@ -215,8 +215,8 @@ export class StoredObjects {
   }
 
   /**
-   * Throws `storageReadError` when bytes this process did not write do not begin and end as an encoding of ours. Costs
-   * next to nothing, so that whole lists can be looked over before they are sent.
+   * Throws `storageReadError` when bytes from elsewhere do not begin and end like our encoding. Very cheap, so that
+   * whole lists can be checked before they are sent.
    */
   checkShape(definition: ResourceDefinition, entry: Entry): void {
     if (entry.view !== undefined) return;
@@ -281,8 +281,8 @@ export class StoredObjects {
   }
 
   /**
-   * How many of the first bytes of an entry say its type and are to be replaced by those of the served type; -1 when the
-   * rest must be encoded anew. Looks at every entry once for each epoch.
+   * How many leading bytes of an entry hold its type and are replaced by those of the served type; -1 when the rest
+   * must be encoded again. Checks every entry once per epoch.
    */
   typeLength(definition: ResourceDefinition, entry: Entry): number {
     const layout = layoutOf(definition);

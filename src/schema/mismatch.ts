@@ -11,9 +11,9 @@ import { parseDuration } from "./duration.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * The error Go's decoder would give for `raw`. A type with a decoder of its own ends the decoding at once, so its error
- * comes before those of other fields; otherwise the first in the order of the text wins. `overflow` is given when the
- * value was too deep to walk.
+ * The error of Go's decoder for `raw`. A type with its own decoder stops the decoding at once, so its error precedes
+ * those of other fields; otherwise the first in the order of the text wins. `overflow` is given when the value was too
+ * deep to walk.
  */
 export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown): DecodeError {
   if (overflow !== undefined) return new DecodeError("exceeded max depth", { cause: overflow });

@@ -85,17 +85,16 @@ export function prune(value: unknown, schema: StructuralSchema, options: PruneOp
 }
 
 /**
- * `value` with the schema's defaults, and without nulls that the schema neither takes nor has a default for (unless
- * `dropsNulls` says that they stay). Filled-in parts are frozen and shared. `room`, left out
- * for values of our own, bounds what they may add.
+ * `value` with the schema's defaults, and without nulls that the schema neither accepts nor has a default for (unless
+ * `dropsNulls` keeps them). Defaults are frozen and shared. `room` limits their size; leave it out for trusted values.
  */
 export function applyDefaults(value: unknown, schema: StructuralSchema, dropsNulls = true, room = endless): unknown {
   return fillDefaults(value, schema.node, dropsNulls, room);
 }
 
 /**
- * Findings about values: types, limits, formats, patterns, enums, required members, combinations. With `old`, the
- * object before an update, parts that are unchanged may stay as they are. `field` goes before the paths (`status`).
+ * Validation errors: types, limits, formats, patterns, enums, required members, combinations. With `old`, the object
+ * before an update, unchanged parts report nothing. `field` is the prefix of paths (`status`).
  */
 export function validateValue(value: unknown, schema: StructuralSchema, old?: unknown, field = ""): FieldError[] {
   const { node } = schema;
@@ -109,7 +108,7 @@ export function validateValue(value: unknown, schema: StructuralSchema, old?: un
   }
 }
 
-/** Findings about lists of type `set` and `map` that hold something twice; none when `old` already had some. */
+/** Duplicates in lists of type `set` and `map`; none when `old` already had some. */
 export function checkListTypes(value: unknown, schema: StructuralSchema, old?: unknown): FieldError[] {
   const { node } = schema;
   if (!node.hasLists) return [];

@@ -21,7 +21,7 @@ export interface Findings {
   keys: number;
   /** Whether fields were dropped because the type does not have them. */
   unknown: boolean;
-  /** Show empty lists as they came instead of as null, and say in `hasEmptyLists` that there was one. */
+  /** Keeps empty lists instead of showing them as null, and sets `hasEmptyLists` when there was one. */
   keepsEmptyLists?: boolean;
   hasEmptyLists?: boolean;
 }
@@ -32,10 +32,10 @@ export interface TypedOptions {
 }
 
 /**
- * The canonical form of `raw`, which may come from `decodeJson` (numbers that JavaScript can not hold stay
- * `JSON.rawJSON` objects). `raw` is not changed; the result shares what did not need to change with it, and is `raw`
- * itself when nothing did. Map keys come out sorted, save keys that look like array indices, which JavaScript puts
- * first. Throws `DecodeError` for values the type can not hold.
+ * The canonical form of `raw`, which may come from `decodeJson` (numbers that JavaScript cannot hold stay
+ * `JSON.rawJSON` objects). `raw` is not changed; the result shares unchanged parts with it, and is `raw` itself when
+ * nothing changed. Map keys are sorted, except keys that look like array indices, which JavaScript puts first. Throws
+ * `DecodeError` for values the type cannot hold.
  */
 export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, options?: TypedOptions): unknown {
   const compiler = options?.defaults === false ? withoutDefaults : withDefaults;
@@ -289,7 +289,7 @@ function decodeNumber(raw: unknown): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** A schema, or what may stand in its place. */
+/** A schema, or one of its alternatives. */
 function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
   if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
   const { code } = plan;
@@ -309,7 +309,7 @@ const isMinusZero = (raw: unknown): boolean => isRawNumber(raw) && raw.rawJSON =
 const isObject = (raw: unknown): raw is Json =>
   typeof raw === "object" && raw !== null && !Array.isArray(raw) && !isRawNumber(raw);
 
-/** Upstream decodes these parts with a decoder of their own, which says nothing about unknown fields. */
+/** Upstream decodes these parts with their own decoder, which ignores unknown fields. */
 function decodeInner(plan: Plan, raw: unknown, findings: Findings): unknown {
   const { unknown } = findings;
   const value = decode(plan, raw, findings);

@@ -5,10 +5,9 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * Lets the compiler begin sooner. By default a function whose types still change now and then is put off again and
- * again: with one client writing, creates went on at a fifth more CPU time for as long as they were watched; at full
- * load there is no difference. To be called once the server is ready, since the start only gets dearer by it. The
- * releases of Node whose flags these are known to be; others keep their own ways.
+ * Makes V8 optimize sooner. By default it postpones functions whose types still change from time to time, which costs a
+ * single writing client a fifth more CPU; at full load there is no difference. Call it once the server is ready, since
+ * it makes the start slower. Applies to known releases of Node only.
  */
 export function tuneCompiler(): void {
   if (!isKnownRelease()) return;

@@ -33,7 +33,7 @@ export interface Credentials {
 export interface CredentialsWanted {
   /** Where earlier ones lie; undefined makes all of them new. */
   readonly folder: string | undefined;
-  /** Names beside those every server has. */
+  /** Names in addition to those of every server. */
   readonly names: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
@@ -43,7 +43,7 @@ const authorityName = "binnacle-ca";
 const dayMs = 86_400_000;
 const authorityDays = 3650;
 const leafDays = 365;
-/** A certificate with less time left is made anew. */
+/** A certificate is renewed when less time than this is left. */
 const renewBeforeMs = 30 * dayMs;
 /** Clocks of clients may be a little behind. */
 const backdateMs = 5 * 60_000;
@@ -77,7 +77,7 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
   return { ca: authority, serving, admin: { ...admin, token }, serviceAccount, files: maker.files };
 }
 
-/** A certificate that the authority signs: what it says, and whether an earlier one still fits. */
+/** A certificate that the authority signs: its content, and whether an existing one still fits. */
 interface Leaf {
   fits(pair: KeyPair): boolean;
   readonly subject: Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;

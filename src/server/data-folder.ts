@@ -31,7 +31,7 @@ interface Marker {
   readonly apiDomain: string;
 }
 
-/** Refuses a folder of another API domain or format. Writes nothing. True when the folder was used before. */
+/** Refuses a folder of another API domain or format. Writes nothing. True when the folder has been used. */
 export function checkDataFolder(folder: string, apiDomain: string): boolean {
   const marker = readMarker(folder);
   if (marker === undefined) return false;
@@ -83,8 +83,8 @@ export function markDataFolder(folder: string, apiDomain: string): void {
 }
 
 /**
- * Writes a file below the folder, readable by its owner only; it is there whole or not at all. One that says the same
- * already is left alone, also where there is no room for another.
+ * Writes a file below the folder atomically, readable by its owner only. A file with the same content is left alone, so
+ * that a full disk does not matter.
  */
 export function writePrivate(folder: string, path: string, content: string): void {
   const file = join(folder, path);

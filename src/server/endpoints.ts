@@ -19,7 +19,7 @@ export interface EndpointParts {
   readonly version: string;
 }
 
-/** Rejects where there is nothing to copy. */
+/** Rejects when there is no store to copy. */
 export type Backup = (file: string) => Promise<Revision>;
 
 /** Answers these paths; `undefined` for all others. Permission has been checked. */

@@ -52,7 +52,7 @@ function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
   return schema;
 }
 
-/** Whether a built-in kind is known in a version, those of older releases included. */
+/** Whether a built-in kind exists in a version, including those of older releases. */
 function registeredKinds(tables: ApiTables): (gvk: GroupVersionKind) => boolean {
   const versions = new Set(tables.versions.map(({ group, version }) => `${group}/${version}`));
   const kinds = new Set(tables.kinds.map(({ group, kind }) => `${group}/${kind}`));

@@ -15,7 +15,7 @@ export interface Checked {
 
 const everywhere = ["healthz", "livez", "readyz"] as const;
 
-/** How long the storage thread may take for an answer: longer than anything it does in one go. */
+/** How long the storage thread may take for an answer: longer than any of its steps. */
 const threadPatienceMs = 10_000;
 
 export function addHealthChecks(health: Health, { store, askThread, isSynced, isStopping, clock }: Checked): void {

@@ -50,7 +50,7 @@ export function inProcessTransport(options: InProcessOptions): Transport {
   };
 }
 
-/** Knows the users of these transports; nothing that a listener builds is theirs. */
+/** Authenticates users of these transports; requests from listeners can never have them. */
 export const ownRequests: Authenticator = {
   authenticate: (credentials) => (credentials instanceof InProcessRequest ? credentials.identity : noCredentials),
 };

@@ -54,7 +54,7 @@ export interface ClientConfigOptions {
   readonly ca: string | undefined;
   /** Name in the server's certificate when it is not the host of the URL. */
   readonly serverName: string | undefined;
-  /** The server's certificate is not looked at. */
+  /** Skips verification of the server's certificate. */
   readonly insecure: boolean;
   readonly user: string;
   /** Where commands look that name no namespace. */
@@ -62,7 +62,7 @@ export interface ClientConfigOptions {
   readonly credentials: ClientCredentials;
 }
 
-/** A kubeconfig of one user, everything embedded; to be printed as YAML or JSON. */
+/** A kubeconfig of one user with embedded credentials, to be printed as YAML or JSON. */
 export function clientConfig(options: ClientConfigOptions): object {
   const { url, ca, serverName, insecure, user, namespace, credentials } = options;
   const cluster = {

@@ -18,7 +18,7 @@ const threadsMax = 2;
 
 export class LargeRequestThreads implements LargeRequests {
   readonly #options: LargeRequestOptions;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<Work>();
   readonly #threads = new Set<WorkerThread>();
   #closed = false;
@@ -46,7 +46,7 @@ export class LargeRequestThreads implements LargeRequests {
     return bufferOf(bytes);
   }
 
-  /** Ends all threads. Nothing is under way any more. */
+  /** Rejects all jobs and ends all threads. */
   async close(): Promise<void> {
     this.#closed = true;
     const waiting = [...this.#waiting];
@@ -101,7 +101,7 @@ export class LargeRequestThreads implements LargeRequests {
     }
   }
 
-  /** The first of a user who has nothing under way. */
+  /** The first job of a user without a running one. */
   #first(): Work | undefined {
     const busy = new Set([...this.#threads].flatMap(({ running }) => (running === undefined ? [] : [running.user])));
     return this.#waiting.values().find(({ user }) => !busy.has(user));

@@ -53,7 +53,7 @@ export class Loopback {
     };
   }
 
-  /** Takes no more requests. Resolves when nothing is under way; watches end by their own signals. */
+  /** Takes no more requests. Resolves when none is running; watches end by their own signals. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.allSettled(this.#running);

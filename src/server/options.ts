@@ -247,7 +247,7 @@ export const serverFlags = {
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * minuteMs, "How long events are kept."),
 };
 
-/** One server's options, complete and checked. Lengths of time are milliseconds unless the name says otherwise. */
+/** The complete, validated options of a server. Durations are milliseconds unless the name says otherwise. */
 export type ServerOptions = OptionsOf<typeof serverFlags>;
 
 /** Some of the options; the rest keeps its default. */
@@ -303,7 +303,7 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   return options;
 }
 
-/** One line for every given flag that does nothing. */
+/** One line for every given flag that has no effect. */
 export function inertNotes(settings: ServerSettings): string[] {
   const keys = Object.keys(settings) as (keyof typeof serverFlags)[]; // settings have only the table's keys
   return keys.flatMap((key) => {

@@ -71,7 +71,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   };
 }
 
-/** Built-in kinds with what they do beyond being stored, and custom ones beside them. */
+/** The table of built-in kinds with their behaviour, and custom kinds. */
 function openTable(config: AssembleConfig, state: ServerState, access: Access) {
   const { cache, domain, plan, options } = config;
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);

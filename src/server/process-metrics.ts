@@ -43,7 +43,7 @@ export function addProcessMetrics(metrics: Metrics): void {
   });
 }
 
-/** Linux only; nothing elsewhere. */
+/** Linux only; empty elsewhere. */
 function openFiles(): readonly Sample[] {
   try {
     return one(readdirSync("/proc/self/fd").length);

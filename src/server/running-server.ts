@@ -54,8 +54,8 @@ const maxBytes = 1024 * 1024;
 export class Unreachable extends StartError {}
 
 /**
- * Sends an object to be created; resolves with the answer. Rejects with `StartError`, whatever went wrong, and with
- * `Unreachable` when nothing was heard of the server.
+ * Creates an object; resolves with the answer. Rejects with `StartError` for every failure, and with `Unreachable` when
+ * the server does not answer.
  */
 export async function post<T>(
   { url, headers, trust }: WebhookConnection,

@@ -68,7 +68,7 @@ export class ServiceFollower {
   }
 }
 
-/** Longest that counting the addresses of a range stays cheap; upstream's bound as well. */
+/** The largest range whose addresses are cheap to count; also upstream's limit. */
 const rangeBitsMax = 20;
 
 /** The ranges of `--service-cluster-ip-range`. Throws `StartError`. */

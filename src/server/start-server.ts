@@ -73,7 +73,7 @@ export interface RunningServer {
   readonly admin: { readonly token: string; readonly certificate: string; readonly key: string };
   /** Text of a kubeconfig with the above. */
   readonly kubeconfig: string;
-  /** Where the kubeconfig lies; undefined when nothing was written. */
+  /** The path of the kubeconfig; undefined when none was written. */
   readonly kubeconfigFile: string | undefined;
   /**
    * Graceful shutdown: `/readyz` fails at once, the shutdown delay passes, running requests end, watches are closed,
@@ -359,7 +359,7 @@ const backupOf =
       ? Promise.reject(new StorageFailure("a store in memory has nothing to back up"))
       : disk.log.backup(file);
 
-/** For clients on this machine, whatever address the server listens on. */
+/** The URL for clients on this machine, whatever the listening address. */
 function urlOf(options: ServerOptions, port: number): string {
   const host = hostOf(options);
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -372,7 +372,7 @@ function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
 
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((wake) => void clock.after(ms, wake));
 
-/** Upstream's answer to those who come too late. */
+/** Upstream's answer to requests during shutdown. */
 const shuttingDown: Reply = {
   code: 429,
   contentType: "text/plain; charset=utf-8",

@@ -2,7 +2,7 @@
 import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** A `StartError` of a failure of the store, with the way on; anything else as it is. */
+/** A `StartError` with a remedy for a failure of the store; other errors unchanged. */
 export function asStartError(error: unknown): unknown {
   if (!(error instanceof StorageFailure)) return error;
   const wayOn =

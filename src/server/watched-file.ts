@@ -18,10 +18,12 @@ export interface WatchedFileOptions {
   failed(error: unknown): void;
 }
 
-/** How often files are looked at. */
+/** The interval of reads. */
 export const filePeriodMs = 60_000;
 
-/** Looks until the returned function is called. One look at a time; a look under way then hands on nothing more. */
+/**
+ * Reads until the returned function is called. Reads do not overlap; one that is running at the end delivers nothing.
+ */
 export function watchFile(options: WatchedFileOptions): () => void {
   const { file, clock, periodMs = filePeriodMs } = options;
   let taken = options.text;

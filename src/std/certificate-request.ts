@@ -25,7 +25,7 @@ export type ParsedRequest =
   | { readonly ok: true; readonly request: CertificateRequest }
   | { readonly ok: false; readonly problem: string };
 
-/** The most that is looked at; keys of 16,384 bits and a hundred names fit many times. */
+/** The maximum size; keys of 16,384 bits and a hundred names fit many times. */
 const bytesMax = 256 * 1024;
 
 const sequenceTag = 0x30;
@@ -106,7 +106,7 @@ function checkSignature(signed: Buffer, algorithm: DerElement, signature: DerEle
   if (!isGood) throw new DerError("the signature of the request does not verify");
 }
 
-/** The parts of a name that the API looks at. */
+/** The parts of a subject that the API uses. */
 function readSubject(subject: DerElement): Pick<CertificateRequest, "commonName" | "organizations"> {
   let commonName = "";
   const organizations: string[] = [];

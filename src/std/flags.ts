@@ -41,7 +41,7 @@ export interface Flag<T> {
   print(value: T): string;
   /** Whether it takes several values, which a configuration file gives as a list or a map. */
   readonly isList?: true;
-  /** Set when the flag is accepted for compatibility and does nothing: why. */
+  /** The reason why a flag is accepted for compatibility and has no effect. */
   readonly inert?: string;
 }
 
@@ -202,7 +202,7 @@ export function choice<T extends string>(
   };
 }
 
-/** Values separated by commas, adding up over repetitions. `check` says what is wrong with one, or nothing. */
+/** Comma-separated values; repetitions add up. `check` returns the error of a value, if any. */
 export function list(
   [name, group]: Base,
   hint: string,
@@ -229,7 +229,7 @@ export function list(
   };
 }
 
-/** The flag, known to do nothing. */
+/** Marks a flag as having no effect. */
 export function inert<T>(flag: Flag<T>, why: string): Flag<T> {
   return { ...flag, inert: why };
 }

@@ -58,7 +58,7 @@ export function openLog(options: LogOptions): Log {
   return wrap(logger, flush);
 }
 
-/** Says nothing. */
+/** Logs nothing. */
 export const silentLog: Log = {
   error() {},
   warn() {},

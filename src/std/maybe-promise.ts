@@ -4,7 +4,7 @@
  */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with the value: at once when it is there. */
+/** Continues with the value: at once when it is available. */
 export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

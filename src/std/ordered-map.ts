@@ -24,7 +24,7 @@ interface Leaf<V> {
 
 interface Inner<V> {
   readonly leaf: false;
-  /** Separators; the first is never looked at. */
+  /** Separators; the first is never read. */
   readonly keys: string[];
   readonly children: Node<V>[];
   count: number;
@@ -221,7 +221,7 @@ function mergeIfUnderfull<V>(parent: Inner<V>, index: number): void {
   parent.children.splice(leftIndex + 1, 1);
 }
 
-/** False once `visit` said to stop or `to` was reached. */
+/** False once `visit` stopped the scan or `to` was reached. */
 function scan<V>(
   node: Node<V>,
   from: string,

@@ -38,7 +38,7 @@ export function seededRandom(seed: number): Random {
   return { next, bytes, uuid };
 }
 
-/** Letters upstream uses for generated names: no vowels and no look-alikes, so that no words come out. */
+/** Upstream's alphabet of generated names: no vowels and no look-alikes, so that no words occur. */
 const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
 /** `length` random characters that may end an object name. Source: upstream's `util/rand`. */

@@ -104,7 +104,7 @@ export class EmbeddedLog {
     return this.#durable;
   }
 
-  /** Where revisions go on. Before the first write. */
+  /** Sets the revision after which revisions continue. Call it before the first write. */
   begin(revision: Revision): void {
     this.#given = this.#durable = revision;
   }
@@ -114,7 +114,7 @@ export class EmbeddedLog {
     this.#follower = follower;
   }
 
-  /** Takes up a version that is there, and tells of it. Before the first write. */
+  /** Adds an existing version and delivers it. Before the first write. */
   load(entry: LogEntry): void {
     this.#current.set(entry.key, entry.revision);
     if (entry.expiresAt !== 0) this.#expiry.add(entry);
@@ -161,7 +161,7 @@ export class EmbeddedLog {
     });
   }
 
-  /** A write is durable. Writes come in the order of their revisions. */
+  /** A write is durable. Called in the order of revisions. */
   acknowledge(write: PendingWrite): void {
     if (this.#pending.get(write.key) === write) this.#pending.delete(write.key);
     this.#apply(write);
@@ -184,7 +184,7 @@ export class EmbeddedLog {
     }
   }
 
-  /** Refuses later writes and stops the timers; writes under way may still be acknowledged. */
+  /** Refuses later writes and stops the timers; pending writes may still be acknowledged. */
   seal(): void {
     this.#isClosed = true;
     this.#cancelExpiry?.();

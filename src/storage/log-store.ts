@@ -5,7 +5,7 @@
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-/** A position in the log. 0 means "nothing yet" or, as a precondition, "no such key". */
+/** A position in the log. 0 means "no revision yet" or, as a precondition, "no such key". */
 export type Revision = number;
 
 /** A write of one key. */
@@ -91,7 +91,7 @@ export interface LogStore {
   readonly revision: Revision;
   /** Oldest revision that can still be read. */
   readonly compactedRevision: Revision;
-  /** Whether `range` and `history` show what was before now; else both answer that it is gone. */
+  /** Whether `range` and `history` can show the past; else both answer that it is compacted. */
   readonly keepsHistory: boolean;
   /** The last revision of the log, including other writers. */
   latest(): MaybePromise<Revision>;
@@ -111,7 +111,7 @@ export interface LogStore {
   readonly failure: Error | undefined;
   /** That there is no room for writes other than deletions at present. */
   readonly full: StorageFull | undefined;
-  /** Takes no more writes; resolves when those under way are answered and the log is let go. */
+  /** Refuses further writes; resolves when pending ones are answered and the log is released. */
   close(): Promise<void>;
 }
 
@@ -132,7 +132,7 @@ export class StoreInUse extends StorageFailure {}
 /** Acknowledged writes are missing. The message says which ones and in what file, and gives no remedy. */
 export class LostWrites extends StorageFailure {}
 
-/** Whether an answer says that the revision is gone. */
+/** Whether an answer says that the revision is compacted. */
 export function isCompacted<T extends object>(answer: T | Compacted | undefined): answer is Compacted {
   return answer !== undefined && "compacted" in answer;
 }

@@ -37,7 +37,7 @@ export interface Restored {
   readonly keys: number;
 }
 
-/** Checks every row on the way. Throws `StorageFailure`, leaving the folder without a store, when something is wrong. */
+/** Checks every row. On an error it throws `StorageFailure` and leaves the folder without a store. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   try {
     return restoreFile(options);

@@ -21,8 +21,8 @@ export interface SqliteStore {
 }
 
 /**
- * Opens the store in `dataDir`, reading all that is current into memory. Rejects with `StorageFailure` when the folder
- * is in use by another process, or the file is damaged or of another version; nothing is changed then.
+ * Opens the store in `dataDir`, reading all current entries into memory. Rejects with `StorageFailure` when the folder
+ * is in use by another process, or the file is damaged or of another version; then nothing is changed.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
   const { clock, dataDir, acceptLoss = false, observe, faults } = options;

@@ -74,13 +74,13 @@ export class Recorder {
   }
 }
 
-/** Runs turns of the loop until `isDone`, or until a slow machine has had its time as well. */
+/** Runs turns of the loop until `isDone`, with extra time for slow machines. */
 export async function waitUntil(isDone: () => boolean): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!isDone() && performance.now() < deadline) await turn();
 }
 
-/** Runs turns of the loop until what needs no other thread is over. */
+/** Runs turns of the loop until all work without other threads is done. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 30; i++) await turn();
 }

@@ -20,7 +20,7 @@ export function unversioned(text: string, before: string): Buffer {
   return value;
 }
 
-/** Any bytes, shown as they are at every revision. */
+/** Bytes without a revision, the same at every revision. */
 export function unversionedBytes(bytes: Uint8Array): Buffer {
   const value = Buffer.allocUnsafe(headerBytes + bytes.length);
   value.writeUInt32BE(nowhere, 0);

@@ -9,8 +9,8 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Compacted, Revision, StorageFull } from "./log-store.ts";
 
 /**
- * One version of one key. Shared and immutable, `view` excepted: the layer above keeps there what it derived from
- * the bytes (labels, a decoded object); storage never looks at it.
+ * One version of one key. Shared and immutable, except `view`, where the layer above caches data derived from the bytes
+ * (labels, a decoded object); storage never reads it.
  */
 export interface Entry {
   readonly key: string;
@@ -45,7 +45,7 @@ export interface Encoded {
   view(revision: Revision): unknown;
 }
 
-/** How a write passes beside its comparison. */
+/** Options of a write beside its precondition. */
 export interface PutOptions {
   /** Seconds after which the key expires; 0 for never. */
   readonly ttlSeconds?: number;
@@ -87,17 +87,17 @@ export interface WatchOptions {
   /** Most events that may wait undelivered; beyond it the watch ends with reason `slow`. */
   readonly queueLengthMax?: number;
   /**
-   * Called with events in revision order, never twice for one event, at most once a turn. The array is shared between
-   * watchers of one prefix whenever they have received the same events so far: use its identity as a cache key.
-   * Return false to stop being called until `resume()`.
+   * Called with events in revision order, never twice for one event, at most once a turn. Watchers of one prefix that
+   * have received the same events share the array: use its identity as a cache key. Return false to pause until
+   * `resume()`.
    */
   deliver(events: readonly StoreEvent[]): boolean;
-  /** The watch is over: by `close`, because its queue was full, because history was lost, or the store closed. */
+  /** The watch has ended: by `close`, a full queue, lost history, or because the store closed. */
   ended(reason: "slow" | "compacted" | "closed"): void;
 }
 
 export interface Watch {
-  /** After `deliver` returned false: go on. */
+  /** Continues after `deliver` returned false. */
   resume(): void;
   /** Everything up to this revision has been given to `deliver`; the revision of a bookmark. */
   readonly position: Revision;
@@ -137,6 +137,6 @@ export interface WatchCache {
   readonly failure: Error | undefined;
   /** That there is no room for writes other than deletions at present. */
   readonly full: StorageFull | undefined;
-  /** Takes no more writes, ends watches with `closed` once those under way are answered, and lets go of the log. */
+  /** Refuses further writes, ends watches with `closed` once pending writes are answered, and releases the log. */
   close(): Promise<void>;
 }

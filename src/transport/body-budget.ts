@@ -5,7 +5,7 @@
 import { tooManyRequests } from "#meta/status-error.ts";
 import { largeBytes } from "#http/large-requests.ts";
 
-/** Bytes of large bodies under way, at most. */
+/** The budget for large bodies of all requests. */
 const bytesMax = 256 * 1024 * 1024;
 
 export class BodyBudget {

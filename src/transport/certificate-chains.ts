@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 
 /** Leaves that are remembered; the one that was shown longest ago goes first. */
 const chainsMax = 1000;
-/** Certificates of one chain that are looked at. */
+/** The maximum number of certificates used of one chain. */
 const chainLengthMax = 8;
 
 export class CertificateChains {

@@ -79,7 +79,7 @@ export class Gzip {
 
 /** Magic number, DEFLATE, no flags, no time, fastest, unknown system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
-/** A last block of fixed codes with nothing in it: `03 00`. */
+/** An empty last block of fixed codes: `03 00`. */
 const emptyLastBlock = 3;
 
 const deflate = promisify(deflateRaw);

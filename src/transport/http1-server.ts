@@ -115,7 +115,7 @@ export class Http1Server {
     else this.#handler.upgrade(queue.socket, request, early);
   }
 
-  /** Answers with a short text, if nothing else is being said, and closes. */
+  /** Answers with a short text, if no reply has begun, and closes. */
   #refuse(stream: Duplex, refusal: string): void {
     const queue = this.#queues.get(stream);
     // Whatever else such a client sends is an error each time.
@@ -153,7 +153,7 @@ class RequestQueue {
     this.#begin = begin;
   }
 
-  /** Whether part of a reply is written, so that nothing else can be said. */
+  /** Whether a reply has begun, so that no other can be sent. */
   get isReplying(): boolean {
     return this.#current?.response.headersSent === true;
   }

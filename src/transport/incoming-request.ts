@@ -248,7 +248,7 @@ const utf8Text = (value: string): string =>
 
 const noBytes = Buffer.alloc(0);
 const auditIdLengthMax = 256;
-/** A body that trickles in byte by byte costs no more than one that comes at once. */
+/** Limits the cost of a body that arrives byte by byte to that of a whole one. */
 const piecesMax = 1024;
 
 const tooLarge = (limitBytes: number): Error => requestTooLarge(`limit is ${limitBytes}`);

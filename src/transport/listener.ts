@@ -52,10 +52,10 @@ export interface TlsFiles {
 
 /** The times and sizes of HTTP/1.1 hold for HTTP/2 where it has them; `headerMs` also for the TLS handshake. */
 export interface ListenerLimits extends Http1Limits {
-  /** HTTP/2: requests of one connection at a time, and body bytes a client may have under way per request. */
+  /** HTTP/2: concurrent requests of a connection, and unread body bytes per request. */
   readonly concurrentStreams: number;
   readonly streamWindowBytes: number;
-  /** A client that takes nothing for so long, while a reply waits for it, is cut off. */
+  /** A client that reads nothing for this long, while a reply waits for it, is disconnected. */
   readonly stallMs: number;
 }
 
@@ -72,7 +72,7 @@ export const defaultLimits: ListenerLimits = {
 
 /** Compressed parts of lists that are kept for the next one who asks. */
 const compressedBytesMax = 32 * 1024 * 1024;
-/** The same of chunks as they are: a list of some 12,000 objects of 1.2 KB. */
+/** The same for uncompressed chunks: a list of some 12,000 objects of 1.2 KB. */
 const joinedBytesMax = 16 * 1024 * 1024;
 
 export interface ListenerOptions {
@@ -87,7 +87,7 @@ export interface ListenerOptions {
   readonly strictTransport?: string;
   /** Compress long replies; on by default. */
   readonly compress?: boolean;
-  /** Must not reject: errors are replies by then. If it does, the answer is a bare 500 and a line in the log. */
+  /** Must not reject, since errors have become replies. If it does, the answer is a bare 500 and a line in the log. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** A connection ended with an error before TLS stood. */
   handshakeFailed?(): void;
@@ -104,13 +104,13 @@ export interface Listener {
   /** Stops accepting connections. Existing ones go on; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
   /**
-   * Ends streams in good order and waits until every request is answered or `deadlineMs` (of the clock) has come.
-   * True when nothing was left. Call it after `stopAccepting`.
+   * Ends streams and waits until every request is answered or `deadlineMs` (of the clock) has come. True when none was
+   * left. Call it after `stopAccepting`.
    */
   drain(deadlineMs: number): Promise<boolean>;
   /** Cuts what is left. */
   close(): Promise<void>;
-  /** Connections, and requests under way, long-running ones included. */
+  /** Connections, and running requests, long-running ones included. */
   readonly connections: number;
   readonly requests: number;
 }
@@ -174,8 +174,8 @@ class Connection implements Peer {
 }
 
 /**
- * The one thing wrong is that the trusted authority is not the last of its chain: it was signed by another that is not
- * in the bundle. Upstream takes every certificate of a bundle as an end; authenticators follow the chain to it.
+ * The only error is that the trusted authority is an intermediate, signed by another that is not in the bundle.
+ * Upstream accepts every certificate of a bundle as an anchor; authenticators check the chain up to it.
  */
 const belowAnchor = "UNABLE_TO_GET_ISSUER_CERT";
 

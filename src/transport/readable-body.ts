@@ -19,7 +19,7 @@ export class ReadableBody implements BodySource {
     readable.on("close", () => this.#take()?.lost());
   }
 
-  /** The reader, which hears nothing more and is not kept. */
+  /** Takes the reader, which gets no further events and is released. */
   #take(): BodyReader | undefined {
     const reader = this.#reader;
     this.#reader = undefined;

@@ -19,9 +19,9 @@ export interface ReplySettings {
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
   readonly compress: boolean;
   readonly gzip: Gzip;
-  /** Chunks of long bodies as they are sent uncompressed. */
+  /** Uncompressed chunks of long bodies. */
   readonly joined: ChunkCache<Buffer>;
-  /** A peer that takes nothing for so long, while a reply waits, is cut off. */
+  /** A peer that reads nothing for this long, while a reply waits, is disconnected. */
   readonly stallMs: number;
 }
 
@@ -33,8 +33,8 @@ export const pieceLength = 64 * 1024;
 const wholeMax = 256 * 1024;
 
 /**
- * One exchange from the request to the last byte. `done` is called once, when nothing more will be written: the
- * reply was handed to the connection, or the connection is gone.
+ * One exchange from the request to the last byte. `done` is called once, when no more will be written: the reply was
+ * handed to the connection, or the connection is closed.
  */
 export class Exchange {
   readonly request: IncomingRequest;
@@ -254,7 +254,7 @@ export class Exchange {
     return !writer.gone;
   }
 
-  /** Waits until the peer caught up. False when it went away or took nothing for too long. */
+  /** Waits until the peer caught up. False when it closed the connection or read nothing for too long. */
   #drained(): Promise<boolean> {
     const { channel } = this.#writer;
     return new Promise((resolve) => {
@@ -355,7 +355,7 @@ async function* chunksOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Chunk, v
   for await (const piece of pieces) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
-/** Bytes that will not come again. */
+/** Chunks that are not cached. */
 function* singleChunks(buffers: Iterable<Buffer>): Generator<Chunk, void, undefined> {
   for (const piece of piecesOf(buffers)) yield { key: undefined, mark: [], bytes: () => piece };
 }

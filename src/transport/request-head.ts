@@ -14,8 +14,8 @@ export interface HeadLimits {
 const fieldBytes = 4;
 
 /**
- * Why a request may not go on; `undefined` when it may. `raw` are names and values in turn, those of HTTP/2 that begin
- * with a colon included.
+ * The error of a request head; `undefined` for none. `raw` has names and values in turn, including HTTP/2's
+ * pseudo-headers.
  */
 export function headProblem(target: string, raw: readonly string[], limits: HeadLimits): StatusError | undefined {
   const { headerBytes, headerCount } = limits;

@@ -10,17 +10,17 @@ export interface ResponseWriter {
   readonly channel: Writable;
   /** Whether the peer can no longer be reached, or the reply has ended. */
   readonly gone: boolean;
-  /** Sends the header block alone; the body follows piece by piece. `length` is -1 when it is not known. */
+  /** Sends the header block alone; the body follows piece by piece. `length` is -1 when unknown. */
   head(code: number, headers: readonly string[], length: number): void;
   /** A piece of the body. False when the peer should take something first. */
   write(bytes: Buffer): boolean;
-  /** Sends everything. `bytes` is `undefined` for no body, `length` what Content-Length says, -1 for none. */
+  /** Sends everything. `bytes` is `undefined` for no body, `length` the Content-Length, -1 for none. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void;
   sink(): StreamSink & { lost(): void };
   end(): void;
   destroy(): void;
   /** Whether bytes wait for a peer that does not take them. */
   readonly blocked: boolean;
-  /** Calls back once the peer took what was written, or is gone. */
+  /** Calls back once the peer has read everything written, or has closed. */
   onTaken(callback: () => void): void;
 }

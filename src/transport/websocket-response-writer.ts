@@ -35,7 +35,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   #isOpen = false;
   #ended = false;
 
-  /** `early`: bytes that came with the request. */
+  /** `early`: bytes received with the request. */
   constructor(socket: TLSSocket, early: Buffer, handshake: Handshake, clock: Clock) {
     this.channel = socket;
     this.#handshake = handshake;

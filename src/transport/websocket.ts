@@ -97,12 +97,12 @@ export interface FrameReaderHandler {
   ended(code: number): void;
 }
 
-/** Reads a client's frames however they are cut. Keeps a control frame at most, never data. */
+/** Reads a client's frames however they are split. Buffers a control frame at most, never data. */
 export class FrameReader {
   readonly #handler: FrameReaderHandler;
   /** Received bytes of an incomplete head or control frame. */
   #kept: Buffer = Buffer.alloc(0);
-  /** Bytes of data that are still to be dropped. */
+  /** Bytes of data still to discard. */
   #dropping = 0;
   #over = false;
 
@@ -131,7 +131,7 @@ export class FrameReader {
     }
   }
 
-  /** Reads one frame as far as it is needed. Gives the bytes used, 0 when more must come first. */
+  /** Reads one frame as far as needed. Returns the bytes used, 0 when more must arrive first. */
   #frame(bytes: Buffer): number {
     if (bytes.length < 2) return 0;
     const first = bytes[0]!;

@@ -53,7 +53,7 @@ export class Kubectl {
     this.#env = env;
   }
 
-  /** Runs it with these arguments, whatever the outcome. */
+  /** Runs it with these arguments; the outcome may be a failure. */
   try(args: readonly string[], { input, env }: RunOptions = {}): Promise<Run> {
     return new Promise((resolve, reject) => {
       const child = this.#spawn(args, env);

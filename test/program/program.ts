@@ -47,7 +47,7 @@ export interface Serving {
   readonly ended: Promise<Ended>;
 }
 
-/** Starts a server on a free port and waits until it says where it is. */
+/** Starts a server on a free port and waits until it prints its address. */
 export async function serveProgram(folder: string, ...args: readonly string[]): Promise<Serving> {
   const child = spawnProgram(["serve", "-o", "json", "--secure-port=0", ...args], folder);
   const ended = ending(child);

@@ -38,7 +38,7 @@ const objectName = text({ minLength: 1, maxLength: 253 });
 const port = int32({ minimum: 1, maximum: 65_535 });
 const span = text({ pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$" });
 
-/** Conditions that are there from the beginning. */
+/** Initial conditions. */
 const conditionsFrom = (...types: string[]): Schema =>
   listMap(
     ["type"],

@@ -9,7 +9,7 @@ export interface OperatorSet {
   /** Valid objects, and the fields expected in them afterwards. */
   readonly accepted: readonly Accepted[];
   readonly refused: readonly Refused[];
-  /** Unknown fields: of the first accepted object with this beside its own fields. */
+  /** Unknown fields, added to the first accepted object. */
   readonly unknown?: { readonly fields: object; readonly named: readonly string[] };
   readonly shared: Shared;
   readonly upgrade: Upgrade;
@@ -45,7 +45,7 @@ export interface Upgrade {
   readonly versions: readonly VersionFields[];
   readonly stored: string;
   readonly storedVersions: readonly string[];
-  /** An object from before, as it is seen in the new version. */
+  /** An old object as seen in the new version. */
   readonly old: string;
   readonly shows: Fields;
   /** The same after a write, where that differs. */

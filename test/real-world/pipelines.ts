@@ -21,7 +21,7 @@ const withStatus: Partial<VersionFields> = {
   ],
 };
 
-/** One kind says more: known fields beside open ones, objects embedded whole, values of any type. */
+/** One kind with more schema: known fields beside open ones, embedded objects, values of any type. */
 const templateSpec = (extra: Record<string, Schema> = {}): Schema =>
   object(
     {

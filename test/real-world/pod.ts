@@ -377,7 +377,7 @@ export const podTemplate: Schema = object({
   ),
 });
 
-/** Parts that operators offer beside each other instead of a template. */
+/** Pod parts that operators offer as fields instead of a template. */
 export const podParts: Properties = {
   affinity,
   tolerations,

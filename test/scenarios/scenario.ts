@@ -18,7 +18,7 @@ export interface RequestStep {
   readonly status: number;
   /** Expected fields of the body. */
   readonly has?: Fields;
-  /** Texts of all warnings; not looked at when absent. */
+  /** Texts of all warnings; not checked when absent. */
   readonly warnings?: readonly string[];
   /** Variables, and the paths of the body they are taken from. */
   readonly save?: Readonly<Record<string, string>>;
@@ -55,7 +55,7 @@ export interface ScenarioFile {
 
 const folder = import.meta.dirname;
 
-/** A tag that stands for what YAML has no words for. */
+/** A tag for values that YAML cannot express. */
 const tag = (name: string, resolve: (source: string) => unknown) =>
   defineScalarTag(name, { resolve, identify: () => false });
 
@@ -126,7 +126,7 @@ class Checker {
     if (members["warnings"] !== undefined) this.list(members["warnings"], place);
   }
 
-  /** A mapping; with `known`, of no other keys. */
+  /** A mapping; with `known`, only of these keys. */
   members(value: unknown, place: string, known?: readonly string[]): Members {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return this.#fail(place, "is no mapping");
     for (const key of Object.keys(value)) if (known?.includes(key) === false) this.#fail(place, `unknown key ${key}`);

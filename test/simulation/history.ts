@@ -44,7 +44,7 @@ export interface Listing {
   readonly version: number;
   /** Version of each object by key. */
   readonly found: ReadonlyMap<string, number>;
-  /** Asked for without a version, so nothing acknowledged before may be missing. */
+  /** Requested without a version, so all earlier acknowledged writes must be present. */
   readonly isFresh: boolean;
 }
 
@@ -108,7 +108,7 @@ function checkOrder(changes: readonly Change[]): void {
   }
 }
 
-/** Each answered write happened once, where its answer says; nothing else happened but writes of those who left. */
+/** Each answered write happened once, at its answer's version; all other changes are writes of clients that left. */
 function checkWrites({ changes, writes, unknown }: History): void {
   const types = { create: "ADDED", update: "MODIFIED", patch: "MODIFIED", delete: "DELETED" } as const;
   const byVersion = new Map(changes.map((change) => [change.version, change]));

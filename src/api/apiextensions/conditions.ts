@@ -16,7 +16,10 @@ export function findCondition(
 export const isConditionTrue = (definition: CustomResourceDefinition, type: string): boolean =>
   findCondition(definition.status?.conditions, type)?.status === "True";
 
-/** The list with one condition set; its time changes with its status only. The same list when nothing changes. */
+/**
+ * The list with one condition set; its transition time changes only with its status. The same list when nothing
+ * changes.
+ */
 export function withCondition(
   conditions: readonly CustomResourceDefinitionCondition[],
   content: ConditionContent,

@@ -66,7 +66,7 @@ export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding
 
 type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
 
-/** The kinds differ in what `more` defaults, and in a field that is not looked at here. */
+/** The kinds differ in the defaults of `more`, and in a field that is not used here. */
 function policyBindings(more: (spec: BindingSpec) => BindingSpec): KindBehaviour<MutatingAdmissionPolicyBinding> {
   return {
     unenforced,

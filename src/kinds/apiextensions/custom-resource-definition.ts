@@ -74,14 +74,14 @@ function defaultNames(names: CustomResourceDefinitionNames): CustomResourceDefin
   return kind === "" ? names : fillZero(names, { singular: kind.toLowerCase(), listKind: `${kind}List` });
 }
 
-/** A webhook that says nothing is none. */
+/** Drops an empty webhook. */
 function withoutEmptyWebhook(conversion: CustomResourceConversion): CustomResourceConversion {
   const { webhook } = conversion;
   if (webhook === undefined || webhook.clientConfig !== undefined) return conversion;
   return (webhook.conversionReviewVersions ?? []).length > 0 ? conversion : withField(conversion, "webhook", undefined);
 }
 
-/** The object with its storage version among those that were ever stored; `ifNone`: only when none is said. */
+/** The object with its storage version in `storedVersions`; with `ifNone` only when that is empty. */
 function withStorageVersion(object: CustomResourceDefinition, ifNone: boolean): CustomResourceDefinition {
   const { spec, status } = object;
   const stored = status.storedVersions ?? [];

@@ -67,7 +67,7 @@ function defaultStrategy(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStra
   return withField(next, "rollingUpdate", fillAbsent(rollingUpdate, { maxUnavailable: 1, maxSurge: 0 }));
 }
 
-/** Upstream: how often the template changed stands in an annotation, where versions of old had a field. */
+/** Upstream: an annotation counts the changes of the template, where old versions had a field. */
 function withCount(object: DaemonSet, counter: string, count: bigint): DaemonSet {
   const { annotations } = object.metadata;
   if (annotations?.[counter] === String(count)) return object;

@@ -143,7 +143,7 @@ interface Kept {
   readonly conditions?: readonly HorizontalPodAutoscalerCondition[] | undefined;
 }
 
-/** The end of each annotation's name, and the field that it stands for. */
+/** The suffix of each annotation's name, and the field it holds. */
 const annotated = [
   ["metrics", "spec", "metrics"],
   ["behavior", "spec", "behavior"],

@@ -27,7 +27,7 @@ export function cronJobs(): KindBehaviour<CronJob> {
   };
 }
 
-/** The job's own defaults come when a job is made. */
+/** Defaults of the cron job; those of the job template apply when a job is created. */
 function defaultSpec(spec: CronJobSpec): CronJobSpec {
   const next = fillAbsent(fillZero(spec, { concurrencyPolicy: "Allow" }), {
     suspend: false,

@@ -38,7 +38,7 @@ function validateCompletions(spec: JobSpec, old: JobSpec): FieldError[] {
 /** Whether a job was suspended before it began. */
 const isWaiting = ({ spec, status }: Job): boolean => spec.suspend === true && status.startTime === undefined;
 
-/** The template with the nodes and labels of `from`: the part of it that may change by then. */
+/** The template with the scheduling fields of `from`, which may change while the job is suspended. */
 function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTemplateSpec {
   return {
     ...template,

@@ -93,7 +93,7 @@ type Conditions = readonly CertificateSigningRequestCondition[];
 
 const conditionsOf = ({ status: { conditions = [] } }: CertificateSigningRequest): Conditions => conditions;
 
-/** Only `approval` decides: through `status`, conditions that say so stay as they are. */
+/** Restores approval conditions: only `approval` may change them, not `status`. */
 function withOldDecision(object: CertificateSigningRequest, old: CertificateSigningRequest): CertificateSigningRequest {
   let conditions = conditionsOf(object);
   for (const type of decisions) {

@@ -19,7 +19,7 @@ import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { type ClaimGates, claimGates, compareTexts, prepareClaimSpec, validateClaimSpec } from "./claim-spec.ts";
 
-/** Of resizes. The specification's names; upstream's `…Infeasible` of 1.32 stand for the same failures. */
+/** States of resizes, by the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
 const resizeStates = [
   "ControllerResizeFailed",
   "ControllerResizeInProgress",

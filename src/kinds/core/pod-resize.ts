@@ -9,7 +9,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { editField, editItems, withField } from "../edit.ts";
 import { qosClass } from "./pod-qos.ts";
 
-/** The pod as it is, with the resources and resize policies of the containers of `from`. */
+/** The pod with the resources and resize policies of the containers of `from`. */
 export function resized(pod: Pod, from: Pod): Pod {
   const given = new Map((from.spec.containers ?? []).map((container) => [container.name, container]));
   const next = editField(pod, "spec", (spec) =>

@@ -130,7 +130,7 @@ const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) =
 
 const sourceNames = Object.keys(sourceDefaults) as readonly SourceName[]; // all it has
 
-/** Defaults of whatever sources a volume, or the spec of a persistent one, has. */
+/** Defaults of all volume sources, also in the specs of persistent volumes. */
 export function defaultVolumeSources<T extends Partial<VolumeSources>>(holder: T): T {
   let next: Partial<VolumeSources> = holder;
   for (const name of sourceNames) next = withSourceDefaults(next, name);

@@ -109,7 +109,7 @@ function validateNodeAffinity(spec: PodSpec, old: PodSpec): FieldError[] {
 const termsOf = ({ affinity }: PodSpec): readonly NodeSelectorTerm[] =>
   affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
 
-/** A term without requirements selects nothing: any requirement would make it wider. */
+/** A term without requirements selects nothing, so any requirement would widen it. */
 function isNarrower(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   if (isEmpty(old)) return isEmpty(term);
   return startsWith(term.matchExpressions, old.matchExpressions) && startsWith(term.matchFields, old.matchFields);
@@ -131,7 +131,7 @@ const allowed = [
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 ].join(",");
 
-/** Everything but what was looked at above is as it was. */
+/** All fields not checked above must be unchanged. */
 function validateRest(spec: PodSpec, old: PodSpec, isGated: boolean): FieldError[] {
   const now = fixedPart(spec, isGated);
   const before = fixedPart(old, isGated);

@@ -70,7 +70,7 @@ function withAgreeingAddresses(status: PodStatus): PodStatus {
   return first === podIP ? status : withField(status, "podIPs", [{ ip: podIP }]);
 }
 
-/** The pod as it is, with the ephemeral containers of another: nothing else is written through their subresource. */
+/** The pod with the ephemeral containers of another; their subresource writes nothing else. */
 function withEphemeralContainers(pod: Pod, from: Pod): Pod {
   const given = from.spec.ephemeralContainers ?? [];
   return { ...pod, spec: withField(pod.spec, "ephemeralContainers", given.length === 0 ? undefined : given) };
@@ -107,7 +107,7 @@ function firstStatus(spec: PodSpec, now: string): PodStatus {
   return { phase: "Pending", ...(isGated ? { conditions: [condition] } : {}), qosClass: qosClass(spec) };
 }
 
-/** A pod that no node has, or that is over, goes at once. */
+/** The grace period; 0 for a pod that is unscheduled or finished. */
 function graceSeconds({ spec, status: { phase } }: Pod, requested: Int64 | undefined): Int64 {
   if (!spec.nodeName || phase === "Failed" || phase === "Succeeded") return 0;
   const grace = requested ?? spec.terminationGracePeriodSeconds ?? 30;

@@ -93,7 +93,7 @@ function requireJson(data: Data, key: string): FieldError[] {
   return problem === undefined ? [] : [invalid(field, "<secret contents redacted>", problem)];
 }
 
-/** Why a text is no JSON object, in words that tell nothing of it. */
+/** Why a text is not a JSON object, without showing its content. */
 function jsonProblem(text: string): string | undefined {
   if (text.trim() === "") return "unexpected end of JSON input";
   try {

@@ -25,7 +25,7 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour<Serv
   };
 }
 
-/** Secrets lie in the account's namespace: of what is said about one, only the name is kept. */
+/** Keeps only the names of secrets, since all are in the account's namespace. */
 function withNamesOnly(object: ServiceAccount): ServiceAccount {
   return editItems(object, "secrets", (secret) => {
     if (Object.keys(secret).every((field) => field === "name")) return secret;

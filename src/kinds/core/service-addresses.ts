@@ -92,7 +92,7 @@ function validateSingle({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): Fiel
   ];
 }
 
-/** The first address and family stay; a second one may come and, with the policy, go. */
+/** The first address and family cannot change; a second one may be added and, by the policy, removed. */
 export function validateAddressesUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === "ExternalName" || old.type === "ExternalName") return [];
   const errors = validateReleases(spec, spec.clusterIPs, old.clusterIPs, ips, "clusterIP");

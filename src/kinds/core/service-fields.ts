@@ -62,7 +62,7 @@ function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
 }
 
-/** By the names of ports, whatever else was changed of them. */
+/** Matches ports by name, whatever else was changed. */
 function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const byName = new Map((old.ports ?? []).map(({ name = "", nodePort }) => [name, nodePort]));
   return editItems(spec, "ports", (port) =>

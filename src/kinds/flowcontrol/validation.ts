@@ -162,7 +162,7 @@ function validateRule(rule: PolicyRulesWithSubjects, path: FieldPath): readonly 
   return errors;
 }
 
-/** Members of a subject and the kinds they belong to, in the order in which upstream looks at others'. */
+/** Members of a subject and their kinds, in upstream's order of checks. */
 const members = [
   ["serviceAccount", "ServiceAccount"],
   ["user", "User"],
@@ -201,7 +201,7 @@ function validateAccount({ name, namespace }: ServiceAccountSubject, path: Field
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
-/** A list with at least one member, in which a star stands alone. */
+/** A list must not be empty, and a star must be its only member. */
 function validateList(
   list: readonly string[],
   path: FieldPath,

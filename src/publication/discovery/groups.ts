@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 
 export interface ServedVersion {
   readonly version: string;
-  /** By name, the order of discovery. Upstream: custom ones come in any order. */
+  /** By name, the order of discovery. Upstream's order of custom ones is random. */
   readonly definitions: readonly ResourceDefinition[];
 }
 
@@ -50,7 +50,7 @@ function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[
   return definitions.toSorted((a, b) => compareTexts(a.resource, b.resource));
 }
 
-/** Built-in groups; those in one row stand beside each other by name. Others come after them. */
+/** The order of built-in groups; those in one row are sorted by name. Other groups follow. */
 const groupOrder: readonly (readonly string[])[] = [
   [""],
   ["apiregistration.k8s.io"],

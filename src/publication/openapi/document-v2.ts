@@ -10,7 +10,7 @@ import type { Operation, Parameter, PathItem } from "./operations.ts";
 import type { Json } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
 
-/** Makes the document in parts, so that its maker can let other work go on in between. */
+/** Builds the document in parts, so that other work can run between them. */
 export class DocumentV2 {
   readonly #types: TypeCollection;
   readonly #shared: SharedParameters;

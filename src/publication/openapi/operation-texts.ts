@@ -30,7 +30,7 @@ function articleOf(kind: string): string {
   return /^[aeiou]/i.test(kind) ? " an " : " a ";
 }
 
-/** `undefined` where nothing is said. */
+/** `undefined` for parameters without a description. */
 export function parameterText(name: string, action: string, kind: string): string | undefined {
   switch (name) {
     case "name":

@@ -88,7 +88,7 @@ export class Operations {
     return `${this.#meta}.${kind}`;
   }
 
-  /** Paths of one version of a group, sorted. Its own list of resources comes with built-in groups only. */
+  /** Paths of one version of a group, sorted. Only built-in groups have a path for their list of resources. */
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
     if (definitions.some(({ routes }) => routes === "installed")) {
@@ -217,7 +217,7 @@ export class Operations {
     return this.#tables.domain.rename(text);
   }
 
-  /** The query parameters that the fields of an option type stand for. */
+  /** The query parameters of an option type's fields. */
   options(type: string): readonly Parameter[] {
     let parameters = this.#options.get(type);
     if (parameters === undefined) {

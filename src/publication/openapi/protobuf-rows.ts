@@ -7,7 +7,7 @@ import type { Json } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: BackwardWriter, number: number, value: unknown) => void;
-/** By name of the member; `x-` stands for all that begin so. */
+/** By member name; `x-` matches all names with this prefix. */
 export type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder]>;
 
 export function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>>): Rows {
@@ -46,7 +46,7 @@ export function struct(rows: Rows): Encoder {
   return message((writer, value) => writeFields(writer, value, rows));
 }
 
-/** A message with whatever `write` writes, last field first. */
+/** A message written by `write`, last field first. */
 export function message(write: (writer: BackwardWriter, value: unknown) => void): Encoder {
   return (writer, number, value) => {
     const end = writer.length;

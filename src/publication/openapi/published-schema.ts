@@ -21,7 +21,7 @@ export function publishedSchema(props: Json, version: OpenApiVersion, embedded: 
   return new Publication(version, embedded).structure(props);
 }
 
-/** Whether the author said nothing that a client could hold an object against. Version 2 then shows no fields at all. */
+/** Whether the schema restricts nothing. Version 2 then shows no fields. */
 export const isOpen = (props: Json): boolean => props[preserve] === true;
 
 const preserve = "x-kubernetes-preserve-unknown-fields";

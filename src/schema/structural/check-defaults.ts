@@ -112,7 +112,7 @@ function valueFindings(node: SchemaNode, value: unknown, field: string): readonl
   }
 }
 
-/** An object that has nothing but `value` at the end of `steps`, and a type. */
+/** An object with only `value` at the end of `steps`, and a type. */
 function around(value: unknown, steps: readonly (string | undefined)[]): unknown {
   let inner = value;
   for (const name of steps.toReversed()) {

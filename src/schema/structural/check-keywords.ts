@@ -82,7 +82,7 @@ class Walk {
     this.findings.push(forbidden(field, detail));
   }
 
-  /** Keywords that are wrong whatever else there is. */
+  /** Keywords that are invalid by themselves. */
   #single(props: JsonSchemaProps, path: string, place: Place): void {
     if (this.#checks.validTypes && !hasValidType(props)) {
       this.findings.push(notSupported(`${path}.type`, props.type, [...types]));

@@ -228,8 +228,8 @@ const falseInside = [
 ] as const;
 
 /**
- * Whether what combinations at the root speak of is there outside of them, too. `rulePath` is where they speak of it.
- * Upstream does not look at combinations further inside.
+ * Whether fields named by combinations at the root exist outside them. `rulePath` is the path of the combination.
+ * Upstream ignores combinations further inside.
  */
 function checkHasStructure(
   rules: JsonSchemaProps,

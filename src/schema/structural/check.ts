@@ -70,7 +70,7 @@ function structureOrDefaults(props: JsonSchemaProps, path: string, options: Chec
   return defaultFindings(props, path, { metadata: options.metadata, pruned: options.prunedDefaults !== false });
 }
 
-/** The one finding about a schema too large to look at closely. Costs no stack. */
+/** The error about a schema beyond the bounds of size. Needs no stack. */
 function beyondBounds(props: JsonSchemaProps, path: string): FieldError | undefined {
   const patterns = new Set<string>();
   let size = 0;
@@ -122,7 +122,7 @@ const afterType = [
 const allowedAtRoot =
   "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
 
-/** Status is checked by its own part of the schema, so nothing of it may be said elsewhere. */
+/** The status is validated by its own part of the schema, so no other part may describe it. */
 function rootFindings(props: JsonSchemaProps, path: string): FieldError[] {
   const has = (keyword: string): boolean => isSet((props as Readonly<Record<string, unknown>>)[keyword]);
   if (!beforeType.some(has)) {
@@ -144,7 +144,7 @@ const isSet = (value: unknown): boolean =>
   !(value === false) &&
   !(Array.isArray(value) && value.length === 0);
 
-/** Whether nothing is wrong with a schema's structure. */
+/** Whether a schema is structural. */
 const isStructural = (props: JsonSchemaProps): boolean =>
   beyondBounds(props, "") === undefined && unreadable(props) === undefined && structureFindings(props, "").length === 0;
 

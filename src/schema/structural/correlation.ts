@@ -20,7 +20,7 @@ export class Correlation {
     this.#old = old;
   }
 
-  /** Equal, in every part that stands for one of the old object; members the schema does not know never do. */
+  /** Whether every part equals its counterpart in the old object; members unknown to the schema never match. */
   isUnchanged(): boolean {
     this.#unchanged ??= this.#compare();
     return this.#unchanged;

@@ -9,7 +9,7 @@ import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
 
-/** `value` with its defaults; the same one when nothing was missing. Never changes `value`. Takes from `room`. */
+/** `value` with its defaults; the same value when nothing was missing. Never changes `value`. Takes from `room`. */
 export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean, room: Room): unknown =>
   fill(value, node, dropsNulls, room);
 

@@ -15,11 +15,11 @@ import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */
 export interface EmbeddedOptions {
-  /** Without it, metadata is not looked at. */
+  /** The type of metadata; without it, metadata is not checked. */
   readonly metadata?: Schema | undefined;
   /** Metadata was read as its type already. */
   readonly isRead?: boolean;
-  /** The value itself is a whole object, whatever its schema says. */
+  /** The value itself is a whole object, whatever its schema. */
   readonly isWhole?: boolean;
 }
 

@@ -45,10 +45,12 @@ export function explain(
   return new Explainer().check(node, value, "", correlation).list(field);
 }
 
-/** Made into a field error when the path before it is known. */
+/** Becomes a field error when the path before it is known. */
 type Finding = (field: string) => FieldError;
 
-/** Findings by upstream's text of them, each once, and how many checks went well: which branch of anyOf was meant. */
+/**
+ * Errors by upstream's text, each once, and the number of successful checks, which shows the intended branch of anyOf.
+ */
 class Result {
   #findings: Map<string, Finding> | undefined;
   matches = 0;
@@ -102,7 +104,7 @@ class Explainer {
   /** The number of enclosing combinations; inside one, matches count too. */
   #branches = 0;
 
-  /** Whether a part has nothing to say. */
+  /** Whether a part reports nothing. */
   #isQuiet(node: SchemaNode, value: unknown): boolean {
     return this.#branches === 0 && isPartValid(node, value);
   }
@@ -171,7 +173,7 @@ class Explainer {
     }
   }
 
-  /** Only the first of these is said. */
+  /** Only the first of these is reported. */
   #textRules(node: SchemaNode, text: string, path: string, result: Result): void {
     const { maxLength, minLength, pattern } = node;
     if (text.length > maxLength && countCharacters(text) > maxLength) {

@@ -213,7 +213,7 @@ function isHost(text: string): boolean {
   return hasHostChars(text);
 }
 
-/** Escapes stand for bytes beyond ASCII only. */
+/** Escapes may only encode bytes beyond ASCII. */
 const hasHostChars = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is restricted
   !/[\x00-\x7f]/.test(text.replace(/[-A-Za-z0-9._~!$&'()*+,;=:[\]<>"]|%[89A-Fa-f][0-9A-Fa-f]/g, ""));

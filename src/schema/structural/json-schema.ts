@@ -83,7 +83,7 @@ export function namesOf(schemas: JsonSchemas | undefined): readonly string[] {
 /** A null default is none. */
 export const hasDefault = (props: JsonSchemaProps): boolean => props.default !== undefined && props.default !== null;
 
-/** Adds every schema directly inside to `into`, whatever it is for. Plain code: definitions of megabytes come by. */
+/** Adds all direct subschemas to `into`. Plain code, for definitions of megabytes. */
 export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): void {
   if (Array.isArray(props.items)) for (const inner of props.items as readonly JsonSchemaProps[]) into.push(inner);
   else if (props.items !== undefined) into.push(props.items as JsonSchemaProps); // no list

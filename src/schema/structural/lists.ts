@@ -23,7 +23,7 @@ export function listFindings(node: SchemaNode, value: unknown, field: string): F
   return findings;
 }
 
-/** Whether it is easy to see that nothing comes twice: keys and items are texts or numbers. Allocates little. */
+/** Whether uniqueness is easy to check: keys and items are strings or numbers. Allocates little. */
 function isClean(node: SchemaNode, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   const { items, properties, additional } = node;

@@ -28,7 +28,7 @@ export interface SchemaNode {
   /** As messages show it: `string`, `integer,string`. */
   readonly typeText: string;
   readonly format: string;
-  /** Kinds of values that are of the right type as they are. A float may also be, if it is whole. */
+  /** Kinds of values that have a right type without a check. A float may also be right, if it is whole. */
   readonly accepts: number;
   readonly nullable: boolean;
   /** Undeclared members are kept. */
@@ -92,7 +92,7 @@ export interface EnumRule {
   byText: ReadonlyMap<string, readonly unknown[]> | undefined;
 }
 
-/** Schemas beside this one for the same value. */
+/** Further schemas for the same value. */
 export interface Logic {
   readonly allOf: readonly SchemaNode[];
   readonly anyOf: readonly SchemaNode[];
@@ -177,7 +177,7 @@ class Compiler {
     };
   }
 
-  /** Upstream: for defaults, combinations say nothing about undeclared members. */
+  /** Upstream: for defaults, combinations do not affect undeclared members. */
   #anyAdditional(props: JsonSchemaProps): boolean | undefined {
     if (typeof props.additionalProperties !== "boolean") return undefined;
     return this.#combinations > 0 && this.#purpose === "defaults" ? undefined : props.additionalProperties;
@@ -229,8 +229,8 @@ class Compiler {
 const unknownBit = 128;
 
 /**
- * Kinds that are right without a look at the value. Upstream takes any text or list where a format is given and the
- * type is no number.
+ * Kinds of values accepted without a check. Upstream takes any text or list where a format is given and the type is not
+ * a number.
  */
 function accepted(types: number, format: string, isNullable: boolean): number {
   let bits = types === 0 || isNullable || (types & kindBits.null) !== 0 ? kindBits.null : 0;

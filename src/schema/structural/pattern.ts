@@ -28,7 +28,7 @@ function compiled(text: string): RE2JS {
   return compile(text);
 }
 
-/** Texts that were found to be right, so that an unchanged schema is checked again for nothing. */
+/** Patterns known to be valid, so that an unchanged schema is checked at no cost. */
 const known = new Set<string>();
 const knownMax = 20_000;
 

@@ -14,7 +14,7 @@ export interface Pruned {
 }
 
 export interface PruneOptions {
-  /** The value is a whole object: its apiVersion, kind and metadata are not looked at. */
+  /** The value is a whole object: its apiVersion, kind and metadata are kept. */
   readonly isResourceRoot?: boolean;
   /** Collect the paths of what is dropped. */
   readonly track?: boolean;
@@ -24,8 +24,8 @@ export interface PruneOptions {
 const pathsMax = 10_000;
 
 /**
- * `value` without what `node` does not name; the same one when that is nothing. Never changes `value`. Throws
- * `DecodeError` when lists that the schema does not know nest too deeply.
+ * `value` without members unknown to `node`; the same value when there are none. Never changes `value`. Throws
+ * `DecodeError` when lists unknown to the schema nest too deeply.
  */
 export function pruneNode(value: unknown, node: SchemaNode | undefined, options: PruneOptions): Pruned {
   const walk = new Walk(options.track === true);
@@ -49,7 +49,7 @@ class Walk {
     this.#isTracking = isTracking;
   }
 
-  /** `keeps`: undeclared members stay, here and in what no schema says otherwise about. */
+  /** `keeps`: undeclared members stay, here and below unless a schema says otherwise. */
   value(value: unknown, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return this.#list(value as readonly unknown[], node, keeps);

@@ -20,7 +20,7 @@ export class ClientTrust {
     return this.#proxies;
   }
 
-  /** Certificates that were good before are looked at again, on connections that stand as well. */
+  /** Validates certificates again, also on open connections. */
   update(credentials: ServingCredentials): void {
     const proxies = proxiesOf(credentials);
     this.#clients = new CertificateAuthorities(credentials.clientCa);

@@ -9,7 +9,7 @@ export function namesProviders(options: ServerOptions): boolean {
   );
 }
 
-/** Whether any flag of `--oidc-*` says something. */
+/** Whether any `--oidc-*` flag is set. */
 export function hasOidcFlags(options: ServerOptions): boolean {
   const texts = [
     options.oidcIssuerUrl,

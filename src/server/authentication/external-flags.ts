@@ -9,7 +9,7 @@ const signingAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512",
 const headerName = (name: string): string | undefined =>
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) ? undefined : "must be the name of a header";
 
-/** True unless it is set; that it was set matters where a configuration file says the same. */
+/** True by default. Unset differs from set to true where a configuration file also decides. */
 const anonymousAuth: Flag<boolean | undefined> = {
   name: "anonymous-auth",
   group: "Authentication",

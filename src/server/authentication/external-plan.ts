@@ -67,7 +67,7 @@ function asStart<T>(prefix: string, read: () => T): T {
   }
 }
 
-/** The entry of a configuration that says the same as the flags. */
+/** The configuration entry equivalent to the flags. */
 function issuerOfFlags(options: ServerOptions, rules: ConfigRules): JwtIssuer {
   const { oidcIssuerUrl: url, oidcClientId: clientId, oidcUsernameClaim: claim, oidcGroupsClaim: groups } = options;
   if (url === undefined || clientId === undefined) {

@@ -23,7 +23,7 @@ interface OpenIssuer extends TokenIssuer {
   close(): void;
 }
 
-/** New providers must have answered by then, or the configuration is not taken. Upstream waits as long. */
+/** The time in which new providers must answer, else the configuration is rejected. Upstream waits as long. */
 const readyMs = 60_000;
 
 export function openIdentityProviders(

@@ -53,7 +53,7 @@ function knownName(user: string): string {
   return user.includes("@") ? "email_id" : "other";
 }
 
-/** Counts uses of tokens that upstream would see gone. */
+/** Counts uses of tokens that upstream would have expired. */
 export function tokenUseCounter(metrics: Metrics): (use: TokenUse) => void {
   const counter = (name: string, help: string) => metrics.counter({ name, help }).with();
   const counters = {

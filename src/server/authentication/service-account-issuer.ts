@@ -59,7 +59,7 @@ export function serviceAccountIssuer(
   };
 }
 
-/** Tokens this server makes are always taken, whatever other keys are named. */
+/** Tokens of this server are always accepted, whatever other keys are configured. */
 function verificationKeys(options: ServerOptions, signing: SigningKey): VerificationKey[] {
   const { serviceAccountKeyFile, tlsPrivateKeyFile } = options;
   const fallback = tlsPrivateKeyFile === undefined ? [] : [tlsPrivateKeyFile];

@@ -38,7 +38,7 @@ export class NodeFollower {
     this.graph = new NodeGraph(options.domain.rename("kubernetes.io/config.mirror"));
   }
 
-  /** Definitions as they have to be served: a node loses its rights before the write that takes them is acknowledged. */
+  /** Definitions whose writes are acknowledged only when the graph has them, so that a node loses its rights before. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     const followed = this.#followed(definition);
     return followed === undefined ? definition : waitForSync(definition, () => this.#informers.get(followed));

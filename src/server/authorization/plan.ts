@@ -11,7 +11,7 @@ import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** One authorizer of the chain; those without settings of their own are known by their mode. */
+/** One authorizer of the chain; those without settings are named by their mode. */
 export type PlannedAuthorizer =
   | AuthorizerEntry
   | { readonly type: Exclude<AuthorizationMode, "Webhook" | "ABAC">; readonly name: string }
@@ -39,7 +39,7 @@ export async function planAuthorization(options: ServerOptions, domain: ApiDomai
   return { authorizers, file: { name, text, rules } };
 }
 
-/** A list that was given is another one than the default, even if it says the same. */
+/** Whether another option is set; a list that was given counts even if it equals the default. */
 const isAnyOtherSet = (options: ServerOptions): boolean =>
   (Object.keys(authorizationFlags) as (keyof typeof authorizationFlags)[]) // it has no other keys
     .filter((key) => key !== "authorizationConfig")

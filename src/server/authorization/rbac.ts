@@ -29,7 +29,7 @@ export class RbacFollower {
     this.index = new RbacIndex(options.domain.rename("rbac.authorization.k8s.io"));
   }
 
-  /** Definitions of roles and bindings as they have to be served: their writers wait for the index. */
+  /** Definitions of roles and bindings whose writes are acknowledged only when the index has them. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
     const { group, resource } = definition;
     if (group !== this.index.group || !resources.includes(resource)) return definition;

@@ -19,10 +19,7 @@ export interface ServerTrust {
 export const hostOf = ({ bindAddress }: Pick<ServerOptions, "bindAddress">): string =>
   bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
 
-/**
- * `ownCa` is the authority of certificates the server makes, `known` are the authorities machines trust anyway. Throws
- * `StartError`.
- */
+/** `ownCa` is the server's own authority, `known` are publicly trusted authorities. Throws `StartError`. */
 export function serverTrust(
   options: ServerOptions,
   ownCa: string,
@@ -71,7 +68,7 @@ function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate
   return false;
 }
 
-/** A name of the certificate, when it has none for the host. A star stands for any one word. */
+/** A name of a certificate that does not have the host's name. A star stands for any one label. */
 function otherName(leaf: X509Certificate, host: string): string | undefined {
   const fits = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
   if (fits !== undefined) return undefined;

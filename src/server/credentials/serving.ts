@@ -33,7 +33,7 @@ export function withCertDir(options: ServerOptions): ServerOptions {
 
 export interface CredentialSources {
   readonly options: ServerOptions;
-  /** Data folder; undefined keeps nothing. */
+  /** Data folder; undefined writes nothing. */
   readonly folder: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -65,7 +65,7 @@ export function readServingCredentials({ options, folder, clock, random }: Crede
   return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
 
-/** Those of the files, beside the server's own. Throws `StartError`. */
+/** The authorities of the files, in addition to the server's own. Throws `StartError`. */
 function readBundles(
   { clientCaFile, requestheaderClientCaFile }: ServerOptions,
   { ca }: Credentials,

@@ -29,7 +29,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
   readonly #definitionName: string;
   #definition: Entry | undefined;
   #held: Allocated | undefined;
-  /** A thread asks for one thing after the other. */
+  /** The last use of held resources; a thread makes one request at a time. */
   #lastHolding: Promise<unknown> | undefined;
 
   constructor(scope: Scope, body: Buffer, options: ExchangeOptions) {
@@ -161,7 +161,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
   }
 }
 
-/** Objects are read when a plugin looks at them, which few do. */
+/** Decodes objects only when a plugin reads them, which few do. */
 class SentAdmission implements AdmissionAttributes {
   readonly context: AdmissionAttributes["context"];
   readonly operation: AdmissionAttributes["operation"];

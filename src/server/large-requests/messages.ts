@@ -62,7 +62,7 @@ export type SentAttributes = Pick<
   "operation" | "resource" | "kind" | "namespace" | "name" | "pathName" | "subresource" | "dryRun"
 > & { readonly object: Uint8Array | undefined; readonly oldObject: Uint8Array | undefined };
 
-/** An object as it is to be stored (`#storage/versioned-value.ts`). */
+/** An object encoded for storage (`#storage/versioned-value.ts`). */
 export interface SentObject {
   readonly value: Uint8Array;
   readonly labels: Readonly<Record<string, string>> | undefined;
@@ -75,7 +75,7 @@ export interface Questions {
     readonly ask: {
       readonly key: string;
       readonly expected: Revision;
-      /** `undefined` removes what is there. */
+      /** `undefined` removes the entry. */
       readonly object: SentObject | undefined;
       readonly ttlSeconds: number;
       /** Whether it passes on a full disk. */

@@ -16,7 +16,7 @@ const lookMs = 10;
 const heapMbMax = 1536;
 /** The stack of the event loop (984 KB, and the runtime's reserve), so that it can read what threads store. */
 const stackMb = (984 + 192) / 1024;
-/** A thread without work ends after so long. */
+/** A thread ends after this time without work. */
 const idleMs = 60_000;
 
 /** One thread and the work it has. */

@@ -31,8 +31,8 @@ const recordBytes = 60;
 const bootBytes = 16;
 
 /**
- * `new`: the log is being made. `open`: nothing was committed since this was synced. `used`: something was, so that the
- * log goes on in a second file. `closed`: the log is one file, complete.
+ * `new`: the log is being created. `open`: no commit since the last sync. `used`: commits have followed, so the log has
+ * a second file. `closed`: the log is one complete file.
  */
 export type HeadState = "new" | "open" | "used" | "closed";
 const states: readonly HeadState[] = ["new", "open", "used", "closed"];
@@ -90,7 +90,7 @@ function pack(bytes: Buffer, { state, boot, revision, keys, sum, floor }: Head):
   bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
 }
 
-/** Makes the file anew; it is there whole and durable, or as it was. */
+/** Creates the file atomically and durably, replacing an old one. */
 export function makeHeadFile(dataDir: string, head: Head): void {
   const path = headFilePath(dataDir);
   const fresh = `${path}.new`;

@@ -4,7 +4,7 @@ import { unversioned, unversionedBytes } from "../versioned-value.ts";
 
 const member = '"resourceVersion":"';
 
-/** The value of a row as it is written today. An object or a short text: neither begins as a value of today does. */
+/** The value of a row in today's form: an object or a short text, whose first byte differs from all values of today. */
 export function legacyValue({
   value,
   revision,

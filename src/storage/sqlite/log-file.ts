@@ -23,10 +23,10 @@ import type { RevisionSet } from "./revision-set.ts";
 import { rowColumns, Segments } from "./segments.ts";
 
 /**
- * Layout of the tables; a file with another number is refused. Layout 1 had one table of rows, and no compaction cut
- * short; layouts before 4 had no checksum of the checkpoints, and no head file beside them; before 5 values knew their
- * revisions (`legacy-value.ts`), and rows when their keys were made. They are read, and become layout 5 when they are first
- * written to. Layout 3 had writes in a second file until it was closed; it is refused.
+ * Layout of the tables; a file with another number is refused, except older ones, which are read and become layout 5 at
+ * the first write. Layout 1 had one table of rows and no interrupted compaction; layouts before 4 had no checksum of
+ * the checkpoints and no head file; before 5 values contained their revisions (`legacy-value.ts`), and rows the
+ * creation of their keys. Layout 3 with a second file of writes (not closed) is refused.
  */
 export const schemaVersion = 5;
 const headSchemaVersion = 4;
@@ -37,7 +37,7 @@ const applicationId = 0x424e434c;
 const checkpointPages = 200;
 /** 1 MiB. */
 const sparePages = 256;
-/** How long to wait for a process that has just been killed to let go. */
+/** How long to wait for the locks of a process that was just killed. */
 const busyTimeoutMs = 1000;
 
 /** One row of the log. */
@@ -59,13 +59,13 @@ export type LogChange = Pick<LogRow, "revision" | "key" | "previous" | "deleted"
 /** The revisions of a row only: `revision`, `previous`, `deleted`. */
 export type Replacement = readonly [revision: Revision, previous: Revision, deleted: number];
 
-/** Numbers beside the log, 0 where there is none. */
+/** Numbers beside the log, 0 where absent. */
 export interface LogCheckpoints {
   /** Oldest revision that can be read. */
   readonly compacted: Revision;
   /** Compacted up to here: replaced rows and deletions up to this revision are gone. */
   readonly swept: Revision;
-  /** Where `swept` will be when the sweep under way is done; of what that one drops, all up to `dropped` is gone. */
+  /** The value of `swept` after the running compaction; of its dead rows, those up to `dropped` are gone. */
   readonly sweeping: Revision;
   readonly dropped: Revision;
 }
@@ -148,7 +148,7 @@ export class LogFile {
     return this.#checkpoints;
   }
 
-  /** Whether there must be a head file beside it. */
+  /** Whether a head file must exist. */
   get hasHead(): boolean {
     return this.#layout >= headSchemaVersion;
   }
@@ -179,8 +179,8 @@ export class LogFile {
   }
 
   /**
-   * A transaction that may be lost with the power until the next synced one, never without what came after it: for
-   * what can be done again.
+   * Runs a repeatable transaction without a sync: until the next synced one it may be lost with the power, but never
+   * without all later ones.
    */
   unsynced(work: () => void): void {
     this.#database.exec("PRAGMA synchronous = NORMAL");
@@ -254,8 +254,8 @@ export class LogFile {
   }
 
   /**
-   * Gives up to `pages` unused pages back to the file system, as long as more are unused than used and a few: those
-   * are for the next writes. Whether to go on.
+   * Returns up to `pages` unused pages to the file system, but keeps as many as are used and a few more for later
+   * writes. Returns whether any were in excess.
    */
   shrink(pages: number): boolean {
     const { used, total } = this.size;
@@ -271,7 +271,7 @@ export class LogFile {
     this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
-  /** Makes all of a scratch file durable, as one file with no other beside it, and closes it. */
+  /** Makes a scratch file durable as one file, and closes it. */
   finish(): void {
     this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE;");
     this.close();
@@ -390,8 +390,8 @@ export class LogFile {
 }
 
 /**
- * Makes an empty file that only its owner may read; SQLite gives the files beside it the same mode. One that exists
- * is not even opened: closing it would drop the locks that this process holds on it.
+ * Creates an empty private file; SQLite gives its companion files the same mode. An existing file is not opened:
+ * closing it would drop the locks that this process holds on it.
  */
 function makePrivateFile(path: string): void {
   try {

@@ -83,7 +83,7 @@ export class SqliteLog implements LogStore {
   #queue: PendingWrite[] = [];
   #isDispatchScheduled = false;
   readonly #underWay: Commit[] = [];
-  /** Whether the last commit was of one write, with nothing behind it: the next one will most likely be alone too. */
+  /** Whether the last commit had one write and none followed it: the next one is probably alone too. */
   #isWriterAlone = false;
   #isTrimming = false;
   #drained: (() => void)[] = [];
@@ -92,8 +92,8 @@ export class SqliteLog implements LogStore {
   readonly #early: readonly FromWorker[];
 
   /**
-   * Opens the log in `dataDir`. Rejects with `StorageFailure` when the folder is in use by another process, or the file is
-   * damaged or of another version; nothing is changed then.
+   * Opens the log in `dataDir`. Rejects with `StorageFailure` when the folder is in use by another process, or the file
+   * is damaged or of another version; then nothing is changed.
    */
   static async open(options: SqliteLogOptions): Promise<SqliteLog> {
     const mailbox = new Mailbox();
@@ -306,7 +306,7 @@ export class SqliteLog implements LogStore {
     });
   }
 
-  /** Sends what waits, unless as much is under way as the mailbox has places. */
+  /** Sends waiting writes, unless the mailbox is full of pending commits. */
   #dispatch(): void {
     if (this.failure !== undefined || this.#underWay.length === commitsUnderWayMax) return;
     const writes = this.#queue;

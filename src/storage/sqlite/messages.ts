@@ -23,7 +23,7 @@ export interface StorageFaults {
   readonly sweepRuns?: number;
   /** A table of the log is full with so many rows. */
   readonly segmentRows?: number;
-  /** While there is a file of this name, nothing but deletions finds room on the disk. */
+  /** While a file of this name exists, only deletions find room on the disk (tests). */
   readonly fullWhile?: string;
   /** The machine's present boot identifier. */
   readonly boot?: string;
@@ -76,9 +76,9 @@ export interface Answers {
 }
 
 export type ToWorker =
-  /** A commit that is too large for the mailbox; the mailbox says when it is its turn. */
+  /** A commit too large for the mailbox, which still keeps its place in the order. */
   | { readonly kind: "commit"; readonly rows: Uint8Array }
-  /** A `load` has been taken in; its buffer comes back. */
+  /** A `load` has been processed; its buffer is returned. */
   | { readonly kind: "loaded"; readonly buffer: ArrayBuffer }
   | { readonly kind: "ask"; readonly id: number; readonly question: Question };
 
@@ -157,17 +157,17 @@ export class Mailbox {
     Atomics.notify(this.#words, calls);
   }
 
-  /** Worker: to be had before looking for work, for `sleep`. */
+  /** Worker: read it before looking for work, for `sleep`. */
   get callCount(): number {
     return Atomics.load(this.#words, calls);
   }
 
-  /** Worker: sleeps until a call after `callCount`, or the time is over. */
+  /** Worker: sleeps until a call after `callCount`, or the timeout. */
   sleep(callCount: number, timeoutMs: number): void {
     Atomics.wait(this.#words, calls, callCount, timeoutMs);
   }
 
-  /** Worker: the next commit posted, as `"message"` when it came as one. `undefined`: none. */
+  /** Worker: the next posted commit, or `"message"` when it was sent as one. `undefined`: none. */
   take(): Uint8Array | "message" | undefined {
     if (Atomics.load(this.#words, posted) === (this.#count | 0)) return undefined;
     const index = this.#count++ % commitsUnderWayMax;

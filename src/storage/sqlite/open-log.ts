@@ -40,7 +40,7 @@ export interface OpenLog {
   /** The content of the head file from the first commit on, with digest and revision of that time. */
   readonly head: Head;
   readonly survey: Survey;
-  /** Where revisions go on; beyond the log's when they have moved ahead. */
+  /** The revision after which revisions continue; beyond the log's when they moved ahead. */
   readonly revision: Revision;
   /** A notice for the user: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
@@ -184,7 +184,7 @@ function goOn({ dataDir, boot, file, head, survey, loss }: Examined): OpenLog {
   return { file, headFile, head: next, survey, revision, notice };
 }
 
-/** Whether what was last written to the head file is there, the machine not having stopped since. */
+/** Whether the head file's last write survived, because the machine has not restarted since. */
 function isOfBoot(head: Head, boot: string): boolean {
   return boot !== "" && head.boot === boot;
 }

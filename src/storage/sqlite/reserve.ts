@@ -24,7 +24,7 @@ const pieceBytes = 256 * 1024;
 
 const pathOf = (dataDir: string): string => join(dataDir, "store.reserve");
 
-/** Whether the reserve is there, or could be made. */
+/** Ensures the reserve; true when it exists. */
 export function keepReserve(dataDir: string): boolean {
   const path = pathOf(dataDir);
   if (statSync(path, { throwIfNoEntry: false })?.size === reserveBytes) return true;

@@ -26,7 +26,7 @@ export interface Survey {
   readonly gap: Revision | undefined;
 }
 
-/** Reads the log; `before` is the revision whose digest is wanted as well. */
+/** Surveys the log; `before` is a revision whose digest is wanted as well. */
 export function surveyLog(file: LogFile, before: Revision): Survey {
   const { checkpoints, lastRevision: revision } = file;
   const replaced = new RevisionSet();

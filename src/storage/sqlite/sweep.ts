@@ -23,9 +23,12 @@ import { RevisionSet } from "./revision-set.ts";
 
 /** How much one step may do. Tests make it small. */
 export interface StepLimits {
-  /** Most places of the log that rows are dropped at: each is a page to be written. */
+  /** The maximum number of places of the log that rows are dropped at: each is a page to write. */
   readonly runs: number;
-  /** Most rows, or gaps between rows, that one step moves out of a table to be emptied; 0 where there is no room for it. */
+  /**
+   * The maximum number of rows, or gaps between rows, that one step moves out of a table before emptying it; 0 when
+   * there is no room.
+   */
   readonly rows: number;
 }
 

@@ -38,20 +38,20 @@ import { openLog, type OpenLog } from "./open-log.ts";
 import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
 import { isDropped, sweep, withoutMoves } from "./sweep.ts";
 
-/** Buffers that carry the store to the main thread at the start, and how many of them are on the way. */
+/** Buffers that carry the store to the main thread at the start, and the number in transit. */
 const loadBytes = 1024 * 1024;
 const loadMarginBytes = 64 * 1024;
 const loadsUnderWay = 3;
 const transactionBytesMax = 8 * 1024 * 1024;
 const sliceRows = 512;
 const copyRows = 256;
-/** After so long without work the thread visits its event loop, once. */
+/** After this time without work the thread visits its event loop, once. */
 const idleMs = 1000;
 /** So often room is looked for. */
 const roomMs = 1000;
 /** After a step of compaction the thread rests so many times as long, so that writes and the disk hardly feel it. */
 const restFactor = 3;
-/** So long it goes on, if no write comes. */
+/** How long it continues when no write arrives. */
 const gentleMs = 2;
 /** Bounds of one page of old events. */
 const pageEvents = 200;
@@ -82,9 +82,9 @@ let head: Head;
 let headSyncedAt = 0;
 /** The number of tables when the log's size was last reported. */
 let tables = 0;
-/** Where revisions moved to at the start, until the log says so. */
+/** The revision moved to at the start, until the log contains it. */
 let movedTo: Revision | undefined;
-/** Commits that came as messages, until the mailbox says that it is their turn. */
+/** Commits that arrived as messages, until the mailbox reaches their turn. */
 const messages: Uint8Array[] = [];
 /** Jobs that take turns step by step, and jobs that run one after the other. */
 let jobs: Job[] = [];
@@ -94,7 +94,7 @@ let restUntil = 0;
 let isTurn = false;
 let commitCount = 0;
 let hasFailed = false;
-/** Whether writes other than deletions find no room, and when that is looked at again. */
+/** Whether only deletions find room, and when to check again. */
 let isFull = false;
 let roomAt = 0;
 let isClosed = false;
@@ -112,7 +112,7 @@ try {
   refuse(error);
 }
 
-/** Without its port the thread has nothing to wait for, and ends. */
+/** Reports why the log cannot be opened. Closing the port ends the thread. */
 function refuse(error: unknown): void {
   const failure = explain(error, logFilePath(dataDir));
   const why = failure instanceof LostWrites ? "loss" : failure instanceof StoreInUse ? "use" : undefined;
@@ -154,7 +154,7 @@ function startLoading(loading: Generator<undefined, void, ArrayBuffer | undefine
   for (let i = 0; i < loadsUnderWay; i++) advance();
 }
 
-/** Sends everything current to the main thread, and checks on the way that the log adds up. */
+/** Sends all current entries to the main thread, and verifies the digest meanwhile. */
 function* load({ keys, sum, replaced }: OpenLog["survey"]): Generator<undefined, void, ArrayBuffer | undefined> {
   let loadedKeys = 0;
   let loadedSum = 0;
@@ -292,7 +292,7 @@ function write(rows: readonly LogRow[]): void {
   if (file.segments.count > tables) tellSize();
 }
 
-/** Ends at once what compaction is under way, and gives back what it frees. */
+/** Finishes the running compaction at once, and frees its space. */
 function finishTurns(): void {
   try {
     file.giveBack();
@@ -361,7 +361,7 @@ function syncHead(): void {
   headSyncedAt = systemClock.monotonic();
 }
 
-/** How long until a job may go on, or room is looked for: not at all, for ever, or while the only one rests. */
+/** The time until a job may continue, or room is checked: zero, infinite, or the pause of the only job. */
 function stepWaitMs(): number {
   if (jobs.length > 0) return 0;
   const at = Math.min(
@@ -371,7 +371,7 @@ function stepWaitMs(): number {
   return Math.max(0, Math.ceil(at - systemClock.monotonic()));
 }
 
-/** Lets one job go on: the first of `turns` and one of the others, by turns. */
+/** Runs a step of one job: alternately the first of `turns` and one of the others. */
 function runStep(): void {
   const begin = systemClock.monotonic();
   if (isFull && begin >= roomAt) {

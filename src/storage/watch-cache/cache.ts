@@ -121,7 +121,7 @@ export class MemoryCache implements WatchCache, LogFollower {
   #valueBytes = 0;
   #digestSum = 0;
   #isClosed = false;
-  /** Closed, and nothing more will become visible. */
+  /** Closed: no further change will become visible. */
   #isOver = false;
   #cancelCompaction: (() => void) | undefined;
   /** Revisions seen at past ticks of the compaction timer, oldest first. */
@@ -238,7 +238,7 @@ export class MemoryCache implements WatchCache, LogFollower {
     while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
   }
 
-  /** By the log: history that is gone. */
+  /** Called by the log: compacted history. */
   compacted(revision: Revision): void {
     if (revision <= this.#compacted) return;
     this.#compacted = revision;

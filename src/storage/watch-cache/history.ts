@@ -44,7 +44,7 @@ export class History implements EventLog {
   readonly #buckets = new Map<string, Bucket>();
   #bytes = 0;
 
-  /** `base`: revision at which memory starts to know. `evicted` lets go of what the event alone kept. */
+  /** `base`: the revision at which memory begins. `evicted` releases data that only the event kept. */
   constructor(base: Revision, bytesMax: number, evicted: (event: StoreEvent) => void) {
     this.floor = base;
     this.#base = base;

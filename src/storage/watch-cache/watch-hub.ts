@@ -54,9 +54,9 @@ const defaultQueueLengthMax = 10_000;
  */
 const deliveriesPerTurn = 200;
 /**
- * A large audience rests between two rounds, so that a busy writer's events go out several at a time: a delivery costs
- * the same for one event or for ten. A tenth of a millisecond for each watcher, 4 ms at most; nothing below ten. With 50
- * watchers and 800 writes a second, requests of all kinds cost a seventh less.
+ * The pause of a large audience between two rounds, so that a busy writer's events are delivered several at a time: a
+ * delivery costs the same for one event or for ten. A tenth of a millisecond for each watcher, at most 4 ms, and none
+ * below ten watchers.
  */
 const restPerWatcherMs = 0.1;
 const restMsMax = 4;
@@ -80,7 +80,10 @@ interface Channel {
   left: number;
   /** Events that a watcher in step may lack. */
   recent: StoreEvent[];
-  /** The last event when the circle was last at its beginning: when it is there again, all in step have it. */
+  /**
+   * The last event at the previous beginning of the circle; when the circle is back with the same one, all watchers in
+   * step have it.
+   */
   roundFrom: Revision;
   /** The tails of `recent` after a position, by first event, and the last one requested. */
   tails: Map<Revision, readonly StoreEvent[]>;
@@ -139,7 +142,7 @@ export class WatchHub {
   /** Channels of a namespace of a resource. */
   readonly #namespaces = new Map<string, Channel>();
   readonly #keys = new Map<string, Channel>();
-  /** Channels with any other prefix; every event looks at them. */
+  /** Channels with any other prefix; every event checks them. */
   readonly #others = new Set<Channel>();
   #dirty: Channel[] = [];
   #ready: Watcher[] = [];
