@@ -232,7 +232,7 @@ function prune(
   others: readonly FieldManager[],
 ): OwnedObject {
   if (last === undefined) return merged;
-  // Whoever still applies all of it takes nothing away; what lies above is applied with it.
+  // A manager that still applies all of it removes nothing; parents are applied with it.
   if (last.apiVersion === apply.apiVersion && isEmptySet(difference(last.set, set))) return merged;
 
   const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);

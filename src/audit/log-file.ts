@@ -92,7 +92,7 @@ class LogFile implements EventWriter {
   #start(): void {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
-      // Somebody may have come between the last look and now.
+      // A write may have arrived since the last check.
       if (this.#waiting.length > 0) this.#start();
     });
   }
@@ -225,7 +225,7 @@ export interface LineStream {
 
 /** Writes lines to a stream that others use too, such as standard output. */
 export function streamWriter(stream: LineStream, lineOf: LineOf): EventWriter {
-  // Nobody may read it any longer. Each write hears of that, and nothing else has to end for it.
+  // The reader may have gone. Each write gets that error; nothing else has to end.
   stream.on("error", () => undefined);
   return {
     write: (records) =>

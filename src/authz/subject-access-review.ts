@@ -71,7 +71,7 @@ export function rulesReview(authorizer: Required<Authorizer>): Action {
   return ({ context, object, admitted }) => {
     const { namespace = "" } = (object as SelfSubjectRulesReview).spec; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
-    // Those of somebody with many rules take milliseconds.
+    // Users with many rules take milliseconds.
     return andThen(admitted(object), async () => {
       await turn();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);

@@ -76,7 +76,7 @@ export function openOutgoing(options: OutgoingOptions): Outgoing {
     ...pool,
     rejectUnauthorized: insecure !== true,
     minVersion: "TLSv1.2",
-    // Whoever is named an authority is one, signed by another one or not.
+    // Every given authority is an anchor, even if another one signed it.
     ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),

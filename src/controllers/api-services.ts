@@ -83,7 +83,7 @@ class Keeper {
         const before = this.#present;
         this.#present = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
         this.#atStart ??= new Set(this.#present.keys());
-        // What is wanted comes first: what nobody wants is removed.
+        // Wanted objects first, then removal of the others.
         this.#refresh();
         for (const name of [...before.keys(), ...this.#present.keys()]) this.#queue.add(name);
       },
@@ -140,7 +140,7 @@ class Keeper {
     }
     const management = object.metadata.labels?.[this.#label];
     if (management !== "onstart" && management !== "true") return;
-    // Made by somebody while this server was running.
+    // Created by another client while this server was running.
     if (management === "onstart" && this.#atStart?.has(name) !== true) return;
     if (wanted === undefined) await this.#remove(name, object, management);
     else await this.#update(name, object, wanted, management);
@@ -157,7 +157,7 @@ class Keeper {
     try {
       await this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object);
     } catch (error) {
-      // Somebody else made it, and it will be looked at when the watch tells.
+      // Another client created it; its watch event will be processed.
       if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
     }
     this.#done.add(name);

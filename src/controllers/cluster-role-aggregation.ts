@@ -55,7 +55,7 @@ export const clusterRoleAggregationController: Controller = async (environment) 
       for (const { metadata } of objects) gone.delete(metadata.name ?? "");
       for (const name of gone) learn(name, undefined);
       for (const object of objects) learn(object.metadata.name ?? "", object);
-      // Nobody gathers before all are known: what is missing would be taken away.
+      // Aggregate only when all roles are known: rules of unknown ones would be removed.
       for (const name of gathering.keys()) queue.add(name);
     },
     changed(type, object) {
@@ -95,7 +95,7 @@ async function gather(
   }
   if ([...rules.keys()].join("\n") === (role.rules ?? []).map(keyOf).join("\n")) return;
   const { name = "", uid } = role.metadata;
-  // The uid keeps the role from being made again when somebody has just deleted it.
+  // The uid prevents the creation of a role that was just deleted.
   const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
   const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
   try {

@@ -147,7 +147,7 @@ class Keeper<T extends ApiObject> {
       if (mend !== undefined && wrong !== undefined) await client.update<T>(`${path}/${name}`, mend(wrong));
       else await client.create<T>(path, object);
     } catch (error) {
-      // Somebody else was first; or the namespace is gone, or about to be, and then it needs nothing.
+      // Another client was first; or the namespace is gone or ending, and needs nothing.
       const expected = [404, 409];
       if (error instanceof StatusError && (expected.includes(error.status.code) || isTerminating(error))) return;
       throw error;

@@ -44,7 +44,7 @@ async function keepDay({ client, clock, domain }: ControllerEnvironment): Promis
         data,
       });
   } catch (error) {
-    // Another server was first, or somebody wrote or removed it just now.
+    // Another server was first, or another client wrote or removed it just now.
     if (!(error instanceof StatusError) || ![404, 409].includes(error.status.code)) throw error;
   }
 }

@@ -79,7 +79,7 @@ async function release<T extends ApiObject>(
     return true;
   } catch (error) {
     if (error instanceof StatusError && error.status.code === 404) return true;
-    // Somebody wrote the object meanwhile: look again.
+    // A concurrent write: try again.
     if (error instanceof StatusError && error.status.code === 409) return false;
     throw error;
   }

@@ -77,7 +77,7 @@ export const serviceAccountTokensController =
       path: "/api/v1/secrets",
       fieldSelector: `type=${names.type}`,
       replaced(list) {
-        // Those that went while nobody looked are looked for, and then forgotten.
+        // Finds Secrets deleted while nothing was watched, then forgets them.
         for (const secret of known.secrets()) queue.add(secret);
         present.clear();
         list.forEach(seen);
@@ -157,7 +157,7 @@ async function settle(
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
   const secret = await found(client.get<Secret>(path));
-  // The name is what somebody wrote: of several parts, it names no account.
+  // Users write the name; one with slashes names no account.
   const account = accountName.includes("/") ? undefined : await found(client.get<ServiceAccount>(accountPath));
   if (secret === undefined || secret.type !== names.type) {
     if (account !== undefined) await forget(environment, accountPath, account, name);

@@ -99,7 +99,7 @@ function conditionsOf(
     reason: "NotAccepted",
     message: "not all names are accepted",
   };
-  // Upstream says "Installing" for a moment; here what is accepted is served before anybody can ask.
+  // Upstream says "Installing" for a moment; here accepted names are served at once.
   if (established.status !== "True" && conflict === undefined) {
     established = {
       type: "Established",

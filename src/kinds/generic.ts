@@ -171,7 +171,7 @@ function partResets(name: PartSubresource, behaviour: KindBehaviour, mainResets:
     case "finalize":
       return mainResets;
     case "resize":
-      // Upstream: nobody owns anything by resizing.
+      // Upstream: a resize owns no fields.
       return { resetFields: fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]) };
     default:
       return {};

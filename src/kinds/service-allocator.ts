@@ -109,7 +109,7 @@ export class ServiceAllocator {
     try {
       const spec = this.#allocated(object.spec, old?.spec, taking);
       const allocated = withField(object, "spec", spec);
-      // A trial shows what there would be, and nobody can see it hold anything.
+      // A dry run shows free values and holds none.
       if (attributes.dryRun) taking.release();
       return { object: allocated, release: () => taking.release() };
     } catch (error) {

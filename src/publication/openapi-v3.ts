@@ -127,7 +127,7 @@ export class OpenApiV3 {
     const known = this.#known(name, source);
     if (known !== undefined) return known;
     const bytes = await this.#build(source);
-    // Somebody may have built the same meanwhile.
+    // Another request may have built it meanwhile.
     const built = this.#known(name, source);
     if (built !== undefined) return built;
     const before = this.#documents.get(name);
@@ -135,7 +135,7 @@ export class OpenApiV3 {
     const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
     const builtMs = before?.hash === hash ? before.builtMs : nowMs;
     const document = { definitions: source.definitions, hash, builtMs, bytes: undefined };
-    // What is served may have changed meanwhile, too; then nobody needs the document again.
+    // The table may have changed meanwhile, too; then the document is not needed again.
     const now = this.#sources.get(name);
     if (now !== undefined && isSame(now.definitions, source.definitions)) this.#keep(name, document, bytes);
     return document;

@@ -194,7 +194,7 @@ export class StoredObjects {
     return {
       value: unversioned(`${escapeHtml(JSON.stringify(stored))}\n`, beforeRevision),
       view(revision): EntryView {
-        // Safe: nobody else has seen the object.
+        // Safe: no other code has the object.
         (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
         const view: EntryView = { labels: stored.metadata.labels, object: stored };
         recent.add(view);

@@ -75,7 +75,7 @@ export async function serverAdmission(options: AdmissionOptions): Promise<Admiss
   ];
   return admissionChain([
     ...plugins.filter(({ name }) => !disabled.includes(name)),
-    // Not a plugin upstream, so nobody can switch it off. It sees what the others left, before it is validated.
+    // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
     rbacEscalation({ authorizer, index: rbacIndex }),
   ]);
 }

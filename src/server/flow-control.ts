@@ -127,7 +127,7 @@ export class Fairness {
       if (!this.#stop.signal.aborted) this.#cancel = clock.after(nextMs, () => void round());
     };
     await round();
-    // Nobody acts on it: those who wait for the server come first.
+    // Nothing depends on it: clients that wait for the server come first.
     this.#cancelStatus = clock.after(statusAfterMs, () => {
       void flowSchemaStatusController({ client, clock, domain, log, signal: this.#stop.signal });
     });

@@ -30,7 +30,7 @@ export class LargeRequestThreads implements LargeRequests {
   async handle(scope: Scope): Promise<Reply> {
     const { request } = scope;
     const body = await request.body(scope.parts.bodyLimitBytes);
-    // Whoever waits for a thread, or is in one, keeps nobody from the event loop.
+    // A request that waits for a thread, or is in one, does not use the event loop.
     request.seats?.end();
     const exchange = new LargeExchange(scope, body, this.#options);
     const running = this.#run(request.user.name, request.signal, exchange).finally(() => void exchange.end());

@@ -176,7 +176,7 @@ async function start({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
     failed(endpoint, check, problem) {
-      // Somebody who waits for the start, or watches the end, asks often and expects it.
+      // Clients that wait for the start or the end poll often and expect this answer.
       const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
       log[isExpected ? "debug" : "warn"]({ endpoint, check, problem }, "health check failed");
     },

@@ -15,7 +15,7 @@ export function makeFolder(path: string): () => void {
     try {
       for (const folder of made.toReversed()) rmdirSync(folder);
     } catch {
-      // Somebody put something into it.
+      // It is no longer empty.
     }
   };
   try {

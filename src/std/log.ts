@@ -52,7 +52,7 @@ export function openLog(options: LogOptions): Log {
     try {
       error.flushSync();
     } catch {
-      // Standard error is closed or was never ready: nobody is left to read.
+      // Standard error is closed or was never ready: there is no reader.
     }
   };
   return wrap(logger, flush);

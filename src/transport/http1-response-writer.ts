@@ -140,7 +140,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     const closes = isTold || !response.shouldKeepAlive;
     this.#lingers = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
     if (this.#lingers && !isTold) out.push("Connection", "close");
-    // Kept is what a connection of 1.1 is unless somebody says otherwise: Node would say it each time.
+    // Connections of HTTP/1.1 are kept by default; Node would send the header each time.
     else if (!closes && request.httpVersionMinor === 1) response.removeHeader("Connection");
     response.writeHead(code, out);
   }

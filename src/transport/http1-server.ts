@@ -70,7 +70,7 @@ export class Http1Server {
       connectionsCheckingInterval: Math.min(5_000, headerMs, requestMs),
       keepAliveTimeout: idleMs,
       keepAliveTimeoutBuffer: 0,
-      // Others are requests like any other, until somebody refuses them.
+      // Others are ordinary requests, refused later if at all.
       shouldUpgradeCallback: asksForWebSocket,
       // Requests without a body need no reader.
       optimizeEmptyRequests: true,
@@ -110,7 +110,7 @@ export class Http1Server {
   #upgrade(request: IncomingMessage, stream: Duplex, early: Buffer): void {
     const queue = this.#queues.get(stream);
     if (queue === undefined || !this.#queues.delete(stream)) return;
-    // Whoever asks for it before he has his last answers would get them in a WebSocket.
+    // A client that upgrades before its last answers would get them in the WebSocket.
     if (queue.isBusy) queue.socket.destroy();
     else this.#handler.upgrade(queue.socket, request, early);
   }

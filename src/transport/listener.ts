@@ -498,7 +498,7 @@ class TlsListener implements Listener {
     }
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
-    // The last replies are on their way: let them arrive, but wait for nobody who does not read.
+    // Let the last replies arrive, but do not wait for clients that do not read.
     for (const { session, exchanges, socket } of this.#connections.values()) {
       if (session === undefined && exchanges.size === 0) socket.destroySoon();
     }

@@ -268,7 +268,7 @@ export class Exchange {
       const close = (): void => settle(false);
       const { clock, stallMs } = this.#settings;
       const cancelStall = clock.after(stallMs, close);
-      // Who waits for the client keeps nobody from the event loop.
+      // Waiting for the client does not use the event loop.
       const cancelSeats = clock.after(slowMs, () => this.request.seats?.end());
       const cancel = (): void => {
         cancelStall();

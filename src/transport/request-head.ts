@@ -32,6 +32,6 @@ export function headProblem(target: string, raw: readonly string[], limits: Head
     return target.length > bytes / 2 ? targetTooLong(limit) : headersTooLarge(limit);
   }
   if (raw.length > 2 * headerCount) return headersTooLarge(`limit is ${headerCount} header fields`);
-  // Whoever stands between may have taken the other one.
+  // A proxy in between may have used the other one.
   return hosts > 1 ? badRequest("too many Host headers") : undefined;
 }

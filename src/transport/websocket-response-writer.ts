@@ -42,7 +42,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
     this.#clock = clock;
     const reader = new FrameReader({
       ping: (payload) => {
-        // Pongs that nobody takes are not collected.
+        // Unread pongs are not queued.
         if (this.#isOpen && !this.gone && !this.blocked) socket.write(pongFrame(payload));
       },
       ended: (code) => {

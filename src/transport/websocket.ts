@@ -140,7 +140,7 @@ export class FrameReader {
     const isControl = op >= opClose;
     const short = second & 0x7f;
     const isFinal = (first & 0x80) !== 0;
-    // Bits without a meaning, operations nobody knows, no mask, a control frame that is long or cut in parts.
+    // Reserved bits, unknown opcodes, no mask, a long or fragmented control frame.
     if ((first & 0x70) !== 0 || op > opPong || (op > 2 && !isControl) || (second & 0x80) === 0)
       return this.#fail(bytes);
     if (isControl && (!isFinal || short > 125)) return this.#fail(bytes);

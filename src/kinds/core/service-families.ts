@@ -37,7 +37,7 @@ export function settleFamilies(
   next = withFamiliesOfAddresses(next, configured, errors);
   if (errors.length > 0) return { spec: next, errors };
   if (isHeadless(next) && Object.keys(next.selector ?? {}).length === 0) {
-    // Whose endpoints somebody else writes: they may be of any family, configured or not.
+    // Endpoints without a selector are written by users and may be of any family.
     return { spec: completed(next, requireDualStack, configured[0]!, both), errors };
   }
   if (policyOf(next) === requireDualStack && configured.length < 2) {

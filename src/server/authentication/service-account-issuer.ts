@@ -91,7 +91,7 @@ export interface IssuerDocuments {
 export function issuerDocuments(issuer: ServiceAccountIssuer, options: ServerOptions, url: string): IssuerDocuments {
   const keySetUrl = options.serviceAccountJwksUri ?? `${externalUrl(options, url)}/openid/v1/jwks`;
   const document = discoveryDocument({ issuer: issuer.issuers[0], keySetUrl, keys: issuer.keys });
-  // Upstream: an issuer nobody could look up goes without documents.
+  // Upstream: an issuer without a usable URL has no documents.
   if (document instanceof Error) return { reply: () => undefined, problem: document.message };
   const replies = new Map<string, Reply>([
     ["/.well-known/openid-configuration", publicReply("application/json", document)],

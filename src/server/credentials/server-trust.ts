@@ -62,7 +62,7 @@ function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate
     try {
       if (isIssuedBy(certificate, new X509Certificate(pem))) return true;
     } catch {
-      // A machine's list may hold what nobody can read.
+      // A machine's list may hold unreadable certificates.
     }
   }
   return false;

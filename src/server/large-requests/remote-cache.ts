@@ -45,7 +45,7 @@ export class RemoteCache implements WatchCache {
   }
 
   put(key: string, expected: Revision, { value, view }: Encoded, options: PutOptions = {}): Promise<WriteResult> {
-    // Safe: as `StoredObjects` makes views; whoever is asked for one does not mind at which revision.
+    // Safe: as `StoredObjects` makes views, which do not depend on the revision.
     const { labels } = view(0) as { readonly labels?: SentObject["labels"] };
     const { ttlSeconds = 0, isForDeletion = false } = options;
     return this.#write({ key, expected, object: { value, labels }, ttlSeconds, isForDeletion });

@@ -10,8 +10,8 @@ import type { Work } from "./work.ts";
 /** The interval of memory checks. */
 const lookMs = 10;
 /**
- * Beyond so much the runtime ends a thread by itself. It can do that between small objects only: one of more than 16 MB
- * that finds no room ends the process. So this is far from where threads are ended by those who look.
+ * The runtime's own heap limit of a thread, far above `memoryMbMax`. It works only between small objects: a single one
+ * of more than 16 MB that finds no room would end the process.
  */
 const heapMbMax = 1536;
 /** The stack of the event loop (984 KB, and the runtime's reserve), so that it can read what threads store. */
