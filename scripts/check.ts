@@ -1,9 +1,9 @@
 /**
- * `npm run check`: format, lint, types, tidy and unit tests; under a minute. With `-- --fix` the formatter writes.
- * The tools run side by side, the tests after them.
+ * `npm run check`: format, lint, types, tidy and unit tests; under a minute. With `-- --fix` the formatter writes;
+ * with `-- -v` what was skipped is named. The tools run side by side, the tests after them.
  */
 import { styleText } from "node:util";
-import { addTallies, emptyTally, findTests, printFailures, runTests, type Tally } from "./run-tests.ts";
+import { addTallies, emptyTally, findTests, printFailures, printSkips, runTests, type Tally } from "./run-tests.ts";
 import { report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
@@ -49,6 +49,7 @@ export async function timedTests(name: string, files: readonly string[], env?: R
 if (import.meta.main) {
   const clean = await checkSources(process.argv.includes("--fix"));
   const tally = addTallies(emptyTally, await unitTests());
+  printSkips(tally, process.argv.includes("-v"));
   const ok = clean && tally.failed === 0;
   process.stdout.write(ok ? styleText("green", "check passed\n") : styleText("red", "check failed\n"));
   process.exitCode = ok ? 0 : 1;
