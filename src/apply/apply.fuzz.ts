@@ -28,7 +28,7 @@ const members = { size: size!, note: note!, place, limits: limits!, selector: se
 const { schema } = gadget({ ...members, tags: tags!, pools: pools! });
 const schemaFor = (): Schema => schema;
 
-/** What the model knows of a place: how its parts are found. */
+/** The model of a place: how its parts are found. */
 type Shape =
   | { readonly is: "leaf" }
   | { readonly is: "struct"; readonly fields: Readonly<Record<string, Shape>> }
@@ -67,7 +67,7 @@ interface Part {
   readonly element: string;
   readonly shape: Shape;
   readonly value: unknown;
-  /** Whether the schema names it; what lies in maps and lists is a member of a set by itself. */
+  /** Whether the schema names it; entries of maps and lists are members of a set by themselves. */
   readonly isField: boolean;
 }
 
@@ -116,7 +116,7 @@ function places(shape: Shape, value: unknown, path: Path = "", out = new Map<Pat
 const canonical = (value: unknown): string =>
   JSON.stringify(isObject(value) ? Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)) : value);
 
-/** What a manager owns who applies a value. */
+/** The fields that an applier of a value owns. */
 function ownable(shape: Shape, value: unknown, path: Path = "", isField = true, out = new Set<Path>()): Set<Path> {
   const parts = partsOf(shape, value);
   const isEmptyMap = parts?.length === 0 && (shape.is === "struct" || shape.is === "map");
@@ -146,7 +146,7 @@ function partShape(shape: Shape, element: string): Shape {
   return shape.is === "keyed" ? shape.items : leaf;
 }
 
-/** Without the places of the set; what loses all of its parts is null. */
+/** The value without the places of the set; a value that loses all parts is null. */
 function without(shape: Shape, value: unknown, set: ReadonlySet<Path>, path: Path = ""): unknown {
   const parts = partsOf(shape, value);
   if (parts === undefined || parts.length === 0) return value;
@@ -242,7 +242,7 @@ class Model {
   }
 }
 
-/** The same story, told by what is tested. */
+/** The same steps on the tested code. */
 class Subject {
   object: OwnedObject | undefined;
 

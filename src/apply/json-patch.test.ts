@@ -9,7 +9,7 @@ const document = frozen({ a: 1, b: { c: "x", d: [1, 2, 3] }, n: null, "a/b": 1, 
 
 const refused = Symbol("refused");
 
-/** Patches of `document` and what upstream's library makes of them. */
+/** Patches of `document`, and the results of upstream's library. */
 // biome-ignore format: one row a line
 const recorded: readonly (readonly [unknown, unknown])[] = [
   [[{op:"add",path:"/e",value:{f:null}}], {"":3,a:1,"a/b":1,b:{c:"x",d:[1,2,3]},e:{f:null},n:null,"x~y":2}],

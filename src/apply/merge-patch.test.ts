@@ -6,7 +6,7 @@ import type { JsonObject } from "./json-value.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import { PatchError } from "./patch-error.ts";
 
-/** Document, patch, and what upstream's library answers. */
+/** Document, patch, and the answer of upstream's library. */
 // biome-ignore format: one row a line
 const recorded: readonly (readonly [JsonObject, JsonObject, JsonObject])[] = [
   [{a:"b"}, {a:"c"}, {a:"c"}],

@@ -196,7 +196,7 @@ function annotationsOf(story: Story): JsonObject {
   return metadata.annotations ?? {};
 }
 
-/** An object as it is stored, whoever wrote it. */
+/** A stored object. */
 function stored(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
   const story = new Story(structural);
   story.object = frozen({ apiVersion, kind: "Gadget", metadata: { name: "one", managedFields }, spec });

@@ -42,7 +42,7 @@ const read = (authorizers: readonly object[], compile: ConditionCompiler = noCon
     compile,
   });
 
-/** What is wrong, without the brackets around several findings. */
+/** The error, without the brackets around several ones. */
 function problem(authorizers: readonly object[], compile?: ConditionCompiler): string {
   try {
     read(authorizers, compile);

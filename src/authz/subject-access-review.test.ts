@@ -13,7 +13,7 @@ const group = "authorization.k8s.io";
 const asking: UserInfo = { name: "asks", uid: "u", groups: ["g"], extra: { k: ["v"] } };
 
 interface Asked {
-  /** What the authorizer was asked last. */
+  /** The last question to the authorizer. */
   readonly about: Attributes | undefined;
   readonly status: unknown;
 }

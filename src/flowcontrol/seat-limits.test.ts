@@ -106,7 +106,7 @@ test("exempt levels take what they use before the others divide the rest", () =>
   assert.equal(seats[0], 30);
   assert.equal(seats[1]! + seats[2]!, 70);
   assert.ok(seats[1]! > 50);
-  // Beyond what there is, nobody gets less than the lower limit.
+  // Even with too few seats, no level gets less than its lower limit.
   const short = divideSeats([
     { isExempt: true, limits: { nominal: 0, lower: 0, upper: 600 }, high: 95, smoothed: 95 },
     { isExempt: false, limits, high: 100, smoothed: 100 },

@@ -85,7 +85,7 @@ test("subresources behind a gate are there when it is on", () => {
   assert.ok(names(false).includes("status"));
 });
 
-/** What `npm run generate` writes of a kind, in small: its type, its schema and its row of facts. */
+/** A small version of what `npm run generate` writes of a kind: its type, its schema and its row of facts. */
 interface Ferry extends ApiObject {
   readonly spec: { readonly seats?: number; readonly route?: string };
   readonly status: { readonly boarded: number };
@@ -159,7 +159,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
   const boarded = ferry.update({ ...made, spec: {}, status: { boarded: 3 } }, made, "status");
   assert.deepEqual(ferry.row(boarded), { Name: "f", Free: 37 });
 
-  // Said by nobody: what all kinds do, and what the tables say of this one.
+  // Not in the file: the behaviour of all kinds, and the facts of the tables.
   assert.deepEqual([boarded["spec"], boarded["status"]], [made["spec"], { boarded: 3 }]);
   assert.deepEqual(ferry.create({ ...made, status: { boarded: 3 } })["status"], { boarded: 0 });
   assert.equal(ferry.update({ ...made, spec: { route: "a", seats: 9 } }, made).metadata.generation, 2);

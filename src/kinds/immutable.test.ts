@@ -8,7 +8,7 @@ interface Case {
   readonly group: string;
   readonly kind: string;
   readonly made: object;
-  /** Fields sent instead, and what is found. */
+  /** Changed fields, and the errors. */
   readonly updates: readonly (readonly [sent: object, ...findings: string[]])[];
 }
 

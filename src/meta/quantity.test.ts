@@ -12,7 +12,7 @@ import {
   subtractQuantities,
 } from "./quantity.ts";
 
-/** What was sent and what came back; `ERR` before the text of a refusal. Recorded. */
+/** Input and recorded answer; `ERR` before the text of an error. */
 const recorded: readonly (readonly [string, string])[] = [
   ["0", "0"],
   ["1", "1"],

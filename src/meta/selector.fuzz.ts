@@ -50,7 +50,7 @@ function accepted<T>(parse: () => T): T | undefined {
   }
 }
 
-/** What a requirement means, the slow way. */
+/** The meaning of a requirement, by a naive model. */
 function holds({ key, operator, values: wanted }: LabelRequirement, labels: ReadonlyMap<string, string>): boolean {
   const value = labels.get(key);
   switch (operator) {

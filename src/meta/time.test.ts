@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
 import { canonicalTime, formatTime, parseTime, timestamp, timeToMs, type TimeForm } from "./time.ts";
 
-/** What was sent, as which form, and what came back; `ERR` before the text of a refusal. Recorded. */
+/** Input, its form, and recorded answer; `ERR` before the text of an error. */
 const recorded: readonly (readonly [string, TimeForm, string | null])[] = [
   [
     "1999712-31T23:59:59.99999999,+05:30",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { base64Error, canonicalBase64 } from "./base64.ts";
 
-/** What was sent, and what came back or the error. Recorded. */
+/** Input, and recorded answer or error. */
 const recorded: readonly (readonly [string, string])[] = [
   ["==Z", "illegal base64 data at input byte 0"],
   ["aGVsbG8/\n=a=A _/", "illegal base64 data at input byte 9"],

@@ -23,7 +23,7 @@ const seed = Number(process.env["CRASH_SEED"] ?? Date.now() % 1_000_000);
 const dataDir = mkdtempSync(join(tmpdir(), "binnacle-crash-"));
 after(() => rmSync(dataDir, { recursive: true, force: true }));
 
-/** What one life of the child said. */
+/** The output of one run of the child. */
 interface Story {
   readonly openedAt: Revision | undefined;
   /** Key to the last acknowledged write. */

@@ -97,7 +97,7 @@ async function expectAll(store: SqliteStore, told: Told, where: string): Promise
   assert((await putText(store.cache, `${pods}shop/next`, 0, "x")).revision > told.revision, where);
 }
 
-/** That whoever knows a revision up to this one has to start over. */
+/** Expects that holders of a revision up to this one must start over. */
 async function expectForgotten(store: SqliteStore, known: Revision, where: string): Promise<void> {
   for (const revision of [1, known, known + 100_000]) {
     const watch = await store.cache.watch({

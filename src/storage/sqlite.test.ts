@@ -451,7 +451,7 @@ test("one client's write is committed at once, and writes of one turn share a co
   const put = (name: string): Promise<unknown> => putText(store.cache, `${pods}shop/${name}`, 0, "x");
   await Promise.all([put("a"), put("b")]);
   await put("c");
-  // Nobody else wrote: the first one does not wait for the others.
+  // No write is pending: the first one does not wait for the others.
   await Promise.all([put("d"), put("e"), put("f")]);
   await Promise.all([put("g"), put("h")]);
   assert.deepEqual(sizes, [2, 1, 1, 2, 2]);
@@ -618,7 +618,7 @@ test("a backup made under load is one point in time, and a store restored from i
   assert.equal(copy.cache.count(`${pods}bulk/`), 2000);
   const numberOf = (key: string): number => Number(copy.cache.get(key)?.value.toString().split("@")[0] ?? -1);
   assert([0, 1].includes(numberOf(first) - numberOf(second)));
-  // Whoever watched the lost store, at whatever revision, has to start over.
+  // Watchers of the lost store must start over, from every revision.
   for (const known of [1, early, late, late + 5000]) {
     const answer = await copy.cache.watch({ prefix: pods, after: known, deliver: () => true, ended: () => undefined });
     assert(isCompacted(answer));
@@ -670,7 +670,7 @@ test("the consistency check notices a log that differs from memory", async () =>
   const store = await open(dataDir);
   for (let i = 0; i < 20; i++) await putText(store.cache, `${pods}shop/${i}`, 0, "x");
   assert.deepEqual(await checkConsistency(store, seededRandom(5)), []);
-  // A store that answers with somebody else's bytes.
+  // A store that answers with wrong bytes.
   const log: SqliteStore["log"] = Object.assign(Object.create(store.log) as SqliteStore["log"], {
     logged: async (revisions: readonly number[]) =>
       (await store.log.logged(revisions)).map((entry) =>

@@ -257,7 +257,7 @@ class Run {
     this.#checkWatch(one);
   }
 
-  /** What a watcher got is what the model has up to its position, without a gap and in order. */
+  /** A watcher got all events of the model up to its position, in order. */
   #checkWatch({ recorder, prefix, exact, after }: Watching): void {
     const { position } = recorder.watch;
     const reached = recorder.ended === undefined ? position : (recorder.events.at(-1)?.revision ?? after);

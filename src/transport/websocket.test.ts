@@ -18,7 +18,7 @@ function frame(op: number, payload: Buffer, { final = true, masked = true, lengt
   return Buffer.concat([Buffer.from([(final ? 0x80 : 0) | op, ...size]), masked ? mask : Buffer.alloc(0), body]);
 }
 
-/** What a reader says to `bytes`, given in pieces of `cut` bytes. */
+/** The reader's results for `bytes`, given in pieces of `cut` bytes. */
 function told(bytes: Buffer, cut: () => number): string[] {
   const heard: string[] = [];
   const reader = new FrameReader({

@@ -254,7 +254,7 @@ for (const domain of domains) {
       assert.ok(logged.some((line) => line.includes("URL scheme must be https") && line.includes('"level":"error"')));
       await isKnownAs(ask(api, token), "p:alice");
 
-      // Nobody is there: what was known stays, until the file is right again.
+      // No provider answers: the old configuration stays until the file is right again.
       writeFileSync(path, configuration(domain, entry("https://127.0.0.1:1")));
       clock.advance(minuteMs);
       await eventually(async () => {
@@ -342,7 +342,7 @@ async function openHook(t: { after(end: () => void): void }, respond: Hook["resp
       const review = JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>;
       hook.reviews.push(review);
       hook.clients.push(String((request.socket as tls.TLSSocket).getPeerCertificate().subject?.CN));
-      // Whoever went where he was sent would hear what he wants.
+      // A client that followed the redirect would get an approving answer.
       const isElsewhere = request.url === "/elsewhere";
       const answer = isElsewhere
         ? { authenticated: true, user: { username: "hooked" } }
@@ -498,7 +498,7 @@ withOwnServer(
       "status.userInfo.uid": "u1",
       "status.userInfo.extra": { scopes: ["one", "two"], "acme.io/team": ["t"] },
     });
-    // For the next of its clients on the same connection it says something else; for nobody it is nobody.
+    // For its next client on the same connection the proxy names another user; without headers there is none.
     await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: { "X-Remote-User": "bob" } }), "bob", []);
     await isRefused(api.post(whoAmI, subject, proxy));
     // Names are UTF-8; Node writes headers as Latin-1.
@@ -648,7 +648,7 @@ test("one authority for clients and proxies is warned of, unless proxies have na
   const named = await observed("k8s.io", { ...shared, requestheaderAllowedNames: ["front"] });
   assert.ok(!warned(named.logged));
   const client = await showing(named.api, clients, { commonName: "carla" });
-  // Whoever is no proxy is the client it was.
+  // A client that is not a proxy keeps its own identity.
   await isKnownAs(named.api.post(whoAmI, subject, { ...client, headers: said }), "carla", []);
   await named.close();
 });

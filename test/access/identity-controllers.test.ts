@@ -126,7 +126,7 @@ inBothDomains(
     });
     const user = { "status.userInfo.username": `system:serviceaccount:${ns}:robot` };
     (await api.post(whoAmI, subject, { as: token })).expect(201, user);
-    // What somebody takes away comes back.
+    // A removed object comes back.
     (await api.patch(`${secrets}/old`, { data: { "ca.crt": null, namespace: null } })).expect(200);
     await until(api, `${secrets}/old`, (answer) =>
       answer.expect(200, { "data[ca.crt]": present, "data.namespace": present }),

@@ -105,7 +105,7 @@ inBothDomains("names in headers are UTF-8, and checked as what they say [IMP-04]
     (await ask(api, { "impersonate-user": utf8("jürgen") }, "carol")).expect(201);
     (await ask(api, { "impersonate-user": utf8("jörgen") }, "carol")).refused(403, "Forbidden", /User "carol" cannot/);
   });
-  // Bytes that are no text are nobody's name.
+  // Invalid UTF-8 is not a name.
   (await ask(api, { "impersonate-user": "j\xfcrgen" })).expect(201, { "status.userInfo.username": "j\ufffdrgen" });
 });
 

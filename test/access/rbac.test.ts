@@ -138,7 +138,7 @@ withOwnServer(
         "metadata.labels[kubernetes.io/bootstrapping]": "rbac-defaults",
       });
       (await api.get(`${rbac}/clusterroles/system:discovery`)).expect(200, { rules: null });
-      // What somebody added stays beside what was lost.
+      // Additions stay beside restored parts.
       const rules = (await api.get(`${rbac}/clusterroles/system:node-problem-detector`)).at("rules") as readonly Rule[];
       assert.ok(rules.length > 1);
       assert.ok(JSON.stringify(rules).includes("secrets"));
@@ -177,7 +177,7 @@ inBothDomains(
   },
 );
 
-/** Ways to write an object, each for somebody who holds the verbs it needs. */
+/** Ways to write an object, each for a user with the verbs it needs. */
 const writers: readonly [
   name: string,
   verbs: string,
@@ -366,7 +366,7 @@ inBothDomains(
     (
       await api.patch(`${rbac}/clusterroles/view`, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))
     ).refused(403, "Forbidden");
-    // Nor does he keep what was gathered by ending the gathering.
+    // Nor can the user keep aggregated rights by ending the aggregation.
     const selector = { matchLabels: { [`example.com/${name}`]: "yes" } };
     const sum = clusterRole(name, [], { aggregationRule: { clusterRoleSelectors: [selector] } });
     (await api.post(`${rbac}/clusterroles`, sum)).expect(201);

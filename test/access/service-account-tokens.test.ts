@@ -47,7 +47,7 @@ function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
 }
 
-/** A new account in a new namespace, and what asks for its tokens. */
+/** A new account in a new namespace, and a function that requests its tokens. */
 async function robot(api: Api) {
   const place = await api.place();
   const created = (await api.post(place.serviceAccounts, account("robot"))).expect(201);

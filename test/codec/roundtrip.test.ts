@@ -29,7 +29,7 @@ function decode(bytes: Buffer, mediaType: string, name: string) {
 
 const samples = sampleObjects(tables);
 
-/** What a body is after it was decoded. */
+/** A body after decoding. */
 function reread({ gvk, schema }: SampleObject, bytes: Buffer, mediaType: string): unknown {
   const { object } = decodeObject({ bytes, mediaType, schema, gvk, fieldValidation: "Strict" });
   return JSON.parse(encodeJson(object).toString());

@@ -154,7 +154,7 @@ test("k8s.io: a controller on @kubernetes/client-node reconciles custom resource
     });
 
     await controller.stop();
-    // Whoever writes at the same time may be told to look again; nothing else may have gone wrong.
+    // Concurrent writers may get conflicts; no other error is allowed.
     assert.deepEqual(
       controller.failures.filter((failure) => !/HTTP-Code: 409/.test(failure)),
       [],

@@ -182,7 +182,7 @@ inBothDomains("who may read one object learns of no other, in whatever way he as
   ]) {
     for (const accept of [undefined, asTable, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"]) {
       const answer = await api.get(maps + query, { ...as, ...(accept === undefined ? {} : { accept }) });
-      // Selectors that contradict each other may find nothing; nobody finds the other one.
+      // Contradicting selectors may find nothing, and never the other object.
       if (answer.status === 200) assert.ok(!answer.text.includes("other"), `${query}: ${answer.text}`);
       else answer.refused(403, "Forbidden");
     }
@@ -260,7 +260,7 @@ inBothDomains(
     const wide = role("wide", [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }]);
     (await api.post(`${v9}/roles`, { ...wide, apiVersion: `${group}/v9` })).expect(404);
     (await api.post(`/apis/${group}/v1/namespaces/${ns}/rolez`, wide)).expect(404);
-    // An approval that nobody gave, in the name of somebody else.
+    // A forged approval, in the name of another user.
     const approved = {
       apiVersion: "certificates.k8s.io/v9",
       kind: "CertificateSigningRequest",

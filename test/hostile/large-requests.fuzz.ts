@@ -71,7 +71,7 @@ class Twin {
     });
   }
 
-  /** Remembers what others are told of a collection. */
+  /** Records the watch events of a collection. */
   async follow(path: string): Promise<void> {
     const stream = await this.api.watch(path);
     void (async () => {
@@ -79,7 +79,7 @@ class Twin {
     })().catch(() => undefined);
   }
 
-  /** What the audit log has of requests that tests made. */
+  /** The audit events of requests from tests. */
   audited(): string[] {
     const lines = readFileSync(this.#auditLog, "utf8").split("\n");
     return lines.filter((line) => line.includes('"userAgent":"suite/1.0"') && !/"verb":"watch"|"\/metrics"/.test(line));
@@ -111,7 +111,7 @@ async function openTwins(clock: Clock): Promise<[Twin, Twin]> {
   return Promise.all([open(), open(0)]);
 }
 
-/** A request; what it says may depend on what a server answered before. */
+/** A request; its content may depend on earlier answers of a server. */
 interface Sent {
   readonly method: string;
   readonly path: string;

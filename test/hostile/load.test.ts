@@ -121,7 +121,7 @@ loaded("a watcher that does not read is cut off, others are told everything", as
   }
 });
 
-/** Memory in use after everything that nobody refers to is gone. */
+/** Memory in use after a full collection. */
 function heapInUse(): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;

@@ -513,7 +513,7 @@ test("the audit event hears of the decision, and of a refusal more than the clie
   });
   await send("GET /apis as bob");
   assert.match(failure(await send("GET /apis as admin")), /cannot get path "\/apis": for the client$/);
-  // Whoever denies has said why; what others would have said is beside the point.
+  // A denial has its own reason; reasons of other authorizers are left out.
   await send("GET /api as admin");
   await send("GET /version as admin");
   assert.deepEqual(heard, [

@@ -8,7 +8,7 @@ import { type Kubectl, kubectlSuite, type RunOptions } from "./kubectl.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
 
-/** Runs as somebody else than the administrator: only these credentials are shown. */
+/** Runs as another user than the administrator, with only these credentials. */
 function as({ api }: Kubectl, user: Readonly<Record<string, string>>): RunOptions {
   const { url, ca } = api.server;
   const trust =
@@ -30,7 +30,7 @@ function as({ api }: Kubectl, user: Readonly<Record<string, string>>): RunOption
 
 const alice = (kubectl: Kubectl): RunOptions => as(kubectl, { token: "alice-token" });
 
-/** What lets make roles and bindings, and neither `escalate` nor `bind`. */
+/** Verbs to write roles and bindings, without `escalate` and `bind`. */
 const granterVerbs = "--verb=get,list,create,update,patch";
 const granterResources = "--resource=roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io";
 

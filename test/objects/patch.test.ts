@@ -13,7 +13,7 @@ async function one(api: Api, metadata = {}, data: Record<string, unknown> = { k:
   return `${configMaps}/m1`;
 }
 
-/** Patches that change what there is; apply makes it. */
+/** Patches that change an existing object; apply creates it. */
 const changingTypes = [patchTypes.json, patchTypes.merge, patchTypes.strategic];
 
 const json = (api: Api, path: string, operations: unknown) => api.patch(path, operations, patchTypes.json);

@@ -6,7 +6,7 @@ import { type Api, eventually, gated, suite } from "../harness.ts";
 
 const inBothDomains = suite({ ...gated, runtimeConfig: ["api/all=true"] });
 
-/** What is served: resources by the verbs of their subresources. `status` of all that have one is like a view. */
+/** The served subresources of resources, with their verbs. Every `status` is like a view. */
 const view = ["GET", "PUT", "PATCH"];
 const served: Readonly<Record<string, readonly string[]>> = {
   "namespaces/finalize": ["PUT"],
@@ -111,7 +111,7 @@ function check(answer: Answer): void {
   assert.ok([404, 405].includes(answer.status), `${answer.title} answers ${answer.status}`);
   if (answer.bytes.length === 0 || answer.value === undefined) return;
   assert.ok(!answer.bytes.includes("password"), answer.title);
-  // Somebody who was looking for the object itself says that it is not there.
+  // A handler that looked for the object itself answers that it does not exist.
   if (!answer.title.includes("widgets"))
     assert.doesNotMatch(answer.bytes.toString(), /\\"x\\" not found/, answer.title);
 }

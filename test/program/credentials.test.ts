@@ -36,7 +36,7 @@ function clientOf(config: Config, domain: Domain): { client: Client; token: stri
   return { client, token: user["token"], close: () => agent.destroy() };
 }
 
-/** Who the server says a kubeconfig's user is. */
+/** The user of a kubeconfig, as the server reports it. */
 async function whoIs(text: string, domain: Domain) {
   const { client, token, close } = clientOf(JSON.parse(text) as Config, domain);
   try {
@@ -46,7 +46,7 @@ async function whoIs(text: string, domain: Domain) {
   }
 }
 
-/** What was printed by a run that must succeed. */
+/** The output of a run that must succeed. */
 async function printed(run: Promise<Ended>): Promise<string> {
   const { code, stdout, stderr } = await run;
   assert.equal(code, 0, stderr);
@@ -191,7 +191,7 @@ for (const domain of domains) {
   });
 }
 
-/** A kubeconfig of our own, whose values all stand on lines of their own. */
+/** A kubeconfig of our own, with each value on its own line. */
 function readConfig(file: string): Config {
   const text = readFileSync(file, "utf8");
   const value = (name: string): Record<string, string> => {

@@ -12,7 +12,7 @@ import { runProgram } from "./program.ts";
 
 const suite = fileURLToPath(new URL("../envtest/", import.meta.url));
 
-/** Runs Go without a network; what it says, when it fails. */
+/** Runs Go without a network; returns its output when it fails. */
 function go(args: readonly string[], more: NodeJS.ProcessEnv = {}): string | undefined {
   const env = { ...process.env, GOPROXY: "off", GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local", ...more };
   const { status, error, stdout, stderr } = spawnSync("go", args, { cwd: suite, env, encoding: "utf8" });

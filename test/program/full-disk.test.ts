@@ -102,7 +102,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   assert.match(copied.stderr, /no space left on the disk of \S+copy\.backup\n$/);
   assert.deepStrictEqual(readdirSync(disk).toSorted(), ["data", "hog"], "nothing is left of it");
 
-  // Whatever room there still is goes to somebody else, and the process is killed.
+  // Another file takes the remaining room, and the process is killed.
   const fillUp = (): void => {
     for (let size = 1024 * 1024; size >= 1024; size /= 2) {
       try {

@@ -19,7 +19,7 @@ import { pipelines } from "./pipelines.ts";
 import { platform } from "./platform.ts";
 
 const inBothDomains = suite();
-/** What a 1.32 server needs before it serves a definition; ours serves at once, which other tests hold. */
+/** Whether to wait for a 1.32 server to serve a definition; ours serves at once, which other tests prove. */
 const external = process.env["TEST_SERVER"] !== undefined;
 
 /** Our server is right when a write returns; another may take its time. */

@@ -34,7 +34,7 @@ function filled(value: unknown, variables: Variables): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [fill(key), filled(item, variables)]));
 }
 
-/** What goes with every request of a user: his token, or the administrator's and whom he acts for. */
+/** The credentials of a user's requests: the user's token, or the administrator's with impersonation. */
 function identity({ as: user = "admin", token, headers = {} }: Pick<RequestStep, "as" | "token" | "headers">) {
   if (token !== undefined) return { as: token, headers };
   if (user === "nobody" || users.includes(user)) return { as: user, headers };

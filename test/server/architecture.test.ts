@@ -75,7 +75,7 @@ async function quiet(api: Api): Promise<void> {
   }
 }
 
-/** A GET whose answer nobody parses. */
+/** A GET whose answer is not parsed. */
 function bytesOf(api: Api, path: string): Promise<Buffer> {
   const { host, port, agent } = api.endpoint;
   return new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ function bytesOf(api: Api, path: string): Promise<Buffer> {
   });
 }
 
-/** A watch whose events nobody parses: resolves `done` once `text` has come. */
+/** A watch whose events are not parsed: resolves `done` once `text` was received. */
 function watchBytes(api: Api, path: string, text: string): Promise<{ done: Promise<void>; close: () => void }> {
   const { host, port } = api.endpoint;
   const agent = new https.Agent({ ca: api.server.ca });

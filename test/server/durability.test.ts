@@ -13,7 +13,7 @@ import { spawnServer } from "../process.ts";
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 4);
 
-/** What clients know of one object. */
+/** The clients' knowledge of one object. */
 interface Known {
   /** Version and value last acknowledged; undefined after an acknowledged deletion. */
   acknowledged: { readonly version: number; readonly value: string } | undefined;
@@ -109,7 +109,7 @@ for (const domain of domains) {
   });
 }
 
-/** What is there is what clients know, or what an unanswered write made of it; from then on it is known. */
+/** Each object is in a state that clients know, or in that of an unanswered write, which is known from then on. */
 function check(known: Map<string, Known>, list: Answer): void {
   const found = new Map(list.list("items").map((item) => [item.string("metadata.name"), item]));
   for (const [name, fact] of known) {

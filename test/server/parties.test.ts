@@ -17,10 +17,10 @@ import { MovingClock } from "../moving-clock.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const megabyte = 1024 * 1024;
-/** What is read of an endless answer, what waits in the buffers of both ends included. */
+/** The bytes read of an endless answer, including the buffers of both ends. */
 const takenMax = 12 * megabyte;
 
-/** How an answer goes on for ever, and what is said about it. */
+/** Endless answers, and the errors about them. */
 const misdeeds = {
   "headers byte by byte": {
     begin: "HTTP/1.1 200 OK\r\n",
@@ -55,7 +55,7 @@ const misdeeds = {
 } as const;
 type Misdeed = keyof typeof misdeeds;
 
-/** One server that all parties are, and what it does to whoever asks. */
+/** One server in the role of all parties, and its behaviour. */
 class Party {
   misdeed: Misdeed = "a body that stops";
   calls = 0;
@@ -138,7 +138,7 @@ const kubeconfig = file(
 
 interface Role {
   readonly settings: ServerSettings;
-  /** How its failures are told in the log. */
+  /** The log message of its failures. */
   readonly told: string;
   /** So much time passes between two looks: calls that have just begun must not be over. */
   readonly stepMs: number;

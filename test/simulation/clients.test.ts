@@ -15,7 +15,7 @@ import { type Change, checkHistory, type Listing, type Value, type Watched, type
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const steps = Number(process.env["SIM_STEPS"] ?? 60);
-/** What a history must hold at least, for its checks to tell something. */
+/** The minimum content of a history for its checks to be meaningful. */
 const least = { changes: 100, listings: 10, watches: 10 };
 const namesCount = 6;
 
@@ -62,7 +62,7 @@ const versionOf = (object: View): number => Number(object.string("metadata.resou
 const isReadEnough = ({ listings, watches }: World): boolean =>
   listings.length > least.listings && watches.length > least.watches;
 
-/** One client that writes, until he did his steps and those who read saw enough of them. */
+/** One writing client, until it has done its steps and the readers have seen enough of them. */
 async function write(world: World, id: number, roll: Dice): Promise<void> {
   const { api } = world;
   for (let i = 0; (i < steps || !isReadEnough(world)) && world.problem === undefined; i++) {
@@ -250,7 +250,7 @@ for (const [index, domain] of domains.entries()) {
         problem: undefined,
       };
       const reading = readTruth(truth, places, changes);
-      // When a client failed, nobody waits for it.
+      // When a client failed, the others do not wait for it.
       reading.catch(() => undefined);
       const writers = Array.from({ length: 8 }, (_, id) => guard(world, write(world, id, dice(seed + id))));
       const others = [

@@ -988,7 +988,7 @@ test("nothing is kept of an HTTP/2 connection that has ended", async () => {
   assert.ok(grown < 150 * 2 * 1024, `${Math.round(grown / 1024)} KiB`);
 });
 
-/** Memory in use after everything that nobody refers to is gone. */
+/** Memory in use after a full collection. */
 function heapInUse(): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void; // what the flag adds

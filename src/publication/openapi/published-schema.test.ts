@@ -10,7 +10,7 @@ const embedded: EmbeddedFields = {
 
 const same = "as before";
 
-/** What the author wrote, what version 3 says, what version 2 says. */
+/** The author's schema, and its forms in version 3 and version 2. */
 const rows: readonly (readonly [name: string, props: Json, v3: Json | typeof same, v2: Json | typeof same])[] = [
   [
     "size",

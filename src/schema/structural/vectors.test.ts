@@ -74,13 +74,13 @@ interface ValueVector {
     /** JSON. */
     readonly value: string;
     readonly findings?: readonly string[];
-    /** What is stored, where it is not the value. */
+    /** The stored value, where it differs. */
     readonly result?: unknown;
     readonly gone?: boolean;
   }[];
 }
 
-/** What a create does with an object, up to the checks. */
+/** A create up to the checks. */
 function read(value: unknown, schema: StructuralSchema): unknown {
   return applyDefaults(prune(value, schema, { isResourceRoot: true }).value, schema);
 }

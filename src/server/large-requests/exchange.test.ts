@@ -10,7 +10,7 @@ import { type ExchangeOptions, LargeExchange } from "./exchange.ts";
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
 const service = { metadata: { name: "s" } };
 
-/** An exchange about a service, whose address and write are there when the test says so. */
+/** An exchange about a service, whose address and write resolve on command. */
 function serviceExchange() {
   const allocated = Promise.withResolvers<Allocated>();
   const written = Promise.withResolvers<WriteResult>();

@@ -50,7 +50,7 @@ function live(file: LogFile): Revision[] {
   return [...file.live(surveyLog(file, 0).replaced)].map((row) => row.revision);
 }
 
-/** The revisions that are current by the rule of `digest`: what replaced a row that is there takes it away. */
+/** The current revisions by the rule of `digest`: a present row removes the one it replaced. */
 function counted(file: LogFile): { keys: number; sum: number } {
   const { checkpoints } = file;
   let keys = 0;
@@ -68,7 +68,7 @@ function counted(file: LogFile): { keys: number; sum: number } {
   return { keys, sum };
 }
 
-/** What has to be left: versions not replaced, or replaced after `revision`; deletions after it. */
+/** The rows that must remain: versions not replaced, or replaced after `revision`; deletions after it. */
 function expected(rows: readonly LogRow[], revision: Revision): Revision[] {
   const replacedAt = new Map(rows.map((row) => [row.previous, row.revision]));
   return rows
