@@ -1,4 +1,7 @@
-/** CertificateApproval: approving or denying needs `approve` on the signer. Source: upstream's plugin of this name. */
+/**
+ * CertificateApproval: approval and denial need the verb `approve` on the signer. Source: upstream's plugin of this
+ * name.
+ */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { type AdmissionPlugin, refusal } from "./plugin.ts";

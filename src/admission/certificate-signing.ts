@@ -1,6 +1,6 @@
 /**
- * CertificateSigning: putting a certificate into a request, or saying that it failed, needs `sign` on the signer.
- * Source: upstream's plugin of this name.
+ * CertificateSigning: writing a certificate or a failure into a request needs the verb `sign` on the signer. Source:
+ * upstream's plugin of this name.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";

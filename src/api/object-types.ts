@@ -1,6 +1,6 @@
 /**
- * The types of objects that access checks and admission look up, by Kubernetes' name of their resource, so that a look-up
- * gives an object of the right type. To look up another resource, add its line.
+ * Types of the objects that access checks and admission look up, by resource name, so that a look-up returns the right
+ * type. Add a line to look up another resource.
  */
 import type { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, ServiceAccount } from "./core/v1.ts";
 import type { CSIDriver, StorageClass } from "./storage/v1.ts";

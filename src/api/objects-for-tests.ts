@@ -1,4 +1,4 @@
-/** Objects of built-in kinds for tests, from the fields a test is about: the others are as decoding makes them. */
+/** Objects of built-in kinds for tests, from the fields that a test needs; other fields are those of decoding. */
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

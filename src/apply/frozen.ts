@@ -1,4 +1,4 @@
-/** Deep-freezes JSON for tests, as shared read-only objects are meant to be treated. */
+/** Deep-freezes JSON for tests, so that a write to a shared object fails. */
 
 /** The same value, frozen with all it holds. */
 export function frozen<T>(value: T): T {

@@ -1,4 +1,4 @@
-/** What a policy may not say. */
+/** Invalid audit policies. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";

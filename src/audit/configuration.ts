@@ -1,6 +1,4 @@
-/**
- * The file of `--audit-policy-file`: its form, and what may not stand in it. Source: the validation of `audit.k8s.io/v1`.
- */
+/** The file of `--audit-policy-file`: form and validation. Source: the validation of `audit.k8s.io/v1`. */
 import { anyValue, booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "#codec/config-document.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";

@@ -1,4 +1,4 @@
-/** Audit events that are lost: counted, and told without flooding the log. */
+/** Lost audit events: counted, and logged at a limited rate. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";

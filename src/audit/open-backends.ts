@@ -1,5 +1,6 @@
 /**
- * The backends of a server: a log, a webhook, or both, each in its mode, with its batches, throttle and bounds of size.
+ * Opens the audit backends of a server: a log, a webhook, or both, each with its mode, batches, rate limit and size
+ * limits.
  */
 import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** The syntax of names, with the sentences clients know. */
+/** The syntax of names, with upstream's messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

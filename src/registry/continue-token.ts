@@ -1,6 +1,6 @@
 /**
- * Tokens that say where the next chunk of a list starts and at which revision. Clients treat them as opaque; the form
- * is upstream's (base64url of a small JSON object), so tools that peek into one understand it.
+ * Continue tokens: the start of a list's next chunk, and its revision. Opaque to clients; the form is upstream's
+ * (base64url of a small JSON object), for tools that decode it.
  */
 import { posix } from "node:path";
 import { decodeJson } from "#codec/json.ts";

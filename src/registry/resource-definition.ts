@@ -1,6 +1,6 @@
 /**
- * What a served resource is: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds take the data from the
- * generated tables and the hooks from `kinds/`; a custom resource definition becomes the same thing at run time.
+ * A served resource: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds have the data of the generated
+ * tables and the hooks of `kinds/`; a custom resource definition becomes the same at run time.
  */
 import type { Action } from "#meta/action.ts";
 import type { FieldSet } from "#apply/field-set.ts";

@@ -1,4 +1,7 @@
-/** Time as a parameter: code below `server/` asks a `Clock`, so that one seed can replay a whole cluster. */
+/**
+ * Time as a parameter: code below `server/` uses a `Clock`, so that tests control time and one seed can replay a whole
+ * cluster.
+ */
 
 export interface Clock {
   /** Milliseconds since the Unix epoch. */

@@ -1,6 +1,6 @@
 /**
- * The few DER encodings that X.509 certificates and requests for them are made of, and a reader for what `node:crypto`
- * does not show. Source: ITU-T X.690. Why this is no library's: docs/dependencies.md.
+ * The DER encodings of certificates and certificate requests, and a reader for parts that `node:crypto` does not
+ * expose. Source: ITU-T X.690. docs/dependencies.md says why this is not a library.
  */
 
 /** An element: tag, length, content. */

@@ -1,4 +1,4 @@
-/** Names of headers as HTTP/1.1 shows them: they are kept in lower case, and read `X-Like-This`. */
+/** Header names as HTTP/1.1 writes them, `X-Like-This`; they are stored in lower case. */
 export class HeaderNames {
   /** Few: their set is the code's own. */
   readonly #written = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** Bodies as API objects, with answers and errors recorded from the reference server. */
+/** Decoding of bodies, with answers and errors recorded from the reference server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";

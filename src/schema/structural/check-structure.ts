@@ -1,7 +1,7 @@
 /**
- * Whether a schema is structural: every value has one schema that gives its type, and combinations only restrict it
- * further. Source of rules and wording: KEP on structural schemas and upstream's
- * `apiextensions-apiserver/pkg/apiserver/schema`, files `validation.go` and `complete.go`.
+ * Whether a schema is structural: every value has one schema with its type, and combinations only restrict it further.
+ * Source of rules and wording: KEP on structural schemas and upstream's `apiextensions-apiserver/pkg/apiserver/schema`,
+ * files `validation.go` and `complete.go`.
  */
 import { type FieldError, forbidden, invalid, printFieldError, required } from "#meta/field-error.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps, namesOf } from "./json-schema.ts";

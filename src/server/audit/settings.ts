@@ -1,4 +1,4 @@
-/** What the flags of the audit log say about its backends. */
+/** Converts the flags of the audit log to settings of its backends. */
 import type { BackendSettings, LogSettings } from "#audit/open-backends.ts";
 import { StartError } from "#std/start-error.ts";
 import type { ServerOptions } from "../options.ts";
