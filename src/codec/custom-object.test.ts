@@ -5,6 +5,8 @@ import { StatusError } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
 import { compileStructural, type JsonSchemaProps } from "#schema/structural.ts";
 import type { Schema } from "#schema/schema.ts";
+import { jsonEncoding } from "./json-encoding.ts";
+import { yamlEncoding } from "./yaml-encoding.ts";
 import { type CustomType, decodeCustom, decodePatchedCustom, reshape } from "./custom-object.ts";
 import type { FieldValidation } from "./object.ts";
 
@@ -55,8 +57,8 @@ const gvk = { group: "example.com", version: "v1", kind: "Widget" };
 
 const room = (): Room => new Room(100, () => new Error("no room"));
 
-const decode = (body: string, fieldValidation: FieldValidation = "Warn", mediaType = "application/json") =>
-  decodeCustom({ bytes: Buffer.from(body), mediaType, type, gvk, fieldValidation, room: room() });
+const decode = (body: string, fieldValidation: FieldValidation = "Warn", encoding = jsonEncoding) =>
+  decodeCustom({ bytes: Buffer.from(body), encoding, type, gvk, fieldValidation, room: room() });
 
 const body = (rest: string): string => `{"apiVersion":"example.com/v1","kind":"Widget"${rest}}`;
 
@@ -176,7 +178,7 @@ test("a number that no double holds is refused, not stored as null [ERR-02]", ()
 
 test("YAML is read alike", () => {
   const yaml = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: x}\nspec: {a: '1', a: '2', z: 1}\n";
-  const { object, warnings } = decode(yaml, "Warn", "application/yaml");
+  const { object, warnings } = decode(yaml, "Warn", yamlEncoding);
   assert.deepEqual(object["spec"], { a: "2", d: "D" });
   assert.deepEqual(warnings, ['line 4: key "a" already set in map', 'unknown field "spec.z"']);
 });
@@ -189,7 +191,7 @@ test("names that mean something to JavaScript are data", () => {
   const bytes = Buffer.from(body(',"__proto__":{"x":1},"constructor":"c"'));
   const { object } = decodeCustom({
     bytes,
-    mediaType: "application/json",
+    encoding: jsonEncoding,
     type: open,
     gvk,
     fieldValidation: "Strict",

@@ -13,11 +13,11 @@ import type { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import type { BodyEncoding } from "./encoding.ts";
 import {
   cannotHandle,
   type DecodedObject,
   type FieldValidation,
-  readValue,
   saidType,
   strictMessage,
   unrecognized,
@@ -38,7 +38,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface CustomBody {
   readonly bytes: Uint8Array;
-  readonly mediaType: string;
+  readonly encoding: BodyEncoding;
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
@@ -53,7 +53,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
   let problems: readonly string[] = [];
   let hasRawNumbers = false;
   try {
-    const read = readValue({ ...body, schema: body.type.metadata });
+    const read = body.encoding.decode(body.bytes, body.type.metadata);
     ({ value, hasRawNumbers } = read);
     const said = saidType(value);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${read.text()}'`);

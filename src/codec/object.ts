@@ -1,5 +1,5 @@
 /**
- * Request bodies to API objects, in one call: media type, kind and version, typed decoding, field validation, and
+ * Request bodies to API objects, in one call: encoding, kind and version, typed decoding, field validation, and
  * upstream's error for everything that can be wrong. Source of the wording: upstream's `serializer/json` and handlers.
  */
 import { goQuote } from "#meta/field-error.ts";
@@ -10,10 +10,8 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { decodeProtobuf } from "./protobuf.ts";
-import { decodeJson } from "./json.ts";
-import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
-import { decodeYaml } from "./yaml.ts";
+import { type BodyEncoding, type DecodedValue, unreadablePrefix } from "./encoding.ts";
+import { strictFindings, unknownFields } from "./strict.ts";
 
 /** What happens with unknown and double fields: dropped silently, dropped with a warning, refused. */
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
@@ -35,7 +33,7 @@ export interface Expected {
 
 export interface ObjectBody extends Expected {
   readonly bytes: Uint8Array;
-  readonly mediaType: string;
+  readonly encoding: BodyEncoding;
   readonly schema: Schema;
   readonly fieldValidation: FieldValidation;
 }
@@ -54,10 +52,10 @@ export interface DecodedObject {
 /** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
 export function decodeObject(body: ObjectBody): DecodedObject {
   const { gvk } = body;
-  let read: ReadValue;
+  let read: DecodedValue;
   let actual: GroupVersionKind;
   try {
-    read = readValue(body);
+    read = body.encoding.decode(body.bytes, body.schema);
     actual = meantKind(read.value, gvk);
   } catch (error) {
     if (error instanceof DecodeError) throw unrecognized(body, error);
@@ -81,41 +79,7 @@ export function settleLists(schema: Schema, object: Unstructured): Unstructured 
   return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
 }
 
-export interface ReadValue {
-  readonly value: unknown;
-  /** Keys in the text; `undefined` when double ones were looked for otherwise. */
-  readonly keys: number | undefined;
-  /** JSON text to search for problems. */
-  text(): string;
-  /** Double keys of YAML, by line. */
-  readonly duplicates: readonly string[];
-  /** Whether there may be numbers in it that JavaScript would change. */
-  readonly hasRawNumbers: boolean;
-}
-
-export function readValue(body: Pick<ObjectBody, "bytes" | "mediaType" | "schema">): ReadValue {
-  if (body.mediaType === "application/vnd.kubernetes.protobuf") {
-    const { apiVersion, kind, value } = decodeProtobuf(body.bytes, body.schema);
-    const typed = {
-      ...(value as object),
-      ...(kind === "" ? {} : { kind }),
-      ...(apiVersion === "" ? {} : { apiVersion }),
-    };
-    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };
-  }
-  if (body.mediaType === "application/yaml") {
-    const { value, duplicates } = decodeYaml(body.bytes);
-    return { value, keys: undefined, text: () => sortedJson(value), duplicates, hasRawNumbers: true };
-  }
-  try {
-    const { value, keys, text, hasRawNumbers } = decodeJson(body.bytes);
-    return { value, keys, text: () => text, duplicates: [], hasRawNumbers };
-  } catch (error) {
-    throw error instanceof DecodeError ? new DecodeError(typePrefix + error.message, { cause: error }) : error;
-  }
-}
-
-function finish(schema: Schema, read: ReadValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
+function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let value = decodeTyped(schema, read.value ?? {}, findings);
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
@@ -166,7 +130,7 @@ export function saidType(value: unknown): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
   if (typeof value !== "object" || Array.isArray(value) || isRawNumber(value)) {
     throw new DecodeError(
-      `${typePrefix}json: cannot unmarshal ${kindOf(value)} into Go value of type struct { ${goTypeMeta} }`,
+      `${unreadablePrefix}json: cannot unmarshal ${kindOf(value)} into Go value of type struct { ${goTypeMeta} }`,
     );
   }
   const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>;
@@ -175,14 +139,15 @@ export function saidType(value: unknown): SaidType {
   for (const [name, field] of Object.entries(value)) {
     if ((name !== "apiVersion" && name !== "kind") || isTextOrNull(field)) continue;
     const what = kindOf(field);
-    throw new DecodeError(`${typePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`);
+    throw new DecodeError(
+      `${unreadablePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`,
+    );
   }
   return { apiVersion: "", kind: "" };
 }
 
 const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
 
-const typePrefix = "couldn't get version/kind; json parse error: ";
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
 
 /** The kind of a JSON value as Go names it in errors. */

@@ -1,13 +1,15 @@
 /**
- * Protobuf request bodies of built-in kinds: the envelope upstream's clients send, and messages decoded by the numbers
- * in the schema into the JSON form of the object, which then goes the way every other body goes. Answers are not
- * written in protobuf yet. Source of the form: upstream's `serializer/protobuf` and `generated.proto`.
+ * Protobuf request bodies of built-in kinds: messages decoded by the numbers in the schema into the JSON form of the
+ * object, which then goes the way every other body goes. Answers are not written in protobuf yet. Source of the form:
+ * upstream's `generated.proto`.
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { formatTime } from "#meta/time.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { decodeJson } from "./json.ts";
+import { readEnvelope } from "./protobuf-envelope.ts";
+import { bytesType, ProtobufReader } from "./protobuf-reader.ts";
 
 export interface ProtobufBody {
   readonly apiVersion: string;
@@ -16,169 +18,14 @@ export interface ProtobufBody {
   readonly value: unknown;
 }
 
-const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
 /** Messages inside of messages; a property of a schema is two of them. */
 const depthMax = 400;
 
 /** Decodes an enveloped object. Throws `DecodeError` for what is none. */
 export function decodeProtobuf(bytes: Uint8Array, schema: Schema): ProtobufBody {
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (all.length < magic.length || !all.subarray(0, magic.length).equals(magic)) {
-    throw new DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
-  }
-  if (all.length === magic.length) throw new DecodeError("empty body");
-  let apiVersion = "";
-  let kind = "";
-  let raw = new Reader(all, 0, 0);
-  for (const reader = new Reader(all, magic.length, all.length); reader.next(); ) {
-    if (reader.number === 1) {
-      for (const inner = reader.message(); inner.next(); ) {
-        if (inner.number === 1) apiVersion = inner.text();
-        else if (inner.number === 2) kind = inner.text();
-        else inner.skip();
-      }
-    } else if (reader.number === 2) raw = reader.message();
-    else reader.skip();
-  }
+  const { apiVersion, kind, raw } = readEnvelope(bytes);
   return { apiVersion, kind, value: message(schema, raw, {}, 0) };
 }
-
-const truncated = (): DecodeError => new DecodeError("unexpected EOF");
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Wire types: how a value stands in the bytes. */
-const varintType = 0;
-const fixed64Type = 1;
-const bytesType = 2;
-const fixed32Type = 5;
-
-/** Reads the fields of one message in their order. After `next`, exactly one of the other methods takes the value. */
-class Reader {
-  /** Of the present field. */
-  number = 0;
-  type = 0;
-  readonly #bytes: Buffer;
-  readonly #end: number;
-  #at: number;
-
-  constructor(bytes: Buffer, from: number, end: number) {
-    this.#bytes = bytes;
-    this.#at = from;
-    this.#end = end;
-  }
-
-  /** Goes on to the next field; false at the end. */
-  next(): boolean {
-    if (this.#at >= this.#end) return false;
-    const tag = Number(this.#varint());
-    this.number = Math.floor(tag / 8);
-    this.type = tag % 8;
-    if (this.number < 1) throw new DecodeError(`proto: illegal tag ${this.number} (wire type ${this.type})`);
-    return true;
-  }
-
-  skip(): void {
-    if (this.type === varintType) this.#varint();
-    else if (this.type === bytesType) this.#take(this.#length());
-    else if (this.type === fixed64Type) this.#take(8);
-    else if (this.type === fixed32Type) this.#take(4);
-    else throw new DecodeError(`proto: illegal wireType ${this.type}`);
-  }
-
-  /** The value as a message of its own. */
-  message(): Reader {
-    this.#need(bytesType);
-    const length = this.#length();
-    const from = this.#take(length);
-    return new Reader(this.#bytes, from, from + length);
-  }
-
-  text(): string {
-    this.#need(bytesType);
-    const length = this.#length();
-    const from = this.#take(length);
-    try {
-      return utf8.decode(this.#bytes.subarray(from, from + length));
-    } catch (cause) {
-      throw new DecodeError("proto: string field contains invalid UTF-8", { cause });
-    }
-  }
-
-  bytes(): Buffer {
-    this.#need(bytesType);
-    const length = this.#length();
-    const from = this.#take(length);
-    return this.#bytes.subarray(from, from + length);
-  }
-
-  /** A signed integer of 64 bits. */
-  integer(): number | bigint {
-    this.#need(varintType);
-    return this.#signed();
-  }
-
-  double(): number {
-    this.#need(fixed64Type);
-    return this.#bytes.readDoubleLE(this.#take(8));
-  }
-
-  /** A list of scalars in one value: the reader of its parts. */
-  packed(): PackedReader {
-    const inner = this.message();
-    return {
-      isAtEnd: () => inner.#at >= inner.#end,
-      integer: () => inner.#signed(),
-      double: () => inner.#bytes.readDoubleLE(inner.#take(8)),
-    };
-  }
-
-  #need(type: number): void {
-    if (this.type !== type) throw new DecodeError(`proto: wrong wireType = ${this.type} for field ${this.number}`);
-  }
-
-  #signed(): number | bigint {
-    const value = this.#varint();
-    if (typeof value === "number") return value;
-    const signed = BigInt.asIntN(64, value);
-    const number = Number(signed);
-    return Number.isSafeInteger(number) ? number : signed;
-  }
-
-  #length(): number {
-    const length = Number(this.#varint());
-    if (length > this.#end - this.#at) throw truncated();
-    return length;
-  }
-
-  /** Where the next bytes begin, of which there are enough. */
-  #take(length: number): number {
-    const from = this.#at;
-    if (length > this.#end - from) throw truncated();
-    this.#at = from + length;
-    return from;
-  }
-
-  /** An unsigned integer of 64 bits; a number when it is small. */
-  #varint(): number | bigint {
-    let value = 0;
-    for (let shift = 0; shift < 28; shift += 7) {
-      if (this.#at >= this.#end) throw truncated();
-      const byte = this.#bytes[this.#at++]!;
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    let large = BigInt(value);
-    for (let shift = 28n; shift < 70n; shift += 7n) {
-      if (this.#at >= this.#end) throw truncated();
-      const byte = this.#bytes[this.#at++]!;
-      large |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return BigInt.asUintN(64, large);
-    }
-    throw new DecodeError("proto: integer overflow");
-  }
-}
-
-type PackedReader = Pick<Reader, "integer" | "double"> & { isAtEnd(): boolean };
 
 /** Where a field number leads: to a field of the object, or through a message that JSON does not show. */
 interface Place {
@@ -216,12 +63,12 @@ function collectPlaces(schema: Schema): ReadonlyMap<number, Place> {
 type Json = Record<string, unknown>;
 
 /** The fields of a message, added to those that `out` has: a message may come in several parts. */
-function message(schema: Schema, reader: Reader, out: Json, depth: number): Json {
+function message(schema: Schema, reader: ProtobufReader, out: Json, depth: number): Json {
   fill(out, placesOf(schema), reader, depth);
   return out;
 }
 
-function fill(out: Json, numbers: ReadonlyMap<number, Place>, reader: Reader, depth: number): void {
+function fill(out: Json, numbers: ReadonlyMap<number, Place>, reader: ProtobufReader, depth: number): void {
   if (depth > depthMax) throw new DecodeError("exceeded max depth");
   while (reader.next()) {
     const place = numbers.get(reader.number);
@@ -231,7 +78,7 @@ function fill(out: Json, numbers: ReadonlyMap<number, Place>, reader: Reader, de
   }
 }
 
-function add(out: Json, name: string, schema: Schema, reader: Reader, depth: number): void {
+function add(out: Json, name: string, schema: Schema, reader: ProtobufReader, depth: number): void {
   if (schema.special === undefined && schema.type === "array") {
     const list = (out[name] ??= []) as unknown[]; // only lists are put there
     const items = schema.items!;
@@ -249,7 +96,7 @@ const isScalar = ({ type, special: form }: Schema): boolean =>
   form === undefined && (type === "integer" || type === "number" || type === "boolean");
 
 /** One value; `before` is what an earlier part of the message said of it. */
-function one(schema: Schema, reader: Reader, depth: number, before?: unknown): unknown {
+function one(schema: Schema, reader: ProtobufReader, depth: number, before?: unknown): unknown {
   if (schema.special !== undefined) return special(schema, schema.special, reader.message(), depth);
   switch (schema.type) {
     case "string":
@@ -273,7 +120,7 @@ function one(schema: Schema, reader: Reader, depth: number, before?: unknown): u
   }
 }
 
-function scalar(schema: Schema, reader: Pick<Reader, "integer" | "double">): unknown {
+function scalar(schema: Schema, reader: Pick<ProtobufReader, "integer" | "double">): unknown {
   if (schema.type === "number") return reader.double();
   const value = reader.integer();
   if (schema.type === "boolean") return Number(value) !== 0;
@@ -284,7 +131,7 @@ function scalar(schema: Schema, reader: Pick<Reader, "integer" | "double">): unk
 /** A message whose fields are not set. */
 const nothing = Buffer.from([bytesType + 8, 0]);
 
-function entry(map: Json, items: Schema, reader: Reader, depth: number): void {
+function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number): void {
   let key = "";
   let value: unknown;
   while (reader.next()) {
@@ -293,7 +140,7 @@ function entry(map: Json, items: Schema, reader: Reader, depth: number): void {
     else reader.skip();
   }
   if (value === undefined) {
-    const none = new Reader(nothing, 0, nothing.length);
+    const none = new ProtobufReader(nothing, 0, nothing.length);
     none.next();
     value = isScalar(items) ? (items.type === "boolean" ? false : 0) : one(items, none, depth);
   }
@@ -301,7 +148,7 @@ function entry(map: Json, items: Schema, reader: Reader, depth: number): void {
 }
 
 /** JSON form of a type whose message says something else than its fields. */
-function special(schema: Schema, form: SpecialType, reader: Reader, depth: number): unknown {
+function special(schema: Schema, form: SpecialType, reader: ProtobufReader, depth: number): unknown {
   switch (form) {
     case "time":
     case "microTime":
@@ -328,7 +175,7 @@ function special(schema: Schema, form: SpecialType, reader: Reader, depth: numbe
 }
 
 /** The first field, an integer. */
-function integerField(reader: Reader): number | bigint {
+function integerField(reader: ProtobufReader): number | bigint {
   let value: number | bigint = 0;
   while (reader.next()) {
     if (reader.number === 1) value = reader.integer();
@@ -337,7 +184,7 @@ function integerField(reader: Reader): number | bigint {
   return value;
 }
 
-function intOrString(reader: Reader): unknown {
+function intOrString(reader: ProtobufReader): unknown {
   let isText = false;
   let number: unknown = 0;
   let text = "";
@@ -354,7 +201,7 @@ function intOrString(reader: Reader): unknown {
  * What may be a schema or something simpler, in the shortest form, as upstream's types write it: a list if it has
  * items, then the schema, then the rest. `items` is the schema of schemas.
  */
-function schemaOr(form: SpecialType, items: Schema, reader: Reader, depth: number): unknown {
+function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, depth: number): unknown {
   let schema: Json | undefined;
   let allows = false;
   const list: unknown[] = [];
@@ -375,7 +222,7 @@ const secondsMin = -62_135_596_800;
 const secondsMax = 253_402_300_800;
 
 /** Seconds and nanoseconds; a message that says nothing is no time. */
-function time(form: "time" | "microTime", reader: Reader): string | null {
+function time(form: "time" | "microTime", reader: ProtobufReader): string | null {
   let seconds = 0;
   let nanos = 0;
   let isEmpty = true;
@@ -393,7 +240,7 @@ function time(form: "time" | "microTime", reader: Reader): string | null {
 }
 
 /** JSON as bytes in the first field. */
-function embeddedJson(reader: Reader): unknown {
+function embeddedJson(reader: ProtobufReader): unknown {
   let bytes: Buffer | undefined;
   while (reader.next()) {
     if (reader.number === 1) bytes = reader.bytes();

@@ -14,7 +14,7 @@ import type {
 import { jsonEquals } from "#apply/json-value.ts";
 import { reshape } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
+import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
@@ -139,11 +139,6 @@ export class CustomKind {
     const { subresources, selectableFields = [] } = version;
     const selectable = selectableFields.map(({ jsonPath }) => jsonPath.replace(/^\./, ""));
     const gvk = { group, version: version.name, kind };
-    const parts: SubresourceDefinition[] = [];
-    if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
-    if (subresources?.scale !== undefined) {
-      parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs });
-    }
     return {
       ...gvk,
       resource,
@@ -153,7 +148,7 @@ export class CustomKind {
       verbs: terminating ? lastVerbs : allVerbs,
       shortNames: names.shortNames ?? [],
       categories: names.categories ?? [],
-      subresources: parts,
+      subresources: partsOf(version, gvk),
       get schema() {
         return own.schema;
       },
@@ -191,9 +186,19 @@ export class CustomKind {
       served: this.#served.signal,
       terminating,
       routes: "dispatched",
-      origin: "custom",
+      untyped: true,
     };
   }
+}
+
+/** The subresources that a version declares. */
+function partsOf({ subresources }: CustomResourceDefinitionVersion, gvk: GroupVersionKind): SubresourceDefinition[] {
+  const parts: SubresourceDefinition[] = [];
+  if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
+  if (subresources?.scale !== undefined) {
+    parts.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs: partVerbs });
+  }
+  return parts;
 }
 
 /** The names a definition has: those it was given, or asks for while it never had any. */

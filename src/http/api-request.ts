@@ -1,8 +1,9 @@
 /** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
+import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { Chunk } from "./chunk-cache.ts";
+import type { Chunks, Pieces } from "#std/byte-pieces.ts";
 
 /** What the path and method mean. Source: upstream's request info. */
 export interface RequestInfo {
@@ -94,24 +95,19 @@ export interface ClientCertificate {
   readonly issuers: readonly Buffer[];
 }
 
-/** Bytes made piece by piece while the peer reads, so that a large list is never in memory twice. */
-export interface Pieces extends Iterable<Buffer> {
-  /** Sum of all pieces, known before the first is made. */
-  readonly length: number;
-  /** The same bytes in chunks that may come again, for a writer that keeps what it made of them. */
-  readonly chunks?: () => Iterable<Chunk>;
-}
-
-/** Bytes made piece by piece while the peer reads, how many is known at the end. Iterated once. */
-export interface Chunks extends AsyncIterable<Buffer> {
-  /** Sum of the pieces made so far. */
-  readonly length: number;
-}
-
-/** One answer. Exactly one of the body forms is set; headers are lower-case. */
+/**
+ * One answer; headers are lower-case. What it says is an `object`, a `list` or `events`, with the `encoding` that the
+ * client negotiated: `encode-reply.ts` makes bytes of it, beside which it stays for those who record answers. What is no
+ * object (documents, metrics, logs) has its bytes from the beginning, in exactly one form.
+ */
 export interface Reply {
   readonly code: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly object?: Encodable | undefined;
+  readonly list?: EncodableList | undefined;
+  readonly events?: (encoding: Encoding) => ReplyStream;
+  /** There until the reply is encoded. */
+  readonly encoding?: Encoding;
   /** Ready bytes, sent as they are (in pieces when an array). */
   readonly bytes?: Buffer | readonly Buffer[];
   /** Pulled one at a time, the next when the peer has taken the last. */

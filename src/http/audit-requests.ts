@@ -7,7 +7,9 @@ import type { AuditBackend } from "#audit/backend.ts";
 import { type AuditEvent, EventRecord, type ResponseStatus } from "#audit/event.ts";
 import type { AuditDecision, AuditPolicy, Level, Stage } from "#audit/policy.ts";
 import { sourceIps } from "#audit/source-ips.ts";
+import type { Encodable, EncodableList } from "#codec/encoding.ts";
 import { decodeJson } from "#codec/json.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
 import { decodeYaml } from "#codec/yaml.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
@@ -56,7 +58,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
         const audited = new AuditedRequest(request, decision, options);
         const { status } = error;
         const message = status.code === 401 ? { message: attempted(request) } : {};
-        audited.answered({ ...responseStatus(status), ...message }, () => textOf(status));
+        audited.answered({ ...responseStatus(status), ...message }, status);
         await audited.record("ResponseStarted");
       }
     }
@@ -100,7 +102,7 @@ async function recorded(
     await audited.record(stage);
     throw error;
   }
-  audited.replied(reply);
+  await audited.replied(reply);
   if (lasts) await audited.record("ResponseStarted");
   if (!lasts || reply.stream === undefined) {
     await audited.record("ResponseComplete");
@@ -144,26 +146,29 @@ class AuditedRequest implements AuditedBody {
   sentPatch(bytes: Buffer): void {
     if (!this.#wantsRequest) return;
     // A patch is recorded as it came; one that cannot be read is not.
-    this.#requestObject = attempt(() => textOf(read(bytes, !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64)))));
+    const isYaml = !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64));
+    this.#requestObject = attempt(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
   }
 
-  /** What was answered; the object is made only when somebody wants it. */
-  answered(status: ResponseStatus, object: () => string | undefined): void {
+  /** A failure was answered. */
+  answered(status: ResponseStatus, object: object): void {
     this.#status = status;
-    if (this.#decision.level === "RequestResponse") this.#responseObject = attempt(object);
+    if (this.#wantsAnswer) this.#responseObject = this.#textOf(object);
   }
 
-  replied(reply: Reply): void {
+  async replied(reply: Reply): Promise<void> {
     const status = statusOf(this.#request, reply);
-    this.answered({ ...(status === undefined ? {} : responseStatus(status)), code: reply.code }, () =>
-      this.#objectOf(reply),
-    );
+    this.#status = { ...(status === undefined ? {} : responseStatus(status)), code: reply.code };
+    if (!this.#wantsAnswer) return;
+    const { object, list } = reply;
+    if (object !== undefined) this.#responseObject = attempt(() => this.#objectText(object));
+    else if (list !== undefined) this.#responseObject = await this.#listText(list).catch(() => undefined);
   }
 
   /** The stage a failure leads to. */
   failed(error: unknown): Stage {
     if (error instanceof StatusError) {
-      this.answered(responseStatus(error.status), () => textOf(error.status));
+      this.answered(responseStatus(error.status), error.status);
       return "ResponseComplete";
     }
     if (isTooDeep(error)) {
@@ -190,12 +195,21 @@ class AuditedRequest implements AuditedBody {
     return this.#decision.level === "Request" || this.#decision.level === "RequestResponse";
   }
 
+  get #wantsAnswer(): boolean {
+    return this.#decision.level === "RequestResponse";
+  }
+
+  /** Whether whoever reads the log could use a token: of TokenReviews and TokenRequests. */
+  get #holdsToken(): boolean {
+    const { resource, subresource } = this.#request.info;
+    return resource === "tokenreviews" || subresource === "token";
+  }
+
   #event(stage: Stage): AuditEvent {
     const request = this.#request;
     const { info, headers } = request;
     const stageMs = stage === "RequestReceived" ? request.receivedMs : this.#options.clock.now();
     const { name = "", namespace = "", uid, resourceVersion } = this.#metadata;
-    const holdsToken = info.resource === "tokenreviews" || info.subresource === "token";
     return {
       level: this.#decision.level,
       auditId: request.auditId,
@@ -219,8 +233,8 @@ class AuditedRequest implements AuditedBody {
           }
         : undefined,
       responseStatus: this.#status,
-      requestObject: holdsToken ? withoutToken(this.#requestObject) : this.#requestObject,
-      responseObject: holdsToken ? withoutToken(this.#responseObject) : this.#responseObject,
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
       requestReceivedMs: request.receivedMs,
       stageMs,
       annotations: this.#annotations(stage === "ResponseComplete" ? stageMs - request.receivedMs : 0),
@@ -238,61 +252,47 @@ class AuditedRequest implements AuditedBody {
   }
 
   #written(object: object): string | undefined {
-    return attempt(() => textOf(this.#decision.omitManagedFields ? withoutManagedFields(object) : object));
+    return attempt(() => this.#textOf(this.#decision.omitManagedFields ? withoutManagedFields(object) : object));
   }
 
-  /** The object of a reply, on one line; `undefined` for what is none. */
-  #objectOf(reply: Reply): string | undefined {
-    const { contentType = "", bytes, pieces } = reply;
-    const isYaml = isOf(contentType, "application/yaml");
-    if (!isYaml && !isOf(contentType, "application/json")) return undefined;
-    // What is streamed is no object.
-    if (lengthOf(reply) === 0) return undefined;
-    if (lengthOf(reply) > objectBytesMax) {
-      this.#isTruncated = true;
-      return undefined;
+  #textOf(value: unknown): string {
+    return JSON.stringify(value, this.#holdsToken ? hideToken : undefined);
+  }
+
+  #objectText(object: Encodable): string | undefined {
+    const json = this.#decision.omitManagedFields || this.#holdsToken ? undefined : object.json;
+    return json === undefined ? this.#written(object.value) : json.toString().trimEnd();
+  }
+
+  /** The list in JSON, whatever the client is sent. */
+  async #listText(list: EncodableList): Promise<string | undefined> {
+    const shown = this.#decision.omitManagedFields ? listWithoutManagedFields(list) : list;
+    const body = await jsonEncoding.list(shown, { clock: this.#options.clock });
+    const pieces: Buffer[] = [];
+    let length = 0;
+    for await (const piece of "pieces" in body ? body.pieces : body.chunks) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > listBytesMax) {
+        this.#isTruncated = true;
+        return undefined;
+      }
     }
-    const all = pieces !== undefined ? [...pieces] : Buffer.isBuffer(bytes) ? [bytes] : (bytes ?? []);
-    const whole = all.length === 1 ? all[0]! : Buffer.concat(all);
-    const { isResourceRequest } = this.#request.info;
-    if (!isYaml && !this.#decision.omitManagedFields && (isResourceRequest || startsWithKind(whole))) {
-      const text = whole.toString().trimEnd();
-      if (!text.includes("\n")) return text;
-    }
-    const value = read(whole, isYaml);
-    // OpenAPI documents and the like are no objects.
-    if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
-    return this.#written(value);
+    return Buffer.concat(pieces).toString().trimEnd();
   }
 }
 
-function lengthOf({ bytes = [], pieces }: Reply): number {
-  if (pieces !== undefined) return pieces.length;
-  return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, { length }) => sum + length, 0);
-}
-
-/** A reply that is longer is not held in memory for its event. */
-const objectBytesMax = 64 * 1024 * 1024;
+/** A list that is longer is not held in memory for its event. */
+const listBytesMax = 64 * 1024 * 1024;
 /** Upstream: of requests that take longer, the time is noted. */
 const slowMs = 500;
 
-/** The text of a TokenReview or TokenRequest: whoever reads the log must not be able to use the token. */
-function withoutToken(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const hide = (key: string, value: unknown): unknown => (key === "token" && value !== "" ? "REDACTED" : value);
-  return JSON.stringify(JSON.parse(text, hide));
-}
+const hideToken = (key: string, value: unknown): unknown => (key === "token" && value !== "" ? "REDACTED" : value);
 
 const userAgentMax = 1024;
 
 const userAgentOf = (text: string): string =>
   text.length > userAgentMax ? `${text.slice(0, userAgentMax)}...TRUNCATED` : text;
-
-/** Discovery names what it answers with behind a semicolon. */
-const isOf = (contentType: string, mediaType: string): boolean =>
-  contentType === mediaType || contentType.startsWith(`${mediaType};`);
-
-const startsWithKind = (bytes: Buffer): boolean => bytes.toString("latin1", 0, 8) === '{"kind":';
 
 const responseStatus = ({ status, message, reason, details, code }: Partial<Status>): ResponseStatus => ({
   ...(status === undefined ? {} : { status }),
@@ -303,20 +303,11 @@ const responseStatus = ({ status, message, reason, details, code }: Partial<Stat
 });
 
 /** The `Status` a reply is; only failures and deletes answer with one. */
-function statusOf({ method }: ApiRequest, { code, bytes, contentType = "" }: Reply): Partial<Status> | undefined {
-  if ((code < 400 && method !== "DELETE") || !Buffer.isBuffer(bytes) || bytes.length > statusBytesMax) return undefined;
-  const isYaml = isOf(contentType, "application/yaml");
-  if (!isYaml && !isOf(contentType, "application/json")) return undefined;
-  const value = attempt(() => read(bytes, isYaml));
-  if (typeof value !== "object" || value === null || !("kind" in value) || value.kind !== "Status") return undefined;
-  return value as Partial<Status>; // written by this server
+function statusOf({ method }: ApiRequest, { code, object }: Reply): Partial<Status> | undefined {
+  if ((code < 400 && method !== "DELETE") || object === undefined) return undefined;
+  const { value } = object;
+  return "kind" in value && value.kind === "Status" ? (value as Partial<Status>) : undefined; // made by this server
 }
-
-const statusBytesMax = 1024 * 1024;
-
-const read = (bytes: Buffer, isYaml: boolean): unknown => (isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value;
-
-const textOf = (value: unknown): string => JSON.stringify(value);
 
 /** What cannot be read or written is left out of the event. */
 function attempt<T>(make: () => T): T | undefined {
@@ -327,29 +318,25 @@ function attempt<T>(make: () => T): T | undefined {
   }
 }
 
-/** Of an object, of the items of a list, and of the rows of a table. */
+/** Of an object, and of the row of a Table that is one. Fields keep their places. */
 function withoutManagedFields(object: object): object {
-  const { metadata, items, rows } = object as {
-    readonly metadata?: ObjectMeta;
-    readonly items?: unknown;
-    readonly rows?: unknown;
+  const { metadata, rows } = object as { readonly metadata?: ObjectMeta; readonly rows?: unknown };
+  if (metadata === undefined) return object;
+  const { managedFields: _managedFields, ...kept } = metadata;
+  return { ...object, metadata: kept, ...(Array.isArray(rows) ? { rows: rows.map(rowWithoutManagedFields) } : {}) };
+}
+
+const rowWithoutManagedFields = (row: unknown): unknown =>
+  isObject(row) && "object" in row && isObject(row.object) ? { ...row, object: withoutManagedFields(row.object) } : row;
+
+/** Of the items of a list, and of the rows of a Table. */
+function listWithoutManagedFields(list: EncodableList): EncodableList {
+  const item = (at: number): unknown => {
+    const value = list.item(at);
+    if (list.itemsKey === "rows") return rowWithoutManagedFields(value);
+    return isObject(value) ? withoutManagedFields(value) : value;
   };
-  const each = (list: unknown, change: (item: object) => object): unknown =>
-    Array.isArray(list) ? list.map((item: unknown) => (isObject(item) ? change(item) : item)) : list;
-  const { managedFields: _managedFields, ...kept } = metadata ?? {};
-  // Fields keep their places.
-  return {
-    ...object,
-    ...(metadata === undefined ? {} : { metadata: kept }),
-    ...(items === undefined ? {} : { items: each(items, withoutManagedFields) }),
-    ...(rows === undefined
-      ? {}
-      : {
-          rows: each(rows, (row) =>
-            "object" in row && isObject(row.object) ? { ...row, object: withoutManagedFields(row.object) } : row,
-          ),
-        }),
-  };
+  return { ...list, item, itemJson: undefined, json: undefined };
 }
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;

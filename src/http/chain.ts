@@ -10,7 +10,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { authenticate } from "./filters/authenticate.ts";
 import { authorize, decisionAnnotations } from "./filters/authorize.ts";
-import { catchErrors, type EncodeStatus, errorReplies } from "./filters/catch-errors.ts";
+import { catchErrors, errorReplies } from "./filters/catch-errors.ts";
 import { cors } from "./filters/cors.ts";
 import { chainOf, type Filter, type Handler } from "./filters/filter.ts";
 import { goAway } from "./filters/go-away.ts";
@@ -29,7 +29,6 @@ export interface ChainOptions {
   readonly log: Pick<Log, "debug" | "error">;
   /** Encodings of errors. */
   readonly negotiator: Negotiator;
-  readonly encodeStatus: EncodeStatus;
   readonly authenticator: Authenticator;
   /** Headers that end with authentication; names in lower case. */
   isIdentityHeader(name: string): boolean;
@@ -61,7 +60,7 @@ export interface ChainOptions {
 /** The handler of a listener. It never rejects. */
 export function requestChain(options: ChainOptions): Handler {
   const { authorizer, clock, domain, log, corsAllowedOrigins, observeInFlight } = options;
-  const errorReply = errorReplies(options.negotiator, options.encodeStatus);
+  const errorReply = errorReplies(options.negotiator);
   const observed = observeInFlight === undefined ? {} : { observe: observeInFlight };
   const filters: readonly Filter[] = [
     ...(options.observe === undefined ? [] : [options.observe]),

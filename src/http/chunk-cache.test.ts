@@ -1,7 +1,8 @@
 /** Chunks are joined once for all that ask, until they change or there are too many of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { joinedChunks, ChunkCache, type Chunk } from "./chunk-cache.ts";
+import type { Chunk } from "#std/byte-pieces.ts";
+import { joinedChunks, ChunkCache } from "./chunk-cache.ts";
 
 const keys = [{}, {}, {}, {}];
 

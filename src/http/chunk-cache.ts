@@ -3,16 +3,7 @@
  * change costs one joining, and one compression. After a change only the stretch that holds it is made anew.
  */
 
-/** A stretch of a body. */
-export interface Chunk {
-  /**
-   * What lives as long as the chunk may come again, such as its first entry; together with `mark`, which tells chunks that
-   * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
-   */
-  readonly key: object | undefined;
-  readonly mark: readonly number[];
-  bytes(): Buffer;
-}
+import type { Chunk } from "#std/byte-pieces.ts";
 
 interface Kept<Made> {
   readonly mark: readonly number[];

@@ -1,6 +1,7 @@
 /** Which requests leave the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { largeBytes, sizesHere, TooLargeHere, weightOf } from "./large-requests.ts";
 
 const sizes = sizesHere(largeBytes);
@@ -15,6 +16,6 @@ test("ordinary bodies up to 64 KiB of JSON, or 16 KiB of other forms, are handle
   const ordinary = list(`{"name":"value","more":"${"x".repeat(80)}"}`, 600);
   assert.ok(ordinary.length > 60_000);
   sizes.check(weightOf(ordinary));
-  sizes.check(weightOf(ordinary.subarray(0, 16_000), "other"));
-  assert.throws(() => sizes.check(weightOf(ordinary, "other")), TooLargeHere);
+  sizes.check(weightOf(ordinary.subarray(0, 16_000), yamlEncoding.weight));
+  assert.throws(() => sizes.check(weightOf(ordinary, yamlEncoding.weight)), TooLargeHere);
 });

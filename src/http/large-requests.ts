@@ -21,15 +21,13 @@ const turnBytes = 8 * 1024;
 /** Waits for the turn of work on so many bytes; small work has it at once. */
 export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? turn() : undefined);
 
-/** YAML and protobuf may cost so many times as much as the same bytes of JSON. */
-const otherFormWeight = 4;
 /** What an object costs at least, however short it is: defaults, ownership and checks make `{}` into much more. */
 const objectWeight = 32;
 
-/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. */
-export function weightOf(bytes: Uint8Array, form: "json" | "other" = "json"): number {
+/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. `byteWeight`: of its encoding. */
+export function weightOf(bytes: Uint8Array, byteWeight = 1): number {
   const { length } = bytes;
-  const size = form === "json" ? length : length * otherFormWeight;
+  const size = length * byteWeight;
   if (length <= turnBytes || size > largeBytes) return size;
   let objects = 0;
   for (let at = 0; at < length; at++) if (bytes[at] === openBrace) objects++;

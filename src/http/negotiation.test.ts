@@ -1,22 +1,26 @@
 /** Which type an answer has. Cases as a 1.32 server answers them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Encoding } from "#codec/encoding.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import {
   bodyMediaType,
   isConsumable,
-  jsonType,
+  type Negotiated,
   type NegotiatedRequest,
   negotiator,
-  protobufType,
   resourceTransforms,
   wantsPretty,
-  yamlType,
 } from "./negotiation.ts";
 
-const types = negotiator([jsonType, yamlType]);
-const withProtobuf = negotiator([jsonType, yamlType, protobufType]);
+const types = negotiator([jsonEncoding, yamlEncoding]);
+/** Protobuf as if answers could be written in it. */
+const writtenProtobuf: Encoding = { ...yamlEncoding, ...protobufEncoding };
+const withProtobuf = negotiator([jsonEncoding, yamlEncoding, writtenProtobuf]);
 const transforms = resourceTransforms(kubernetesDomain);
 
 function request(accept: string | undefined, query = "", agent = "test"): NegotiatedRequest {
@@ -28,10 +32,17 @@ function request(accept: string | undefined, query = "", agent = "test"): Negoti
 }
 
 /** `application/json`, `application/json Table meta.k8s.io/v1`, or code and message. */
-function outcome(act: () => { mediaType: string; transform: string; group: string; version: string }): string {
+function outcome(act: () => Negotiated, isStream = false): string {
+  return told(() => {
+    const { encoding, transform, group, version } = act();
+    const type = isStream ? encoding.stream : encoding.mediaType;
+    return transform === "" ? type : `${type} ${transform} ${group}/${version}`;
+  });
+}
+
+function told(act: () => string): string {
   try {
-    const got = act();
-    return got.transform === "" ? got.mediaType : `${got.mediaType} ${got.transform} ${got.group}/${got.version}`;
+    return act();
   } catch (error) {
     assert.ok(error instanceof StatusError);
     return `${error.status.code} ${error.status.message}`;
@@ -121,12 +132,13 @@ test("metadata alone is another transformation, in every encoding [TABLE-07]", (
 
 test("the group of transformations follows the domain", () => {
   const allows = resourceTransforms(apiDomain("platform.io"));
-  assert.equal(allows("application/json", "Table", "meta.platform.io", "v1"), true);
-  assert.equal(allows("application/json", "Table", "meta.k8s.io", "v1"), false);
+  assert.equal(allows(jsonEncoding, "Table", "meta.platform.io", "v1"), true);
+  assert.equal(allows(jsonEncoding, "Table", "meta.k8s.io", "v1"), false);
 });
 
 test("a watch has its own types, and YAML has none [EVENT-03]", () => {
-  const stream = (accept: string, using = types): string => outcome(() => using.stream(request(accept), transforms));
+  const stream = (accept: string, using = types): string =>
+    outcome(() => using.stream(request(accept), transforms), true);
   assert.equal(stream("application/json"), "application/json");
   assert.equal(stream("application/json;stream=watch"), "application/json");
   assert.equal(
@@ -143,15 +155,15 @@ test("a watch has its own types, and YAML has none [EVENT-03]", () => {
 test("a Status is always written, at worst as indented JSON", () => {
   assert.equal(types.status(request("application/yaml")).mediaType, "application/yaml");
   assert.equal(types.status(request(table)).mediaType, "application/json");
-  assert.equal(types.status(request("text/plain")).pretty, true);
-  assert.equal(types.status(request("application/json")).pretty, false);
+  assert.equal(types.status(request("text/plain")), jsonEncoding.indented);
+  assert.equal(types.status(request("application/json")), jsonEncoding);
 });
 
 test("routes refuse at first sight what no clause names", () => {
   const refusal = (accept: string, list: boolean): unknown =>
-    outcome(() => {
+    told(() => {
       types.checkProducible(request(accept), list);
-      return { mediaType: "fine", transform: "", group: "", version: "" };
+      return "fine";
     });
   assert.equal(refusal("application/json;as=Foo", false), "fine");
   assert.equal(refusal("text/plain, */*;q=0.1", false), "fine");
@@ -168,7 +180,7 @@ test("routes refuse at first sight what no clause names", () => {
 
 test("pretty is asked for by the query, by Accept, or by the kind of client [QP-01]", () => {
   const pretty = (query: string, agent = "test", accept = "application/json"): boolean =>
-    types.answer(request(accept, query, agent), transforms).pretty;
+    types.answer(request(accept, query, agent), transforms).encoding === jsonEncoding.indented;
   assert.equal(pretty(""), false);
   assert.equal(pretty("pretty=true"), true);
   assert.equal(pretty("pretty=1"), true);
@@ -185,8 +197,7 @@ test("pretty is asked for by the query, by Accept, or by the kind of client [QP-
 });
 
 test("a body without a type is JSON, one of another type is refused with 415 [MEDIA-19] [MEDIA-21]", () => {
-  const body = (type: string | undefined): string =>
-    outcome(() => ({ mediaType: types.body(type), transform: "", group: "", version: "" }));
+  const body = (type: string | undefined): string => told(() => types.body(type).mediaType);
   assert.equal(body(undefined), "application/json");
   assert.equal(body(""), "application/json");
   assert.equal(body("application/json; charset=utf-8"), "application/json");

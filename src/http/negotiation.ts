@@ -1,38 +1,18 @@
 /**
- * Content negotiation: the media type of an answer from `Accept`, of a body from `Content-Type`. Which types there are
+ * Content negotiation: the encoding of an answer from `Accept`, of a body from `Content-Type`. Which encodings there are
  * and which transformations an endpoint can do are parameters. Source: upstream's `endpoints/handlers/negotiation`;
  * the order of equal clauses and the sloppy parsing are its `goautoneg`'s, since clients depend on the outcome.
  * Hot path: parsed headers are remembered (clients send few different ones), so a repeated header costs one look-up.
  */
+import { type BodyEncoding, type Encoding, isWritten } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 
-/** An encoding the server has. */
-export interface MediaType {
-  /** `application/json`. */
-  readonly name: string;
-  /** Has a form with line breaks for humans. */
-  readonly pretty: boolean;
-  /** Bodies are read in it, answers are not written in it: it is named, and passed over. */
-  readonly readOnly?: boolean;
-  /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
-  readonly stream: string;
-}
-
-export const jsonType: MediaType = { name: "application/json", pretty: true, stream: "application/json" };
-export const yamlType: MediaType = { name: "application/yaml", pretty: false, stream: "" };
-export const protobufType: MediaType = {
-  name: "application/vnd.kubernetes.protobuf",
-  pretty: false,
-  stream: "application/vnd.kubernetes.protobuf;stream=watch",
-};
-
 /** The outcome. `transform` and what belongs to it are empty when the object itself was asked for. */
 export interface Negotiated {
-  /** `Content-Type` of the answer: the encoding's name, for a stream its stream type. */
-  readonly mediaType: string;
-  readonly pretty: boolean;
+  /** Of the answer. */
+  readonly encoding: Encoding;
   /** `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList`, `APIGroupDiscoveryList`; empty for none. */
   readonly transform: string;
   /** Group and version of the transformation as the client wrote them. */
@@ -41,7 +21,7 @@ export interface Negotiated {
 }
 
 /** Whether an endpoint can answer with this transformation in this encoding. Kind, group and version may be empty. */
-export type Allows = (mediaType: string, kind: string, group: string, version: string) => boolean;
+export type Allows = (encoding: Encoding, kind: string, group: string, version: string) => boolean;
 
 /** No transformation at all: errors, discovery of one group, OpenAPI. */
 export const noTransform: Allows = () => false;
@@ -49,24 +29,26 @@ export const noTransform: Allows = () => false;
 /** What resources offer: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
 export function resourceTransforms(domain: ApiDomain): Allows {
   const metaGroup = domain.rename("meta.k8s.io");
-  return (mediaType, kind, group, version) => {
+  return (encoding, kind, group, version) => {
     if (group !== metaGroup || (version !== "v1" && version !== "v1beta1")) return false;
-    if (kind === "Table") return mediaType === jsonType.name || mediaType === yamlType.name;
+    if (kind === "Table") return !encoding.typedOnly;
     return kind === "PartialObjectMetadata" || kind === "PartialObjectMetadataList";
   };
 }
 
 export interface Negotiator {
+  /** Media types of the encodings there are, in order. */
+  readonly names: readonly string[];
   /** For one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
   answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
   /** Of `answer`, only what an allowed transformation asks for, wherever it stands in `Accept`; else `undefined`. */
   transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
   /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
   stream(request: NegotiatedRequest, allows: Allows): Negotiated;
-  /** For a `Status`: never refuses, JSON is the way out. */
-  status(request: NegotiatedRequest): Negotiated;
-  /** Encoding of a request body; JSON when there is no `Content-Type`. Throws `unsupportedMediaType`. */
-  body(contentType: string | undefined): string;
+  /** For a `Status`: never refuses, the first encoding is the way out. */
+  status(request: NegotiatedRequest): Encoding;
+  /** Encoding of a request body; the first when there is no `Content-Type`. Throws `unsupportedMediaType`. */
+  body(contentType: string | undefined): BodyEncoding;
   /**
    * The first look at `Accept`, before a handler runs: refuses when no clause names a type the route can produce.
    * `list` adds the stream types, as routes that serve lists and watches do. It looks at names only.
@@ -83,25 +65,25 @@ export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
  * `offered` in order of preference; the first is the default. Usually called once per set of types. `ofRoutes`: a header
  * without any of their names is refused in the words of `checkProducible`, as routes of resources do.
  */
-export function negotiator(offered: readonly MediaType[], ofRoutes = false): Negotiator {
+export function negotiator(offered: readonly BodyEncoding[], ofRoutes = false): Negotiator {
   return worded(offered, ofRoutes ? "routes" : "plain");
 }
 
-function worded(offered: readonly MediaType[], words: "plain" | "routes" | "custom"): Negotiator {
-  const names = offered.map((type) => type.name);
-  const streamNames = offered.filter((type) => type.stream !== "").map((type) => `${type.name};stream=watch`);
+function worded(offered: readonly BodyEncoding[], words: "plain" | "routes" | "custom"): Negotiator {
+  const names = offered.map(({ mediaType }) => mediaType);
+  const streamNames = offered.filter(({ stream }) => stream !== "").map(({ mediaType }) => `${mediaType};stream=watch`);
   const listNames = [...names, ...streamNames];
-  const fallback = offered[0]!;
+  // Others are named, and passed over.
+  const written = offered.filter(isWritten);
+  const fallback = written[0]!;
 
   const choose = (request: NegotiatedRequest, allows: Allows): Choice | undefined =>
-    match(request.headers["accept"], offered, allows);
-  const outcome = (request: NegotiatedRequest, choice: Choice, mediaType: string): Negotiated => ({
-    mediaType,
-    pretty: choice.type.pretty && (choice.pretty || wantsPretty(request)),
-    transform: choice.kind,
-    group: choice.group,
-    version: choice.version,
-  });
+    match(request.headers["accept"], written, allows);
+  const outcome = (request: NegotiatedRequest, { encoding, pretty, kind, group, version }: Choice): Negotiated => {
+    const { indented } = encoding;
+    const isIndented = indented !== undefined && (pretty || wantsPretty(request));
+    return { encoding: isIndented ? indented : encoding, transform: kind, group, version };
+  };
   const checkProducible = (request: NegotiatedRequest, list: boolean): void => {
     const accept = request.headers["accept"];
     if (accept === undefined || accept === "" || producible(accept, names)) return;
@@ -109,44 +91,47 @@ function worded(offered: readonly MediaType[], words: "plain" | "routes" | "cust
   };
 
   return {
+    names,
     answer(request, allows, list = false) {
       const choice = choose(request, allows);
       if (choice === undefined) {
         if (words === "routes") checkProducible(request, list);
         throw notAcceptable(names);
       }
-      return outcome(request, choice, choice.type.name);
+      return outcome(request, choice);
     },
     transformed(request, allows) {
-      const choice = match(request.headers["accept"], offered, allows, true);
-      return choice === undefined || choice.kind === "" ? undefined : outcome(request, choice, choice.type.name);
+      const choice = match(request.headers["accept"], written, allows, true);
+      return choice === undefined || choice.kind === "" ? undefined : outcome(request, choice);
     },
     stream(request, allows) {
       const choice = choose(request, allows);
-      if (choice === undefined || choice.type.stream === "") {
+      if (choice === undefined || choice.encoding.stream === "") {
         if (words === "routes") checkProducible(request, true);
         throw notAcceptable(words === "custom" && choice === undefined ? names : streamNames);
       }
-      return outcome(request, choice, choice.type.stream);
+      // Watches are never indented.
+      const { encoding, kind: transform, group, version } = choice;
+      return { encoding, transform, group, version };
     },
     status(request) {
-      const choice = choose(request, noTransform);
-      // Upstream: an error nobody can read is still written, as indented JSON.
-      if (choice === undefined) return { ...plain, mediaType: fallback.name, pretty: true };
-      return outcome(request, choice, choice.type.name);
+      // Upstream: an error nobody can read is still written, indented.
+      const choice = choose(request, noTransform) ?? { ...plain(fallback), pretty: true };
+      return outcome(request, choice).encoding;
     },
     body(contentType) {
-      if (contentType === undefined || contentType === "") return fallback.name;
+      if (contentType === undefined || contentType === "") return fallback;
       const name = bodyMediaType(contentType);
-      if (!names.includes(name)) throw unsupportedMediaType(names);
-      return name;
+      const encoding = offered.find(({ mediaType }) => mediaType === name);
+      if (encoding === undefined) throw unsupportedMediaType(names);
+      return encoding;
     },
     checkProducible,
     forCustom: () => worded(offered, "custom"),
   };
 }
 
-const plain: Negotiated = { mediaType: "", pretty: false, transform: "", group: "", version: "" };
+const plain = (encoding: Encoding): Choice => ({ encoding, pretty: false, kind: "", group: "", version: "" });
 
 /** Whether a patch body has one of the route's types; anything else is refused by the route. */
 export function isConsumable(contentType: string | undefined, consumed: readonly string[]): boolean {
@@ -220,7 +205,7 @@ export interface AcceptClause {
 }
 
 interface Choice {
-  readonly type: MediaType;
+  readonly encoding: Encoding;
   readonly pretty: boolean;
   readonly kind: string;
   readonly group: string;
@@ -230,26 +215,19 @@ interface Choice {
 /** First clause, and first offered type for it, that the endpoint allows. */
 function match(
   header: string | undefined,
-  offered: readonly MediaType[],
+  offered: readonly Encoding[],
   allows: Allows,
   onlyTransforms = false,
 ): Choice | undefined {
-  if (header === undefined || header === "") {
-    return { type: offered[0]!, pretty: false, kind: "", group: "", version: "" };
-  }
+  if (header === undefined || header === "") return plain(offered[0]!);
   for (const clause of acceptClauses(header)) {
     if (clause.serverVersion !== "" || (onlyTransforms && !clause.transforms)) continue;
-    for (const type of offered) {
-      if (type.readOnly === true || !fits(clause, type.name)) continue;
-      if (clause.stream !== "" && (type.stream === "" || clause.stream !== "watch")) continue;
-      if (clause.transforms && !allows(type.name, clause.kind, clause.group, clause.version)) continue;
-      return {
-        type,
-        pretty: clause.pretty,
-        kind: clause.kind,
-        group: clause.group,
-        version: clause.version,
-      };
+    for (const encoding of offered) {
+      if (!fits(clause, encoding.mediaType)) continue;
+      if (clause.stream !== "" && (encoding.stream === "" || clause.stream !== "watch")) continue;
+      const { pretty, kind, group, version } = clause;
+      if (clause.transforms && !allows(encoding, kind, group, version)) continue;
+      return { encoding, pretty, kind, group, version };
     }
   }
   return undefined;

@@ -16,8 +16,9 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import { encodeReply } from "./encode-reply.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
 import { createObject } from "./handlers/create.ts";
@@ -59,6 +60,7 @@ const handlers: Readonly<Record<string, Handler>> = {
 /** Verbs on a single object; the others are on the collection, and `watch` on both. */
 const singleVerbs = new Set(["get", "update", "patch", "delete"]);
 
+/** Its replies are encoded. */
 export function createRouter(options: RouterOptions): (request: ApiRequest) => MaybePromise<Reply> {
   const { stores } = options;
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
@@ -121,28 +123,27 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
       name: single,
       subresource: info.subresource,
     };
-    const { large } = options.parts;
-    if (large === undefined || !largeVerbs.has(verb)) return dispatch(scope, verb, handler);
-    return orElsewhere(
-      () => dispatch(scope, verb, handler),
-      () => large.handle(scope),
-    );
+    return answer(scope, verb, handler);
   };
 }
 
 /** Verbs whose requests can be so large that they are handled elsewhere: those on one object, deletion excepted. */
 const largeVerbs = new Set(["get", "create", "update", "patch"]);
 
-function orElsewhere(here: () => MaybePromise<Reply>, elsewhere: () => Promise<Reply>): MaybePromise<Reply> {
-  const caught = (error: unknown): Promise<Reply> => {
-    if (error instanceof TooLargeHere) return elsewhere();
+/** The encoded reply. What turns out to be too large for the event loop is handled elsewhere. */
+function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
+  const { large } = scope.parts;
+  const encode = (reply: Reply): MaybePromise<Reply> => encodeReply(reply, scope);
+  if (large === undefined || !largeVerbs.has(verb)) return andThen(dispatch(scope, verb, handler), encode);
+  const elsewhere = (error: unknown): Promise<Reply> => {
+    if (error instanceof TooLargeHere) return large.handle(scope);
     throw error;
   };
   try {
-    const reply = here();
-    return reply instanceof Promise ? reply.catch(caught) : reply;
+    const reply = dispatch(scope, verb, handler);
+    return reply instanceof Promise ? reply.then(encode, elsewhere) : encode(reply);
   } catch (error) {
-    return caught(error);
+    return elsewhere(error);
   }
 }
 

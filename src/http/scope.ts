@@ -2,6 +2,7 @@
 import type { AdmissionChain } from "#admission/chain.ts";
 import type { ManagerNames } from "#apply/managed-fields.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { RequestContext } from "#meta/request-context.ts";
@@ -72,10 +73,10 @@ export interface Scope {
 /** Handles requests elsewhere. */
 export interface LargeRequests {
   /**
-   * What the handler of the request would answer, given the scope of the main resource. Rejects as the handler would,
+   * What the handler of the request would answer, encoded, given the scope of the main resource. Rejects as the handler would,
    * and with `StatusError`s of its own: no room for the request, time or memory used up.
    */
   handle(scope: Scope): Promise<Reply>;
-  /** JSON, of a value that is large, as YAML. */
-  yaml(json: Buffer, request: ApiRequest): Promise<Buffer>;
+  /** `encoding.object` of a value that is large. */
+  encode(encoding: Encoding, value: object, request: ApiRequest): Promise<Buffer>;
 }

@@ -47,7 +47,6 @@ export function viewKind(
       columns: columns(),
       strategy,
       routes: of.routes,
-      origin: "builtin",
     };
     known.set(kind, view);
   }

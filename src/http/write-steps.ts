@@ -3,6 +3,7 @@ import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
 import { type ObjectVersions, updateManagedFields } from "#apply/managed-fields.ts";
+import type { BodyEncoding } from "#codec/encoding.ts";
 import { decodeCustom } from "#codec/custom-object.ts";
 import { decodeObject, settleLists } from "#codec/object.ts";
 import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
@@ -12,7 +13,6 @@ import { timestamp } from "#meta/time.ts";
 import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { weightOf } from "./large-requests.ts";
-import { jsonType, protobufType, yamlType } from "./negotiation.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
@@ -28,10 +28,10 @@ export interface Written {
 /** The body as an object of the definition, defaults filled in; findings about fields became warnings or an error. */
 export async function readObject(scope: Scope, options: WriteOptions): Promise<Written> {
   const { request, parts } = scope;
-  const mediaType = parts.negotiator.body(request.headers["content-type"]);
+  const encoding = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
-  parts.sizes.check(weightOf(bytes, mediaType === jsonType.name ? "json" : "other"));
-  return decodeBody(scope, options, bytes, mediaType);
+  parts.sizes.check(weightOf(bytes, encoding.weight));
+  return decodeBody(scope, options, bytes, encoding);
 }
 
 /** The same of bytes that are there. */
@@ -39,16 +39,14 @@ export function decodeBody(
   scope: Scope,
   options: WriteOptions,
   bytes: Buffer,
-  mediaType: string,
+  encoding: BodyEncoding,
   accepted: readonly GroupVersionKind[] = [],
 ): Written {
   const { request, parts, definition } = scope;
-  const body = { bytes, mediaType, gvk: definition, accepted, fieldValidation: options.fieldValidation };
+  const body = { bytes, encoding, gvk: definition, accepted, fieldValidation: options.fieldValidation };
   const { custom } = definition;
-  if (custom !== undefined && mediaType === protobufType.name) {
-    // Upstream: named among the types it accepts, and never understood.
-    throw unsupportedMediaType([jsonType.name, yamlType.name, protobufType.name]);
-  }
+  // Upstream: named among the types it accepts, and never understood.
+  if (custom !== undefined && encoding.typedOnly) throw unsupportedMediaType(parts.negotiator.names);
   const decoded =
     custom === undefined
       ? decodeObject({ ...body, schema: definition.schema, isRegistered: parts.isRegistered })

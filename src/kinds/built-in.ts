@@ -90,7 +90,6 @@ function definitionOf(
     ...(scale === undefined ? {} : { scale }),
     ...(deprecation === undefined ? {} : { deprecation }),
     routes: "installed",
-    origin: "builtin",
   };
 }
 

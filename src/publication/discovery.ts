@@ -4,6 +4,10 @@
  * `endpoints/discovery/aggregated`; unusual answers were recorded from a 1.32 server (POST is refused here only).
  */
 import { createHash } from "node:crypto";
+import type { Encodable, Encoding } from "#codec/encoding.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
+import { madeContent } from "#http/contents.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -11,17 +15,8 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { groupDiscoveryList } from "./discovery/aggregated.ts";
 import { type ServedGroup, servedGroups } from "./discovery/groups.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from "./discovery/legacy.ts";
-import { type DiscoveryDocument, encodeDiscovery } from "./discovery/protobuf.ts";
-import {
-  type Allows,
-  jsonType,
-  type Negotiated,
-  negotiator,
-  noTransform,
-  protobufType,
-  yamlType,
-} from "#http/negotiation.ts";
-import { valueReply } from "#http/object-reply.ts";
+import { type DiscoveryDocument, discoveryProtobuf } from "./discovery/protobuf.ts";
+import { type Allows, type Negotiated, negotiator, noTransform } from "#http/negotiation.ts";
 
 export interface DiscoveryOptions {
   readonly domain: ApiDomain;
@@ -34,15 +29,15 @@ export interface DiscoveryOptions {
 /** The fields of a request that discovery reads. */
 export type DiscoveryRequest = Pick<ApiRequest, "method" | "path" | "url" | "query" | "headers">;
 
-const negotiation = negotiator([jsonType, yamlType, protobufType]);
+const negotiation = negotiator([jsonEncoding, yamlEncoding, discoveryProtobuf]);
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #allowsAggregated: Allows;
   #source: readonly ResourceDefinition[] | undefined;
   #groups: readonly ServedGroup[] = [];
-  /** Encoded documents of `#source`, by path, form and encoding. */
-  readonly #bytes = new Map<string, Encoded>();
+  /** Encoded documents of `#source`, by encoding, then by path and form. */
+  readonly #encoded = new Map<Encoding, Map<string, Encoded>>();
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
@@ -57,7 +52,7 @@ export class Discovery {
     if (definitions !== this.#source) {
       this.#source = definitions;
       this.#groups = servedGroups(definitions, this.#options.domain);
-      this.#bytes.clear();
+      this.#encoded.clear();
     }
     return this.#groups;
   }
@@ -85,7 +80,11 @@ export class Discovery {
       return [base, ...versions.map(({ version }) => `${base}/${version}`)];
     });
     const paths = [...new Set(["/api", "/apis", "/apis/", ...own, ...others])].sort();
-    return { code: 200, bytes: Buffer.from(JSON.stringify({ paths }, undefined, 2)), contentType: jsonType.name };
+    return {
+      code: 200,
+      bytes: Buffer.from(JSON.stringify({ paths }, undefined, 2)),
+      contentType: jsonEncoding.mediaType,
+    };
   }
 
   /**
@@ -118,7 +117,7 @@ export class Discovery {
     const negotiated = negotiation.answer(request, noTransform);
     const { headers } = request;
     const address = this.#options.serverAddress?.() ?? headers["host"] ?? headers[":authority"] ?? "";
-    return encodedReply(encode(apiVersions(core, address), negotiated));
+    return encodedReply(encode(apiVersions(core, address), negotiated.encoding));
   }
 
   #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {
@@ -143,7 +142,7 @@ export class Discovery {
   }
 
   #aggregated(request: DiscoveryRequest, negotiated: Negotiated, groups: readonly ServedGroup[]): Reply {
-    const { group, version, mediaType } = negotiated;
+    const { group, version, encoding } = negotiated;
     const apiVersion = `${group}/${version}`;
     const path = segments(request.path).join("/");
     const encoded = this.#kept(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
@@ -151,16 +150,21 @@ export class Discovery {
     const headers = { etag: encoded.tag, vary: "Accept", "cache-control": "public" };
     // Upstream: one tag, compared as text; neither lists nor weak tags.
     if (request.headers["if-none-match"] === encoded.tag) return { code: 304, headers };
-    const contentType = `${mediaType};g=${group};v=${version};as=${negotiated.transform}`;
+    const contentType = `${encoding.mediaType};g=${group};v=${version};as=${negotiated.transform}`;
     return { ...encodedReply(encoded), headers, contentType };
   }
 
   #kept(document: string, negotiated: Negotiated, make: () => DiscoveryDocument): Encoded {
-    const key = `${document} ${negotiated.mediaType} ${negotiated.pretty}`;
-    let encoded = this.#bytes.get(key);
+    const { encoding } = negotiated;
+    let known = this.#encoded.get(encoding);
+    if (known === undefined) {
+      known = new Map();
+      this.#encoded.set(encoding, known);
+    }
+    let encoded = known.get(document);
     if (encoded === undefined) {
-      encoded = encode(make(), negotiated);
-      this.#bytes.set(key, encoded);
+      encoded = encode(make(), encoding);
+      known.set(document, encoded);
     }
     return encoded;
   }
@@ -174,23 +178,21 @@ export const pageNotFound: Reply = {
   bytes: Buffer.from("404 page not found\n"),
 };
 
+/** A document with its bytes. */
 interface Encoded {
+  readonly object: Encodable;
   readonly bytes: Buffer;
   readonly mediaType: string;
   tag?: string;
 }
 
-function encode(document: DiscoveryDocument, negotiated: Negotiated): Encoded {
-  const { mediaType } = negotiated;
-  const bytes =
-    mediaType === protobufType.name
-      ? encodeDiscovery(document)
-      : (valueReply(negotiated, 200, document).bytes as Buffer); // one piece
-  return { bytes, mediaType };
+function encode(document: DiscoveryDocument, encoding: Encoding): Encoded {
+  const object = madeContent(document);
+  return { object, bytes: encoding.object(object), mediaType: encoding.mediaType };
 }
 
-function encodedReply({ bytes, mediaType }: Encoded): Reply {
-  return { code: 200, bytes, contentType: mediaType, compressible: true };
+function encodedReply({ object, bytes, mediaType }: Encoded): Reply {
+  return { code: 200, bytes, contentType: mediaType, compressible: true, object };
 }
 
 /** A strong entity tag of these bytes. */

@@ -237,6 +237,9 @@ export interface ResourceDefinition {
    * definitions.
    */
   readonly routes: "installed" | "dispatched";
-  /** Whether the type can be decoded leniently and has a schema of its own (built-in), or prunes by CRD rules. */
-  readonly origin: "builtin" | "custom";
+  /**
+   * Shown as upstream shows what it has no Go type for: items of lists say their kind, lists always have a continue
+   * token, and fields without a value are left out. Default: false.
+   */
+  readonly untyped?: boolean;
 }

@@ -43,7 +43,6 @@ const definition: ResourceDefinition = {
   columns: [],
   strategy: {},
   routes: "installed",
-  origin: "builtin",
 };
 
 const context: RequestContext = {

@@ -2,7 +2,8 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
-import { jsonType, negotiator, protobufType, resourceTransforms, yamlType } from "#http/negotiation.ts";
+import { encodings } from "#codec/encodings.ts";
+import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -35,7 +36,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   return {
     ...given,
     managers: new ManagerNames(),
-    negotiator: negotiator([jsonType, yamlType, { ...protobufType, readOnly: true }], true),
+    negotiator: negotiator(encodings, true),
     transforms: resourceTransforms(given.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
     schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,

@@ -3,6 +3,8 @@
  * time (the request's deadline) and memory. Exceeding a limit ends the thread and only its request. Users take turns.
  * `large-requests/exchange.ts` answers what a thread asks the server.
  */
+import type { Encoding } from "#codec/encoding.ts";
+import { JsonContent } from "#http/contents.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { LargeRequests, Scope } from "#http/scope.ts";
 import { type ExchangeOptions, LargeExchange } from "./large-requests/exchange.ts";
@@ -34,13 +36,19 @@ export class LargeRequestThreads implements LargeRequests {
     request.seats?.end();
     const exchange = new LargeExchange(scope, body, this.#options);
     const running = this.#run(request.user.name, request.signal, exchange).finally(() => void exchange.end());
-    const { headers, bytes, ...reply } = await running;
-    return { ...reply, ...(headers === undefined ? {} : { headers }), bytes: bufferOf(bytes) } as Reply; // absent as undefined
+    const { headers, bytes, json, ...reply } = await running;
+    return {
+      ...reply,
+      ...(headers === undefined ? {} : { headers }),
+      bytes: bufferOf(bytes),
+      ...(json === undefined ? {} : { object: new JsonContent(bufferOf(json)) }),
+    } as Reply; // absent as undefined
   }
 
-  async yaml(json: Buffer, { user, signal }: ApiRequest): Promise<Buffer> {
+  async encode({ mediaType }: Encoding, value: object, { user, signal }: ApiRequest): Promise<Buffer> {
+    const json = Buffer.from(JSON.stringify(value));
     const { bytes } = await this.#run(user.name, signal, {
-      job: () => ({ type: "yaml", json }),
+      job: () => ({ type: "value", json, mediaType }),
       answer: () => Promise.reject(new Error("nothing is asked for a value")),
     });
     return bufferOf(bytes);

@@ -1,17 +1,13 @@
 /** The request pipeline: chain, router, handlers, admission, and served resources. The third phase of `assemble.ts`. */
-import { encodePrettyJson } from "#codec/json.ts";
-import { encodeYaml } from "#codec/yaml.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { requestChain } from "#http/chain.ts";
 import { sizesHere } from "#http/large-requests.ts";
-import type { Negotiated } from "#http/negotiation.ts";
 import { recordRequests } from "#http/record-requests.ts";
 import type { WatchMetrics } from "#http/request-metrics.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Status } from "#meta/status-error.ts";
 import { createPublisher } from "#publication/discovery-and-openapi.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -190,7 +186,6 @@ function openChain(
     random,
     log,
     negotiator: parts.negotiator,
-    encodeStatus,
     authenticator,
     isIdentityHeader: hiddenHeaders(options),
     authorizer,
@@ -217,11 +212,6 @@ function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iter
   for (const { group, version, custom } of definitions) {
     if (group !== own) yield { group, version, isCustom: custom !== undefined };
   }
-}
-
-function encodeStatus(status: Status, { mediaType, pretty }: Negotiated): Buffer {
-  if (mediaType === "application/yaml") return encodeYaml(status);
-  return pretty ? encodePrettyJson(status) : Buffer.from(`${JSON.stringify(status)}\n`);
 }
 
 /** Counts watch events by kind, with the metric's child looked up once a kind. */

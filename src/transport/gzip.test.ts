@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { crc32, gunzipSync } from "node:zlib";
 import { seededRandom } from "#std/random.ts";
 import { Gzip, joinChecksums } from "./gzip.ts";
-import type { Chunk } from "#http/chunk-cache.ts";
+import type { Chunk } from "#std/byte-pieces.ts";
 
 async function packed(gzip: Gzip, chunks: Iterable<Chunk>, pieceLength = 1000): Promise<Buffer> {
   const pieces: Buffer[] = [];

@@ -7,7 +7,8 @@
  */
 import { promisify } from "node:util";
 import { constants, crc32, deflateRaw } from "node:zlib";
-import { ChunkCache, type Chunk } from "#http/chunk-cache.ts";
+import type { Chunk } from "#std/byte-pieces.ts";
+import { ChunkCache } from "#http/chunk-cache.ts";
 
 interface Compressed {
   /** Whole DEFLATE blocks, none of them the last one. */

@@ -4,11 +4,12 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
-import { type Chunks, type Pieces, type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
+import { type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
+import type { Chunk, Chunks, Pieces } from "#std/byte-pieces.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { joinedChunks, type ChunkCache, type Chunk } from "#http/chunk-cache.ts";
+import { joinedChunks, type ChunkCache } from "#http/chunk-cache.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {

@@ -42,6 +42,7 @@ interface Body {
   readonly metadata?: { readonly name?: string; readonly uid?: string; readonly managedFields?: unknown };
   readonly data?: Readonly<Record<string, string>>;
   readonly items?: readonly Body[];
+  readonly rows?: readonly { readonly cells: readonly unknown[]; readonly object: Body }[];
 }
 
 const policyVersion = "audit.k8s.io/v1";
@@ -215,6 +216,44 @@ withAudit(
     assert.doesNotMatch(json(recorded), /managedFields/);
   },
 );
+
+for (const omitManagedFields of [false, true]) {
+  withAudit(
+    `answers in every encoding and view are recorded as the objects they are, ${omitManagedFields ? "without" : "with"} managed fields`,
+    { omitManagedFields, rules: [...notItself, { level: "RequestResponse" }] },
+    async (on) => {
+      const { api } = on;
+      const { configMaps } = await api.place();
+      const long = "x".repeat(100_000);
+      (await api.post(configMaps, configMap("a", { k: long }))).expect(201);
+      const table = `application/json;as=Table;v=v1;g=${api.name("meta.k8s.io")}`;
+      const recorded = async (path: string, accept: string): Promise<Body> => {
+        (await api.get(path, { headers: { accept } })).expect(200);
+        return on.of(path).at(-1)?.responseObject ?? {};
+      };
+      for (const accept of ["application/json", "application/yaml", "application/json;pretty=1"]) {
+        const object = await recorded(`${configMaps}/a`, accept);
+        assert.equal(object.data?.["k"], long, accept);
+        assert.equal(object.metadata?.managedFields === undefined, omitManagedFields, accept);
+        const { kind, items } = await recorded(configMaps, accept);
+        assert.equal(kind, "ConfigMapList", accept);
+        assert.equal(items?.[0]?.data?.["k"], long, accept);
+        assert.equal(items[0].metadata?.managedFields === undefined, omitManagedFields, accept);
+      }
+      for (const accept of [table, table.replace("json", "yaml")]) {
+        for (const path of [`${configMaps}/a`, configMaps]) {
+          const { kind, rows } = await recorded(path, accept);
+          assert.equal(kind, "Table", accept);
+          assert.equal(rows?.[0]?.cells[0], "a");
+          assert.equal(rows[0].object.metadata?.managedFields === undefined, omitManagedFields, accept);
+        }
+      }
+      for (const accept of ["application/yaml", "application/vnd.kubernetes.protobuf"]) {
+        assert.equal((await recorded("/apis/apps", accept)).kind, "APIGroup", accept);
+      }
+    },
+  );
+}
 
 withAudit(
   "who is refused is recorded, with the reason that clients do not hear, and with no credential",

@@ -5,21 +5,28 @@ import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
+import type { BodyEncoding } from "#codec/encoding.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { decodeObject, type FieldValidation, settleLists } from "#codec/object.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 const configMap = { group: "", version: "v1", kind: "ConfigMap" };
 const claim = { group: "", version: "v1", kind: "PersistentVolumeClaim" };
 const definition = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
-const yaml = "application/yaml";
 
-function decode(gvk: GroupVersionKind, body: string, fieldValidation: FieldValidation = "Warn", mediaType?: string) {
+function decode(
+  gvk: GroupVersionKind,
+  body: string,
+  fieldValidation: FieldValidation = "Warn",
+  encoding: BodyEncoding = jsonEncoding,
+) {
   const schema = tables.schemaOf(gvk)!;
   const isRegistered = (other: GroupVersionKind) => tables.schemaOf(other) !== undefined;
   const bytes = Buffer.from(body);
   return decodeObject({
     bytes,
-    mediaType: mediaType ?? "application/json",
+    encoding,
     schema,
     gvk,
     fieldValidation,
@@ -32,10 +39,10 @@ function refused(
   body: string,
   message: string,
   how: FieldValidation = "Warn",
-  mediaType?: string,
+  encoding?: BodyEncoding,
 ) {
   assert.throws(
-    () => decode(gvk, body, how, mediaType),
+    () => decode(gvk, body, how, encoding),
     (error) => {
       assert.ok(error instanceof StatusError, String(error));
       assert.equal(error.status.message, message, body);
@@ -233,30 +240,30 @@ test("schemas inside of definitions keep their special parts", () => {
 
 test("YAML bodies are held to the same rules [FV-10, MEDIA-03]", () => {
   const body = 'kind: ConfigMap\ncolour: red\ndata:\n  a: "1"\n  a: "2"\nbrush: 1\n';
-  const { object, warnings } = decode(configMap, body, "Warn", yaml);
+  const { object, warnings } = decode(configMap, body, "Warn", yamlEncoding);
   assert.deepEqual(object["data"], { a: "2" });
   assert.deepEqual(warnings, ['line 5: key "a" already set in map', 'unknown field "brush"', 'unknown field "colour"']);
-  assert.deepEqual(decode(configMap, body, "Ignore", yaml).warnings, []);
+  assert.deepEqual(decode(configMap, body, "Ignore", yamlEncoding).warnings, []);
   refused(
     configMap,
     body,
     `${cannot("ConfigMap")}strict decoding error: yaml: unmarshal errors:\n  line 5: key "a" already set in map, unknown field "brush", unknown field "colour"`,
     "Strict",
-    yaml,
+    yamlEncoding,
   );
   refused(
     configMap,
     "data: {a: yes}",
     `${cannot("ConfigMap")}json: cannot unmarshal bool into Go struct field ConfigMap.data of type string`,
     "Ignore",
-    yaml,
+    yamlEncoding,
   );
   refused(
     configMap,
     "data: *x\n",
     "the object provided is unrecognized (must be of type ConfigMap): yaml: unknown anchor 'x' referenced (646174613a202a780a)",
     "Warn",
-    yaml,
+    yamlEncoding,
   );
 });
 

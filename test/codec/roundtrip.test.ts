@@ -12,6 +12,10 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { encodeJson, encodePrettyJson } from "#codec/json.ts";
 import { decodeObject } from "#codec/object.ts";
+import type { BodyEncoding } from "#codec/encoding.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { type SampleObject, sampleObjects } from "./sample-objects.ts";
 
@@ -19,19 +23,19 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), "../../../shared/fa
 const skip = existsSync(folder) ? false : "the recorded objects are not on this machine";
 const tables = loadDefinitions(kubernetesDomain);
 
-function decode(bytes: Buffer, mediaType: string, name: string) {
+function decode(bytes: Buffer, encoding: BodyEncoding, name: string) {
   const { apiVersion, kind } = JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
   const gvk = { ...parseApiVersion(apiVersion)!, kind };
   const schema = tables.schemaOf(gvk);
   assert.ok(schema !== undefined, `no schema for ${apiVersion} ${kind}`);
-  return decodeObject({ bytes, mediaType, schema, gvk, fieldValidation: "Strict" }).object;
+  return decodeObject({ bytes, encoding, schema, gvk, fieldValidation: "Strict" }).object;
 }
 
 const samples = sampleObjects(tables);
 
 /** A body after decoding. */
-function reread({ gvk, schema }: SampleObject, bytes: Buffer, mediaType: string): unknown {
-  const { object } = decodeObject({ bytes, mediaType, schema, gvk, fieldValidation: "Strict" });
+function reread({ gvk, schema }: SampleObject, bytes: Buffer, encoding: BodyEncoding): unknown {
+  const { object } = decodeObject({ bytes, encoding, schema, gvk, fieldValidation: "Strict" });
   return JSON.parse(encodeJson(object).toString());
 }
 
@@ -43,22 +47,22 @@ function whole({ object }: SampleObject): Readonly<Record<string, unknown>> {
 test("an object of every kind with every field set is the same after JSON [MEDIA-04, VER-13]", () => {
   assert.ok(samples.length > 70);
   for (const sample of samples) {
-    const once = reread(sample, Buffer.from(JSON.stringify(sample.object)), "application/json");
+    const once = reread(sample, Buffer.from(JSON.stringify(sample.object)), jsonEncoding);
     assert.deepEqual(once, whole(sample), sample.gvk.kind);
-    assert.deepEqual(reread(sample, Buffer.from(JSON.stringify(once, undefined, 2)), "application/json"), once);
+    assert.deepEqual(reread(sample, Buffer.from(JSON.stringify(once, undefined, 2)), jsonEncoding), once);
   }
 });
 
 test("an object of every kind with every field set is the same after YAML [MEDIA-02, MEDIA-03, VER-13]", () => {
   for (const sample of samples) {
-    assert.deepEqual(reread(sample, encodeYaml(sample.object), "application/yaml"), whole(sample), sample.gvk.kind);
+    assert.deepEqual(reread(sample, encodeYaml(sample.object), yamlEncoding), whole(sample), sample.gvk.kind);
   }
 });
 
 test("an object of every kind with every field set is the same from protobuf as from JSON [MEDIA-06, VER-13]", () => {
   for (const sample of samples) {
-    const object = reread(sample, sample.protobuf, "application/vnd.kubernetes.protobuf");
-    assert.deepEqual(object, reread(sample, Buffer.from(JSON.stringify(sample.object)), "application/json"));
+    const object = reread(sample, sample.protobuf, protobufEncoding);
+    assert.deepEqual(object, reread(sample, Buffer.from(JSON.stringify(sample.object)), jsonEncoding));
   }
 });
 
@@ -69,7 +73,7 @@ test("recorded JSON objects decode and encode to the same bytes", { skip }, () =
   assert.ok(names.length > 50);
   for (const file of names) {
     const bytes = readFileSync(join(folder, file));
-    const object = decode(bytes, "application/json", file.slice(0, -5));
+    const object = decode(bytes, jsonEncoding, file.slice(0, -5));
     assert.equal(encodePrettyJson(object).toString(), bytes.toString().trimEnd(), file);
   }
 });
@@ -77,10 +81,10 @@ test("recorded JSON objects decode and encode to the same bytes", { skip }, () =
 test("recorded YAML objects are the recorded JSON objects, and so is what we write", { skip }, () => {
   for (const file of names) {
     const bytes = readFileSync(join(folder, file.replace(/json$/, "yaml")));
-    const object = decode(bytes, "application/yaml", file.slice(0, -5));
+    const object = decode(bytes, yamlEncoding, file.slice(0, -5));
     const plain = readFileSync(join(folder, file)).toString().trimEnd();
     assert.equal(encodePrettyJson(object).toString(), plain, file);
-    const again = decode(encodeYaml(object), "application/yaml", file.slice(0, -5));
+    const again = decode(encodeYaml(object), yamlEncoding, file.slice(0, -5));
     assert.equal(encodePrettyJson(again).toString(), plain, file);
   }
 });
@@ -93,8 +97,8 @@ test("recorded protobuf objects are the recorded JSON objects", { skip }, () => 
   assert.ok(recorded.length > 40);
   for (const file of recorded) {
     const name = file.slice(0, -3);
-    const json = decode(readFileSync(join(folder, `${name}.json`)), "application/json", name);
-    const object = decode(readFileSync(join(folder, file)), "application/vnd.kubernetes.protobuf", name);
+    const json = decode(readFileSync(join(folder, `${name}.json`)), jsonEncoding, name);
+    const object = decode(readFileSync(join(folder, file)), protobufEncoding, name);
     assert.deepEqual(object, json, file);
   }
 });

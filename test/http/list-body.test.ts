@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import type { Pieces } from "#http/api-request.ts";
+import type { Pieces } from "#std/byte-pieces.ts";
 import { Gzip } from "#transport/gzip.ts";
 import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";
 import { listPieces } from "#http/list-body.ts";
@@ -20,7 +20,6 @@ const definition = {
   ...storage,
   listKind: "ConfigMapList",
   routes: "installed",
-  origin: "builtin",
   storage,
 } as unknown as ResourceDefinition;
 const random = seededRandom(1);
@@ -34,8 +33,8 @@ function entry(name: string, created = ++revision): Entry {
 }
 
 function body(entries: readonly Entry[]): Pieces {
-  const meta = { resourceVersion: String(revision) };
-  const pieces = listPieces(definition, new StoredObjects(), meta, entries, new FakeClock());
+  const members = { kind: "ConfigMapList", apiVersion: "v1", metadata: { resourceVersion: String(revision) } };
+  const pieces = listPieces(definition, new StoredObjects(), members, entries, new FakeClock());
   assert.ok(!(pieces instanceof Promise));
   return pieces;
 }

@@ -3,29 +3,23 @@
  * full disk; anything else is a bug: one line in the log with its stack, and a 500 that tells the client nothing but
  * where to look.
  */
-import { badRequest, internalError, type Status, StatusError } from "#meta/status-error.ts";
+import { badRequest, internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { StorageFull } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
-import type { Negotiated, Negotiator } from "../negotiation.ts";
-import type { Filter } from "./filter.ts";
+import { madeContent } from "../contents.ts";
+import { encodeObject } from "../encode-reply.ts";
+import type { Negotiator } from "../negotiation.ts";
+import { type Filter, withHeaders } from "./filter.ts";
 
 /** Turns a failure into a reply. */
 export type ErrorReply = (request: ApiRequest, error: StatusError) => Reply;
 
-/** Bytes of a `Status`; `form.mediaType` is one of the negotiator's. */
-export type EncodeStatus = (status: Status, form: Negotiated) => Buffer;
-
-export function errorReplies(negotiator: Negotiator, encode: EncodeStatus): ErrorReply {
+export function errorReplies(negotiator: Negotiator): ErrorReply {
   return (request, { status }) => {
-    const form = negotiator.status(request);
+    const reply = encodeObject(status.code, negotiator.status(request), madeContent(status));
     const retryAfter = status.details?.retryAfterSeconds ?? 0;
-    return {
-      code: status.code,
-      contentType: form.mediaType,
-      bytes: encode(status, form),
-      ...(retryAfter === 0 ? {} : { headers: { "retry-after": String(retryAfter) } }),
-    };
+    return retryAfter === 0 ? reply : withHeaders(reply, { "retry-after": String(retryAfter) });
   };
 }
 

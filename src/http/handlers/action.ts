@@ -14,13 +14,13 @@ const bodyBytesMax = 256 * 1024;
 export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const { request, parts, context, namespace, name } = scope;
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
-  const negotiated = parts.negotiator.answer(request, (mediaType, kind, group, version) =>
+  const negotiated = parts.negotiator.answer(request, (encoding, kind, group, version) =>
     // Upstream: what is not stored has no columns.
-    kind === "Table" ? false : parts.transforms(mediaType, kind, group, version),
+    kind === "Table" ? false : parts.transforms(encoding, kind, group, version),
   );
-  const mediaType = parts.negotiator.body(request.headers["content-type"]);
+  const encoding = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, bodyBytesMax));
-  const body = decodeBody(scope, options, bytes, mediaType, action.accepted);
+  const body = decodeBody(scope, options, bytes, encoding, action.accepted);
   const sent = inNamespace(scope, withoutSystemFields(body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options);
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admissionChain } from "#admission/chain.ts";
 import type { Attributes } from "#authz/authorizer.ts";
+import { encodings } from "#codec/encodings.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -14,7 +15,7 @@ import { seededRandom } from "#std/random.ts";
 import { largeBytes, sizesHere } from "../large-requests.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { ApiRequest, RequestInfo } from "../api-request.ts";
-import { jsonType, negotiator, resourceTransforms } from "../negotiation.ts";
+import { negotiator, resourceTransforms } from "../negotiation.ts";
 import type { HandlerParts, Scope } from "../scope.ts";
 import { applyObject } from "./apply.ts";
 
@@ -53,7 +54,6 @@ const definition: ResourceDefinition = {
   columns: [],
   strategy: {},
   routes: "installed",
-  origin: "builtin",
 };
 
 test("who may patch and not create applies to what is there, and creates nothing [SSA-26]", async () => {
@@ -75,7 +75,7 @@ test("who may patch and not create applies to what is there, and creates nothing
         return { decision: mayCreate ? "allow" : "noOpinion", reason: "no rule" } as const;
       },
     },
-    negotiator: negotiator([jsonType]),
+    negotiator: negotiator(encodings),
     transforms: resourceTransforms(kubernetesDomain),
     bodyLimitBytes: 1000,
     definitionOfVersion: () => undefined,

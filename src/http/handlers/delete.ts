@@ -86,10 +86,10 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   const { request, parts, definition } = scope;
   const bytes = await request.body(Math.min(parts.bodyLimitBytes, largeBytes));
   if (bytes.length === 0) return deleteOptions(request.query, undefined, parts.domain);
-  const mediaType = parts.negotiator.body(request.headers["content-type"]);
+  const encoding = parts.negotiator.body(request.headers["content-type"]);
   const { object } = decodeObject({
     bytes,
-    mediaType,
+    encoding,
     schema: parts.deleteOptionsSchema,
     gvk: { group: "", version: "v1", kind: "DeleteOptions" },
     // Options may name the group of the object or that of meta types; a body without them is meant as options.

@@ -2,6 +2,7 @@
 import { badRequest } from "#meta/status-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
+import { StoredContent } from "../contents.ts";
 import { turnFor, weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { queryFlag } from "../request-info.ts";
@@ -12,9 +13,9 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
   const negotiated = scope.parts.negotiator.answer(request, scope.parts.transforms);
   const resourceVersion = wantedVersion(request);
   return andThen(store.get(namespace, name, resourceVersion), (entry) => {
-    if (negotiated.transform === "" && negotiated.mediaType === "application/json" && !negotiated.pretty) {
-      const bytes = scope.parts.objects.servedBytes(scope.definition, entry);
-      return { code: 200, bytes, contentType: "application/json", compressible: true };
+    const { encoding, transform } = negotiated;
+    if (transform === "" && encoding.sendsStored) {
+      return { code: 200, encoding, object: new StoredContent(scope, entry) };
     }
     scope.parts.sizes.check(weightOf(entry.value));
     const waiting = turnFor(entry.value.length);

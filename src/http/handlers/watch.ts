@@ -2,6 +2,7 @@
  * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
  * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
  */
+import type { Encoding } from "#codec/encoding.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
@@ -10,6 +11,7 @@ import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
+import { viewOf } from "../views.ts";
 import { matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
@@ -49,27 +51,29 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     timeoutSeconds !== undefined && timeoutSeconds > 0
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
-  const stream = new WatchStream({
-    cache,
-    prefix,
-    exact: isSingle,
-    initial,
-    after,
-    filter: selection.filter,
-    encoder: frameEncoder(scope, negotiated),
-    bookmarks: options.allowWatchBookmarks,
-    initialEventsEnd,
-    timeoutMs,
-    clock: parts.clock,
-    ...(definition.served === undefined ? {} : { served: definition.served }),
-    observe: (events, bytes) => parts.observeWatch(definition, events, bytes),
-  });
+  const view = viewOf(scope, negotiated).events();
+  const events = (encoding: Encoding): WatchStream =>
+    new WatchStream({
+      cache,
+      prefix,
+      exact: isSingle,
+      initial,
+      after,
+      filter: selection.filter,
+      encoder: frameEncoder(scope, view, encoding),
+      bookmarks: options.allowWatchBookmarks,
+      initialEventsEnd,
+      timeoutMs,
+      clock: parts.clock,
+      ...(definition.served === undefined ? {} : { served: definition.served }),
+      observe: (count, bytes) => parts.observeWatch(definition, count, bytes),
+    });
   // The writer takes the connection over for the one upgrade that gets here, to a WebSocket.
-  return { code: request.upgrade === undefined ? 200 : 101, contentType: negotiated.mediaType, stream };
+  return { code: request.upgrade === undefined ? 200 : 101, encoding: negotiated.encoding, events };
 }
 
 /** The bookmark that ends the initial events names their list, which Tables are not. */
 const withoutTables =
   (allows: Allows): Allows =>
-  (mediaType, kind, group, version) =>
-    kind !== "Table" && allows(mediaType, kind, group, version);
+  (encoding, kind, group, version) =>
+    kind !== "Table" && allows(encoding, kind, group, version);

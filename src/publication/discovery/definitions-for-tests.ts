@@ -34,7 +34,6 @@ export function builtinDefinitions(
       storage: { group, version, kind, resource },
       schema,
       routes: "installed",
-      origin: "builtin",
     };
   });
 }
@@ -80,7 +79,7 @@ export function customDefinition(
     storage: { group, version, kind, resource },
     schema: { type: "object", fields: new Map() },
     routes: "dispatched",
-    origin: "custom",
+    untyped: true,
     ...more,
   };
 }

@@ -1,28 +1,47 @@
 /**
- * Discovery documents in protobuf, in the API's envelope. The messages are few and small, so each is written by hand.
+ * Discovery documents in protobuf, in the API's envelope. The messages are few and small, so their fields are named by hand.
  * Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; empty plain fields are written too, as
  * upstream does.
  */
+import type { Encoding } from "#codec/encoding.ts";
+import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { writeEnvelope } from "#codec/protobuf-envelope.ts";
+import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { DiscoveryKind, GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
 import type { ApiGroup, ApiGroupList, ApiResource, ApiResourceList, ApiVersions, GroupVersionName } from "./legacy.ts";
 
 export type DiscoveryDocument = ApiVersions | ApiGroupList | ApiGroup | ApiResourceList | GroupDiscoveryList;
 
-/** The document in its envelope. */
-export function encodeDiscovery(document: DiscoveryDocument): Buffer {
-  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string }; // read as texts only
-  const envelope = [
-    message(1, [text(1, apiVersion), text(2, kind)]),
-    message(2, body(document)),
-    text(3, ""),
-    text(4, ""),
-  ];
-  return Buffer.concat([magic, ...envelope]);
+/** Protobuf as an encoding of discovery documents; of those there are neither lists nor watches. */
+export const discoveryProtobuf: Encoding = {
+  ...protobufEncoding,
+  sendsStored: false,
+  object: ({ value }) => encodeDiscovery(value as DiscoveryDocument), // it encodes nothing else
+  list: none,
+  frame: none,
+};
+
+function none(): never {
+  throw new Error("discovery has neither lists nor watches");
 }
 
-const magic = Buffer.from("k8s\0");
+/** The document in its envelope. */
+function encodeDiscovery(document: DiscoveryDocument): Buffer {
+  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string }; // read as texts only
+  const writer = new ProtobufWriter();
+  writeEnvelope(writer, apiVersion, kind, () => writeFields(writer, body(document)));
+  return writer.finish();
+}
 
-function body(document: DiscoveryDocument): Buffer[] {
+/** A field of a message, to be written. */
+type Field = (writer: ProtobufWriter) => void;
+
+/** Messages are written from their end. */
+function writeFields(writer: ProtobufWriter, fields: readonly Field[]): void {
+  for (const write of fields.toReversed()) write(writer);
+}
+
+function body(document: DiscoveryDocument): Field[] {
   switch (document.kind) {
     case "APIVersions":
       return [
@@ -45,12 +64,12 @@ function body(document: DiscoveryDocument): Buffer[] {
   }
 }
 
-function groupBody({ name, versions, preferredVersion }: ApiGroup): Buffer[] {
-  const names = (of: GroupVersionName): Buffer[] => [text(1, of.groupVersion), text(2, of.version)];
+function groupBody({ name, versions, preferredVersion }: ApiGroup): Field[] {
+  const names = (of: GroupVersionName): Field[] => [text(1, of.groupVersion), text(2, of.version)];
   return [text(1, name), ...versions.map((of) => message(2, names(of))), message(3, names(preferredVersion))];
 }
 
-function resourceBody(resource: ApiResource): Buffer[] {
+function resourceBody(resource: ApiResource): Field[] {
   return [
     text(1, resource.name),
     varint(2, resource.namespaced ? 1 : 0),
@@ -65,7 +84,7 @@ function resourceBody(resource: ApiResource): Buffer[] {
   ];
 }
 
-function groupDiscoveryBody({ metadata, versions }: GroupDiscovery): Buffer[] {
+function groupDiscoveryBody({ metadata, versions }: GroupDiscovery): Field[] {
   return [
     message(1, [
       text(1, metadata.name ?? ""),
@@ -83,7 +102,7 @@ function groupDiscoveryBody({ metadata, versions }: GroupDiscovery): Buffer[] {
   ];
 }
 
-function resourceDiscoveryBody(resource: ResourceDiscovery): Buffer[] {
+function resourceDiscoveryBody(resource: ResourceDiscovery): Field[] {
   return [
     text(1, resource.resource),
     kindOf(resource.responseKind),
@@ -98,32 +117,23 @@ function resourceDiscoveryBody(resource: ResourceDiscovery): Buffer[] {
   ];
 }
 
-function kindOf({ group, version, kind }: DiscoveryKind): Buffer {
+function kindOf({ group, version, kind }: DiscoveryKind): Field {
   return message(2, [text(1, group), text(2, version), text(3, kind)]);
 }
 
-function text(number: number, value: string): Buffer {
-  return message(number, [Buffer.from(value)]);
-}
+const text =
+  (number: number, value: string): Field =>
+  (writer) =>
+    writer.text(number, value);
 
-function texts(number: number, values: readonly string[] = []): Buffer[] {
-  return values.map((value) => text(number, value));
-}
+const texts = (number: number, values: readonly string[] = []): Field[] => values.map((value) => text(number, value));
 
-/** A field of length and bytes: a text, or a message given as its fields. */
-function message(number: number, parts: readonly Buffer[]): Buffer {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...base128(length)]), ...parts]);
-}
+const varint =
+  (number: number, value: number): Field =>
+  (writer) =>
+    writer.varint(number, value);
 
-function varint(number: number, value: number): Buffer {
-  return Buffer.from([number << 3, ...base128(value)]);
-}
-
-function base128(value: number): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
-  bytes.push(rest);
-  return bytes;
-}
+const message =
+  (number: number, fields: readonly Field[]): Field =>
+  (writer) =>
+    writer.message(number, () => writeFields(writer, fields));

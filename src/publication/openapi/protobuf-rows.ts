@@ -2,11 +2,11 @@
  * Table-driven conversion of JSON objects to protobuf: `Rows` say which member is which field and how it is written.
  * Members that begin with `x-` become named YAML texts; JSON is valid YAML.
  */
-import type { BackwardWriter } from "./backward-writer.ts";
+import type { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { Json } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
-export type Encoder = (writer: BackwardWriter, number: number, value: unknown) => void;
+export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
 /** By member name; `x-` matches all names with this prefix. */
 export type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder]>;
 
@@ -15,7 +15,7 @@ export function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>
 }
 
 /** Writes the members that `rows` name; others are left out. */
-export function writeFields(writer: BackwardWriter, value: unknown, rows: Rows): void {
+export function writeFields(writer: ProtobufWriter, value: unknown, rows: Rows): void {
   for (const [name, member] of Object.entries(value as Json).reverse()) {
     if (name.startsWith("x-")) {
       const row = rows.get("x-");
@@ -28,11 +28,11 @@ export function writeFields(writer: BackwardWriter, value: unknown, rows: Rows):
 }
 
 /** A message of a name and a value. */
-function writeNamed(writer: BackwardWriter, number: number, name: string, value: unknown, encode: Encoder): void {
-  const end = writer.length;
-  encode(writer, 2, value);
-  writer.text(1, name);
-  writer.head(number, writer.length - end);
+function writeNamed(writer: ProtobufWriter, number: number, name: string, value: unknown, encode: Encoder): void {
+  writer.message(number, () => {
+    encode(writer, 2, value);
+    writer.text(1, name);
+  });
 }
 
 export const string: Encoder = (writer, number, value) => writer.text(number, String(value));
@@ -47,12 +47,8 @@ export function struct(rows: Rows): Encoder {
 }
 
 /** A message written by `write`, last field first. */
-export function message(write: (writer: BackwardWriter, value: unknown) => void): Encoder {
-  return (writer, number, value) => {
-    const end = writer.length;
-    write(writer, value);
-    writer.head(number, writer.length - end);
-  };
+export function message(write: (writer: ProtobufWriter, value: unknown) => void): Encoder {
+  return (writer, number, value) => writer.message(number, () => write(writer, value));
 }
 
 /** A message around the one of `encode`, as its field `inner`. */

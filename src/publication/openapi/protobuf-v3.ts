@@ -2,7 +2,7 @@
  * A version 3 document in protobuf, converted from JSON. The format has no place for defaults that are objects. Source
  * of field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
  */
-import { BackwardWriter } from "./backward-writer.ts";
+import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import {
   any,
   boolean,
@@ -23,7 +23,7 @@ import type { Json } from "./published-schema.ts";
 
 /** The JSON document as protobuf. */
 export function encodeProtobufV3(document: Json): Buffer {
-  const writer = new BackwardWriter();
+  const writer = new ProtobufWriter();
   writeFields(writer, document, documentRows);
   return writer.finish();
 }

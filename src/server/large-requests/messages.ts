@@ -48,10 +48,11 @@ export interface SentRequest {
   readonly definition: { readonly name: string; readonly revision: Revision } | undefined;
 }
 
-/** A value in JSON that is wanted as YAML. */
+/** A value in JSON that is wanted in another encoding. */
 export interface SentValue {
-  readonly type: "yaml";
+  readonly type: "value";
   readonly json: Uint8Array;
+  readonly mediaType: string;
 }
 
 export type Job = SentRequest | SentValue;
@@ -112,12 +113,15 @@ export type Question = {
 /** How something ended badly: a status for the client, a stack that was too small, or the text of an error that is ours. */
 export type SentFailure = { readonly status: Status } | { readonly isTooDeep: true } | { readonly error: string };
 
+/** A reply that is encoded. */
 export interface SentReply {
   readonly code: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly contentType: string | undefined;
   readonly compressible: boolean;
   readonly bytes: Uint8Array;
+  /** What it says, as JSON, for who records it. */
+  readonly json?: Uint8Array | undefined;
 }
 
 export type FromThread =

@@ -8,7 +8,10 @@ import type { AdmissionChain } from "#admission/chain.ts";
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
-import { encodeYaml } from "#codec/yaml.ts";
+import { isWritten } from "#codec/encoding.ts";
+import { encodings } from "#codec/encodings.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { madeContent } from "#http/contents.ts";
 import { CustomKind } from "#extensions/custom-kind.ts";
 import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
@@ -26,7 +29,16 @@ import { systemRandom } from "#std/random.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
 import { handlerParts } from "../handler-parts.ts";
 import { type Ask, Asking, failureOf } from "./ask.ts";
-import type { FromThread, Job, SentAttributes, SentReply, SentRequest, ThreadStart, ToThread } from "./messages.ts";
+import type {
+  FromThread,
+  Job,
+  SentAttributes,
+  SentReply,
+  SentRequest,
+  SentValue,
+  ThreadStart,
+  ToThread,
+} from "./messages.ts";
 import { bufferOf, RemoteCache } from "./remote-cache.ts";
 import { HandedRequest } from "./handed-request.ts";
 
@@ -77,30 +89,34 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
       served =
         custom === undefined ? builtIn : new ResourceTable([...builtIn.definitions, ...custom.definitions], 1, builtIn);
       cache.begin(sent.revision, sent.entry);
-      const { code, headers, contentType, compressible = false, bytes } = await route(request);
+      const { code, headers, contentType, compressible = false, bytes, object } = await route(request);
       if (!Buffer.isBuffer(bytes)) throw new Error("the reply of a large request has one body");
       const body = ownBytes(bytes);
-      const reply: SentReply = { code, headers, contentType, compressible, bytes: body };
-      send({ type: "reply", reply, warnings }, [body.buffer]);
+      const json = sent.isAudited && object !== undefined ? ownBytes(jsonEncoding.object(object)) : undefined;
+      const reply: SentReply = { code, headers, contentType, compressible, bytes: body, json };
+      send({ type: "reply", reply, warnings }, json === undefined ? [body.buffer] : [body.buffer, json.buffer]);
     } catch (error) {
       send({ type: "failure", failure: failureOf(error), warnings });
     }
   }
 
-  function toYaml(json: Uint8Array): void {
-    const bytes = ownBytes(encodeYaml(parseObject(bufferOf(json).toString())));
-    const reply = { code: 200, headers: undefined, contentType: undefined, compressible: true, bytes };
-    send({ type: "reply", reply, warnings: [] }, [bytes.buffer]);
-  }
-
   const begin = (job: Job): void => {
     if (job.type === "request") void handle(job);
-    else toYaml(job.json);
+    else {
+      const reply = encodedValue(job);
+      send({ type: "reply", reply, warnings: [] }, [reply.bytes.buffer]);
+    }
   };
   port.on("message", (message: ToThread) => {
     if (message.type === "job") begin(message.job);
     else asking.take(message);
   });
+}
+
+function encodedValue({ json, mediaType }: SentValue): SentReply & { readonly bytes: Uint8Array<ArrayBuffer> } {
+  const encoding = encodings.filter(isWritten).find((one) => one.mediaType === mediaType)!; // the event loop has the same
+  const bytes = ownBytes(encoding.object(madeContent(parseObject(bufferOf(json).toString()))));
+  return { code: 200, headers: undefined, contentType: mediaType, compressible: true, bytes };
 }
 
 const noOtherPaths: Pick<RouterOptions, "other" | "unknown"> = {

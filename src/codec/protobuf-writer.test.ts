@@ -1,19 +1,20 @@
 /** The backward protobuf writer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BackwardWriter } from "./backward-writer.ts";
+import { ProtobufWriter } from "./protobuf-writer.ts";
 
 test("fields stand in the opposite order of the calls, messages around what was written", () => {
-  const writer = new BackwardWriter();
-  writer.text(2, "b");
-  writer.text(1, "a");
-  writer.head(9, writer.length);
+  const writer = new ProtobufWriter();
+  writer.message(9, () => {
+    writer.text(2, "b");
+    writer.text(1, "a");
+  });
   assert.equal(writer.finish().toString("hex"), "4a060a0161120162");
 });
 
 test("numbers take as many bytes as they need", () => {
-  const hex = (write: (writer: BackwardWriter) => void): string => {
-    const writer = new BackwardWriter();
+  const hex = (write: (writer: ProtobufWriter) => void): string => {
+    const writer = new ProtobufWriter();
     write(writer);
     return writer.finish().toString("hex");
   };
@@ -40,7 +41,7 @@ test("numbers take as many bytes as they need", () => {
 });
 
 test("what does not fit makes more room, and nothing that was written is lost", () => {
-  const writer = new BackwardWriter();
+  const writer = new ProtobufWriter();
   const long = "é".repeat(700_000);
   writer.text(2, "end");
   writer.text(1, long);

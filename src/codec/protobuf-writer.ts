@@ -1,18 +1,21 @@
+/** Writes protobuf: fields and messages by their numbers. Which fields a type has is said elsewhere. */
+import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
+
 /**
- * Writes protobuf from the end to the beginning, so that the length of a message is known before its head is written
- * and nothing is copied twice. Callers write the last field first.
+ * Writes from the end to the beginning, so that the length of a message is known before its head is written and nothing
+ * is copied twice. Callers write the last field first.
  *
- *     write text 2 "b"          ………………12 01 b
- *     write text 1 "a"          …………0a 01 a 12 01 b
- *     head of message 9, 6 long …4a 06 0a 01 a 12 01 b
+ *     text 2 "b"                     ………………12 01 b
+ *     text 1 "a"                     …………0a 01 a 12 01 b
+ *     message 9 that wrote the two   …4a 06 0a 01 a 12 01 b
  */
-export class BackwardWriter {
-  #bytes = Buffer.allocUnsafe(1024 * 1024);
+export class ProtobufWriter {
+  #bytes = Buffer.allocUnsafe(64 * 1024);
   /** Where the bytes written so far begin. */
   #start = this.#bytes.length;
 
   /** Bytes written so far. */
-  get length(): number {
+  get #length(): number {
     return this.#bytes.length - this.#start;
   }
 
@@ -26,26 +29,40 @@ export class BackwardWriter {
     this.#reserve(length);
     this.#start -= length;
     this.#bytes.write(value, this.#start);
-    this.head(number, length);
+    this.#head(number, length);
   }
 
-  /** Makes the last `length` bytes written the content of a field. */
-  head(number: number, length: number): void {
-    this.#base128(length);
-    this.#base128(number * 8 + 2);
+  /** A message of its own, which is what `write` writes. */
+  message(number: number, write: () => void): void {
+    const before = this.#length;
+    write();
+    this.#head(number, this.#length - before);
+  }
+
+  /** Bytes that are no field. */
+  bytes(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#start -= bytes.length;
+    this.#bytes.set(bytes, this.#start);
   }
 
   /** A whole number that is not negative, or a boolean as 0 or 1. */
   varint(number: number, value: number): void {
     this.#base128(value);
-    this.#base128(number * 8);
+    this.#base128(number * 8 + varintType);
   }
 
   double(number: number, value: number): void {
     this.#reserve(8);
     this.#start -= 8;
     this.#bytes.writeDoubleLE(value, this.#start);
-    this.#base128(number * 8 + 1);
+    this.#base128(number * 8 + fixed64Type);
+  }
+
+  /** Makes the last `length` bytes written the content of a field. */
+  #head(number: number, length: number): void {
+    this.#base128(length);
+    this.#base128(number * 8 + bytesType);
   }
 
   #base128(value: number): void {
@@ -62,7 +79,7 @@ export class BackwardWriter {
 
   #reserve(count: number): void {
     if (count <= this.#start) return;
-    const written = this.length;
+    const written = this.#length;
     const larger = Buffer.allocUnsafe(this.#bytes.length * 2 + count);
     this.#bytes.copy(larger, larger.length - written, this.#start);
     this.#bytes = larger;

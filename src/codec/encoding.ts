@@ -1,0 +1,97 @@
+/**
+ * What an encoding is: how bodies are read and answers written in one format. Each format is a file
+ * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` is the list of them; negotiation chooses one of a
+ * list, and everybody else calls what was chosen. No other file names a media type of objects.
+ */
+import type { LongBody, Pieces } from "#std/byte-pieces.ts";
+import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Schema } from "#schema/schema.ts";
+
+/** An encoding in which request bodies can be read. */
+export interface BodyEncoding {
+  /** `application/json`: how `Accept` and `Content-Type` name it. */
+  readonly mediaType: string;
+  /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
+  readonly stream: string;
+  /** It has no form for custom resources, and none for Tables, whose cells are of any type. */
+  readonly typedOnly: boolean;
+  /** How many times as much work a byte is as one of ordinary JSON. */
+  readonly weight: number;
+  /** Reads one value. `schema` says what is expected, for formats that do not say it. Throws `DecodeError`. */
+  decode(bytes: Uint8Array, schema: Schema): DecodedValue;
+}
+
+/** An encoding that answers can have. A `Status` is an object like any other. */
+export interface Encoding extends BodyEncoding {
+  /** The same with line breaks, for people; left out where there is no such form. */
+  readonly indented?: Encoding;
+  /** Whether `json` of objects and lists is all that it needs: then what is stored is sent as it is. */
+  readonly sendsStored: boolean;
+  /** A whole answer. */
+  object(object: Encodable): Buffer;
+  /** A list, item by item. What is wrong with its first items makes it reject; later the body breaks off. */
+  list(list: EncodableList, options: ListOptions): MaybePromise<LongBody>;
+  /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
+  frame(type: string, object: Encodable): Buffer;
+}
+
+/** Whether answers can be written in it. */
+export const isWritten = (encoding: BodyEncoding): encoding is Encoding => "object" in encoding;
+
+/** An object to write. */
+export interface Encodable {
+  /** Its JSON and a line feed, where that is there already. */
+  readonly json: Buffer | undefined;
+  /** Shared and read-only. What is stored is decoded when somebody asks for it. */
+  readonly value: object;
+}
+
+/** A list to write: its items, and what stands around them. */
+export interface EncodableList {
+  /** Members beside the items, in the order of JSON. */
+  readonly members: Readonly<Record<string, unknown>>;
+  /** Where the items stand, after the other members: `items`, `rows`. */
+  readonly itemsKey: string;
+  /** Whether an empty list is `null`. */
+  readonly emptyIsNull: boolean;
+  /** How many items there are. */
+  readonly count: number;
+  /** An item, from 0 on. */
+  item(at: number): unknown;
+  /** The same as JSON text, where that is cheaper to make by itself. */
+  readonly itemJson?: ((at: number) => string) | undefined;
+  /** About how many bytes of JSON the item is made of. */
+  weight(at: number): number;
+  /** The whole in JSON, where it can be joined from what is there already. */
+  readonly json?: (() => MaybePromise<Pieces>) | undefined;
+}
+
+/** What making a long list needs. */
+export interface ListOptions {
+  readonly clock: Clock;
+  /** Where items that are large are encoded beside the event loop: from which weight on, and by whom. */
+  readonly large?: LargeItems | undefined;
+}
+
+export interface LargeItems {
+  readonly weight: number;
+  /** `encoding.object` of a plain value. */
+  encode(encoding: Encoding, value: object): Promise<Buffer>;
+}
+
+/** A body as a value. */
+export interface DecodedValue {
+  readonly value: unknown;
+  /** Keys in the text; `undefined` when double ones were looked for otherwise. */
+  readonly keys: number | undefined;
+  /** JSON text to search for problems. */
+  text(): string;
+  /** Double keys of YAML, by line. */
+  readonly duplicates: readonly string[];
+  /** Whether there may be numbers in it that JavaScript would change. */
+  readonly hasRawNumbers: boolean;
+}
+
+/** How the error of a body begins that does not say what it is, in upstream's words. */
+export const unreadablePrefix = "couldn't get version/kind; json parse error: ";

@@ -1,0 +1,20 @@
+/** Protobuf as an encoding: of bodies so far, and of built-in kinds, whose schemas have the numbers of fields. */
+import type { BodyEncoding } from "./encoding.ts";
+import { decodeProtobuf } from "./protobuf.ts";
+import { sortedJson } from "./strict.ts";
+
+export const protobufEncoding: BodyEncoding = {
+  mediaType: "application/vnd.kubernetes.protobuf",
+  stream: "application/vnd.kubernetes.protobuf;stream=watch",
+  typedOnly: true,
+  weight: 4,
+  decode(bytes, schema) {
+    const { apiVersion, kind, value } = decodeProtobuf(bytes, schema);
+    const typed = {
+      ...(value as object), // schemas of kinds are structs
+      ...(kind === "" ? {} : { kind }),
+      ...(apiVersion === "" ? {} : { apiVersion }),
+    };
+    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };
+  },
+};

@@ -1,0 +1,49 @@
+/** What stands around every object in protobuf: four bytes of magic, its type, and the object. Source: upstream's `serializer/protobuf`. */
+import { DecodeError } from "#schema/decode-error.ts";
+import { ProtobufReader } from "./protobuf-reader.ts";
+import type { ProtobufWriter } from "./protobuf-writer.ts";
+
+const magic = Buffer.from("k8s\0");
+
+export interface Envelope {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The object; nothing when the envelope has none. */
+  readonly raw: ProtobufReader;
+}
+
+/** Throws `DecodeError` for what has no envelope. */
+export function readEnvelope(bytes: Uint8Array): Envelope {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (all.length < magic.length || !all.subarray(0, magic.length).equals(magic)) {
+    throw new DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+  }
+  if (all.length === magic.length) throw new DecodeError("empty body");
+  let apiVersion = "";
+  let kind = "";
+  let raw = new ProtobufReader(all, 0, 0);
+  for (const reader = new ProtobufReader(all, magic.length, all.length); reader.next(); ) {
+    if (reader.number === 1) {
+      for (const inner = reader.message(); inner.next(); ) {
+        if (inner.number === 1) apiVersion = inner.text();
+        else if (inner.number === 2) kind = inner.text();
+        else inner.skip();
+      }
+    } else if (reader.number === 2) raw = reader.message();
+    else reader.skip();
+  }
+  return { apiVersion, kind, raw };
+}
+
+/** Writes the object with `write`, and around it its envelope. */
+export function writeEnvelope(writer: ProtobufWriter, apiVersion: string, kind: string, write: () => void): void {
+  // The last two say how the object is encoded: not at all.
+  writer.text(4, "");
+  writer.text(3, "");
+  writer.message(2, write);
+  writer.message(1, () => {
+    writer.text(2, kind);
+    writer.text(1, apiVersion);
+  });
+  writer.bytes(magic);
+}

@@ -1,0 +1,140 @@
+/** Reads protobuf: the fields of a message as they stand in the bytes. What they mean is in `protobuf.ts`. */
+import { DecodeError } from "#schema/decode-error.ts";
+
+/** Wire types: how a value stands in the bytes. */
+export const varintType = 0;
+export const fixed64Type = 1;
+export const bytesType = 2;
+const fixed32Type = 5;
+
+const truncated = (): DecodeError => new DecodeError("unexpected EOF");
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Reads the fields of one message in their order. After `next`, exactly one of the other methods takes the value. */
+export class ProtobufReader {
+  /** Of the present field. */
+  number = 0;
+  type = 0;
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #at: number;
+
+  constructor(bytes: Buffer, from: number, end: number) {
+    this.#bytes = bytes;
+    this.#at = from;
+    this.#end = end;
+  }
+
+  /** Goes on to the next field; false at the end. */
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    const tag = Number(this.#varint());
+    this.number = Math.floor(tag / 8);
+    this.type = tag % 8;
+    if (this.number < 1) throw new DecodeError(`proto: illegal tag ${this.number} (wire type ${this.type})`);
+    return true;
+  }
+
+  skip(): void {
+    if (this.type === varintType) this.#varint();
+    else if (this.type === bytesType) this.#take(this.#length());
+    else if (this.type === fixed64Type) this.#take(8);
+    else if (this.type === fixed32Type) this.#take(4);
+    else throw new DecodeError(`proto: illegal wireType ${this.type}`);
+  }
+
+  /** The value as a message of its own. */
+  message(): ProtobufReader {
+    this.#need(bytesType);
+    const length = this.#length();
+    const from = this.#take(length);
+    return new ProtobufReader(this.#bytes, from, from + length);
+  }
+
+  text(): string {
+    this.#need(bytesType);
+    const length = this.#length();
+    const from = this.#take(length);
+    try {
+      return utf8.decode(this.#bytes.subarray(from, from + length));
+    } catch (cause) {
+      throw new DecodeError("proto: string field contains invalid UTF-8", { cause });
+    }
+  }
+
+  bytes(): Buffer {
+    this.#need(bytesType);
+    const length = this.#length();
+    const from = this.#take(length);
+    return this.#bytes.subarray(from, from + length);
+  }
+
+  /** A signed integer of 64 bits. */
+  integer(): number | bigint {
+    this.#need(varintType);
+    return this.#signed();
+  }
+
+  double(): number {
+    this.#need(fixed64Type);
+    return this.#bytes.readDoubleLE(this.#take(8));
+  }
+
+  /** A list of scalars in one value: the reader of its parts. */
+  packed(): PackedReader {
+    const inner = this.message();
+    return {
+      isAtEnd: () => inner.#at >= inner.#end,
+      integer: () => inner.#signed(),
+      double: () => inner.#bytes.readDoubleLE(inner.#take(8)),
+    };
+  }
+
+  #need(type: number): void {
+    if (this.type !== type) throw new DecodeError(`proto: wrong wireType = ${this.type} for field ${this.number}`);
+  }
+
+  #signed(): number | bigint {
+    const value = this.#varint();
+    if (typeof value === "number") return value;
+    const signed = BigInt.asIntN(64, value);
+    const number = Number(signed);
+    return Number.isSafeInteger(number) ? number : signed;
+  }
+
+  #length(): number {
+    const length = Number(this.#varint());
+    if (length > this.#end - this.#at) throw truncated();
+    return length;
+  }
+
+  /** Where the next bytes begin, of which there are enough. */
+  #take(length: number): number {
+    const from = this.#at;
+    if (length > this.#end - from) throw truncated();
+    this.#at = from + length;
+    return from;
+  }
+
+  /** An unsigned integer of 64 bits; a number when it is small. */
+  #varint(): number | bigint {
+    let value = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      if (this.#at >= this.#end) throw truncated();
+      const byte = this.#bytes[this.#at++]!;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    let large = BigInt(value);
+    for (let shift = 28n; shift < 70n; shift += 7n) {
+      if (this.#at >= this.#end) throw truncated();
+      const byte = this.#bytes[this.#at++]!;
+      large |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asUintN(64, large);
+    }
+    throw new DecodeError("proto: integer overflow");
+  }
+}
+
+/** The parts of a packed list, in order. */
+export type PackedReader = Pick<ProtobufReader, "integer" | "double"> & { isAtEnd(): boolean };

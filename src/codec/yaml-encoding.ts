@@ -1,0 +1,42 @@
+/** YAML as an encoding. It carries no watches. */
+import type { EncodableList, Encoding } from "./encoding.ts";
+import { listChunks } from "./list-chunks.ts";
+import { sortedJson } from "./strict.ts";
+import { decodeYaml, encodeYaml } from "./yaml.ts";
+
+export const yamlEncoding: Encoding = {
+  mediaType: "application/yaml",
+  stream: "",
+  typedOnly: false,
+  weight: 4,
+  sendsStored: false,
+  decode(bytes) {
+    const { value, duplicates } = decodeYaml(bytes);
+    return { value, keys: undefined, text: () => sortedJson(value), duplicates, hasRawNumbers: true };
+  },
+  object: ({ value }) => encodeYaml(value),
+  list(list, { clock, large }) {
+    const before = membersText(list, (key) => key < list.itemsKey);
+    const after = membersText(list, (key) => key > list.itemsKey);
+    return listChunks(list.count, clock, {
+      head: `${before}${list.itemsKey}:\n`,
+      tail: after,
+      empty: `${before}${list.itemsKey}: ${list.emptyIsNull ? "null" : "[]"}\n${after}`,
+      separator: "",
+      item(at) {
+        const item = [list.item(at)];
+        if (large === undefined || list.weight(at) <= large.weight) return encodeYaml(item).toString();
+        return large.encode(yamlEncoding, item).then((bytes) => bytes.toString());
+      },
+    });
+  },
+  frame() {
+    throw new Error("YAML carries no watches");
+  },
+};
+
+/** Members are in the order of their names. */
+function membersText({ members }: EncodableList, isWanted: (key: string) => boolean): string {
+  const some = Object.entries(members).filter(([key]) => isWanted(key));
+  return some.length === 0 ? "" : encodeYaml(Object.fromEntries(some)).toString();
+}

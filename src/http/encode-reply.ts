@@ -1,0 +1,41 @@
+/** The one place where what handlers answer with becomes bytes, in the encoding that was negotiated. */
+import type { Encodable, Encoding, ListOptions } from "#codec/encoding.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import type { Reply } from "./api-request.ts";
+import { largeBytes } from "./large-requests.ts";
+import type { Scope } from "./scope.ts";
+
+/** The reply as it is written. One that has bytes already stays as it is. */
+export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request">): MaybePromise<Reply> {
+  const { code, encoding, object, list, events } = reply;
+  if (encoding === undefined) return reply;
+  if (object !== undefined) return encodeObject(code, encoding, object);
+  if (list !== undefined) {
+    return andThen(encoding.list(list, listOptions(scope)), (body) => ({
+      code,
+      contentType: encoding.mediaType,
+      compressible: true,
+      ...body,
+      list,
+    }));
+  }
+  // One of the three is there.
+  return { code, contentType: encoding.stream, stream: events!(encoding) };
+}
+
+/** The same of a single object. */
+export const encodeObject = (code: number, encoding: Encoding, object: Encodable): Reply => ({
+  code,
+  contentType: encoding.mediaType,
+  compressible: true,
+  bytes: encoding.object(object),
+  object,
+});
+
+function listOptions({ parts: { clock, large }, request }: Pick<Scope, "parts" | "request">): ListOptions {
+  if (large === undefined) return { clock };
+  return {
+    clock,
+    large: { weight: largeBytes, encode: (encoding, value) => large.encode(encoding, value, request) },
+  };
+}

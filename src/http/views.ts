@@ -1,0 +1,168 @@
+/**
+ * How a request wants objects to be shown: as they are, as rows of a Table, or as metadata alone. A view turns objects
+ * into other objects, whatever they are encoded in afterwards. Source: upstream's `transformResponseObject`.
+ */
+import type { EncodableList } from "#codec/encoding.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { wrongView } from "#meta/status-error.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { layoutOf } from "#registry/stored-object.ts";
+import type { Negotiated } from "./negotiation.ts";
+import type { Scope } from "./scope.ts";
+import {
+  columnDefinitions,
+  includeObjectOf,
+  partialObject,
+  partialText,
+  rowText,
+  tableOf,
+  type TableRequest,
+  tableRow,
+} from "./table.ts";
+
+/** Metadata of a list as the answer shows it. */
+export interface ListMeta {
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+}
+
+/** What stands around the items of a list. */
+export type ListFrame = Pick<EncodableList, "members" | "itemsKey" | "emptyIsNull">;
+
+/** Throws `wrongView` where it does not fit: lists are not shown as one object, nor the other way round. */
+export interface View {
+  object(object: Unstructured): object;
+  list(metadata: ListMeta): ListFrame;
+  item(object: Unstructured): unknown;
+  /** The same as JSON text, where that is cheaper. */
+  itemJson?(object: Unstructured): string;
+  /** Of one watch. */
+  events(): EventView;
+}
+
+export interface EventView {
+  /** Names the form: what equal names show is the same. Empty where it depends on the watch. */
+  readonly form: string;
+  /** Whether objects are shown as they are. */
+  readonly isPlain: boolean;
+  object(object: Unstructured): object;
+  /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
+  readonly list?: ListType;
+}
+
+/** What the initial events are a list of. */
+export interface ListType {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+/** The view that was negotiated. Throws `badRequest` for parameters of Tables that cannot be read. */
+export function viewOf(scope: Scope, negotiated: Negotiated): View {
+  switch (negotiated.transform) {
+    case "Table":
+      return tableView(scope, negotiated);
+    case "PartialObjectMetadata":
+    case "PartialObjectMetadataList":
+      return metadataView(scope, negotiated);
+    default:
+      return plainView(scope.definition);
+  }
+}
+
+function plainView(definition: ResourceDefinition): View {
+  const { listKind, untyped = false } = definition;
+  const apiVersion = apiVersionOf(definition);
+  return {
+    object: (object) => object,
+    list: (metadata) => ({
+      members: {
+        kind: listKind,
+        apiVersion,
+        // Upstream: lists of untyped objects always have a token, the last chunk an empty one.
+        metadata: untyped ? { ...metadata, continue: metadata.continue ?? "" } : metadata,
+      },
+      itemsKey: "items",
+      emptyIsNull: false,
+    }),
+    item(object) {
+      if (untyped) return object;
+      const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
+      return rest;
+    },
+    events: () => ({
+      form: layoutOf(definition).form,
+      isPlain: true,
+      object: (object) => object,
+      list: { kind: listKind, apiVersion },
+    }),
+  };
+}
+
+function tableView(scope: Scope, negotiated: Negotiated): View {
+  const { definition, request, parts } = scope;
+  const { clock } = parts;
+  const apiVersion = metaApiVersion(scope, negotiated);
+  const include = includeObjectOf(request.query);
+  const table: TableRequest = { definition, apiVersion, include, nowMs: clock.now() };
+  return {
+    object: (object) => tableOf(table, object),
+    list: (metadata) => ({
+      members: { kind: "Table", apiVersion, metadata, columnDefinitions: columnDefinitions(definition) },
+      itemsKey: "rows",
+      // Upstream: the two ways of making rows differ where there are none.
+      emptyIsNull: definition.untyped !== true,
+    }),
+    item: (object) => tableRow(table, object),
+    itemJson: (object) => rowText(table, object),
+    events() {
+      let isFirst = true;
+      return {
+        form: "",
+        isPlain: false,
+        object(object) {
+          const withColumns = isFirst;
+          isFirst = false;
+          return tableOf({ ...table, nowMs: clock.now() }, object, withColumns);
+        },
+      };
+    },
+  };
+}
+
+function metadataView(scope: Scope, negotiated: Negotiated): View {
+  const { transform } = negotiated;
+  const apiVersion = metaApiVersion(scope, negotiated);
+  const isOfLists = transform === "PartialObjectMetadataList";
+  const listType = { kind: "PartialObjectMetadataList", apiVersion };
+  const one = (object: Unstructured): object => partialObject(object, apiVersion);
+  const checkFits = (isList: boolean): void => {
+    if (isOfLists !== isList) throw wrongView(transform, isList, typeName(scope.definition, isList));
+  };
+  return {
+    object(object) {
+      checkFits(false);
+      return one(object);
+    },
+    list(metadata) {
+      checkFits(true);
+      return { members: { ...listType, metadata }, itemsKey: "items", emptyIsNull: true };
+    },
+    item: one,
+    itemJson: (object) => partialText(object, apiVersion),
+    events() {
+      checkFits(false);
+      return { form: apiVersion, isPlain: false, object: one, list: listType };
+    },
+  };
+}
+
+const metaApiVersion = ({ parts }: Scope, { version }: Negotiated): string =>
+  `${parts.domain.rename("meta.k8s.io")}/${version}`;
+
+/** Upstream: the Go type of what was asked for. */
+function typeName({ untyped, version, kind, listKind }: ResourceDefinition, isList: boolean): string {
+  if (untyped === true) return isList ? "unstructured.UnstructuredList" : "unstructured.Unstructured";
+  return `${version}.${isList ? listKind : kind}`;
+}
