@@ -20,7 +20,7 @@ import { decodeYaml } from "./yaml.ts";
 export interface AppliedBody {
   /** An object; numbers beyond what JavaScript holds are raw ones if they are whole. */
   readonly value: Readonly<Record<string, unknown>>;
-  /** Double keys, for clients that want to be warned. */
+  /** Warnings about duplicate keys, for clients that request them. */
   readonly warnings: readonly string[];
   /** The error for clients that forbid duplicate keys; it is reported after all other errors. */
   readonly problem: string | undefined;

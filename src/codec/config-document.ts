@@ -16,7 +16,7 @@ export interface DocumentKind {
   readonly apiVersions: readonly string[];
   /** Of all versions; made with `struct`. `apiVersion` and `kind` are added. */
   readonly fields: Readonly<Record<string, Schema>>;
-  /** Unknown fields and double keys are passed over. */
+  /** Ignores unknown fields and duplicate keys. */
   readonly lenient?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Bodies of custom resources: what is dropped, what is said about it, and what is no such object. */
+/** Bodies of custom resources: pruning, warnings, and invalid objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

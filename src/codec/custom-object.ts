@@ -1,7 +1,7 @@
 /**
- * Bodies of custom resources to objects: what `object.ts` does for built-in kinds, for plain JSON values and a schema
- * that a definition brought. Unknown members are pruned, nulls dropped, defaults filled in; metadata is read as the
- * built-in type it is. Source of the rules and the wording: upstream's `unstructuredSchemaCoercer` and its decoders.
+ * Decodes bodies of custom resources: `object.ts` for plain JSON values and the schema of a definition. Unknown members
+ * are pruned, nulls dropped, defaults applied; metadata is decoded as its built-in type. Source of the rules and the
+ * wording: upstream's `unstructuredSchemaCoercer` and its decoders.
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { invalid } from "#meta/field-error.ts";
@@ -26,7 +26,7 @@ import {
 import { type PatchedObject, unfit } from "./patch-body.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 
-/** What reading an object of a custom kind needs to know. */
+/** The settings for decoding objects of a custom kind. */
 export interface CustomType {
   /** Compiled when first asked for. */
   readonly structural: StructuralSchema;
@@ -42,7 +42,7 @@ export interface CustomBody {
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
-  /** What defaults may add. */
+  /** The budget of defaults. */
   readonly room: Room;
 }
 
@@ -113,14 +113,14 @@ function wrongType(
 }
 
 export interface PatchedCustom {
-  /** What applying the patch gave; whole numbers beyond 2^53 are `bigint`. */
+  /** The patched value; integers beyond 2^53 are `bigint`. */
   readonly value: unknown;
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
   /** Problems of the patch itself. */
   readonly problems: readonly string[];
-  /** What defaults may add. */
+  /** The budget of defaults. */
   readonly room: Room;
 }
 
@@ -154,7 +154,7 @@ interface Shaped {
   readonly unknown: readonly string[];
 }
 
-/** A value that says the right type, as an object of its kind. `track` says whether what is dropped matters. */
+/** A value of the right type as an object of its kind. `track` tells whether dropped members are reported. */
 function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk" | "room">, track: boolean): Shaped {
   const { structural } = type;
   const unknown: string[] = [];
@@ -186,7 +186,7 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
   return metadata;
 }
 
-/** Embedded objects with metadata as its type has it; the same value when nothing changes. */
+/** Decodes the metadata of embedded objects by its type; the same value when nothing changes. */
 export function coerceEmbedded(
   value: unknown,
   schema: Schema | undefined,
@@ -233,8 +233,8 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
 }
 
 /**
- * A stored object of this type, which an earlier schema may have written: what the schema does not name pruned, defaults
- * filled in as far as `defaults` has room (left out: none). The same object when it fits already.
+ * Adapts a stored object, which an earlier schema may have written: prunes unknown members and applies defaults as far
+ * as `defaults` has room (left out: none). Returns the same object when nothing changes.
  */
 export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: Room): Unstructured {
   const pruned = prune(object, structural, { isResourceRoot: true, track: false }).value;

@@ -1,7 +1,7 @@
 /**
- * What an encoding is: how bodies are read and answers written in one format. Each format is a file
- * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` is the list of them; negotiation chooses one of a
- * list, and everybody else calls what was chosen. No other file names a media type of objects.
+ * The interface of an encoding: reads bodies and writes answers in one format. Each format is a file
+ * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` lists them. Negotiation chooses one; all other code
+ * uses the chosen one. No other file names a media type of objects.
  */
 import type { LongBody, Pieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
@@ -14,11 +14,11 @@ export interface BodyEncoding {
   readonly mediaType: string;
   /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
   readonly stream: string;
-  /** It has no form for custom resources, and none for Tables, whose cells are of any type. */
+  /** Whether it cannot encode custom resources and Tables, whose cells have any type. */
   readonly typedOnly: boolean;
   /** How many times as much work a byte is as one of ordinary JSON. */
   readonly weight: number;
-  /** Reads one value. `schema` says what is expected, for formats that do not say it. Throws `DecodeError`. */
+  /** Decodes one value. `schema` is the expected type, for formats without types. Throws `DecodeError`. */
   decode(bytes: Uint8Array, schema: Schema): DecodedValue;
 }
 
@@ -26,11 +26,11 @@ export interface BodyEncoding {
 export interface Encoding extends BodyEncoding {
   /** The same with line breaks, for people; left out where there is no such form. */
   readonly indented?: Encoding;
-  /** Whether `json` of objects and lists is all that it needs: then what is stored is sent as it is. */
+  /** Whether it uses the `json` of objects and lists, so that stored bytes are sent unchanged. */
   readonly sendsStored: boolean;
   /** A whole answer. */
   object(object: Encodable): Buffer;
-  /** A list, item by item. What is wrong with its first items makes it reject; later the body breaks off. */
+  /** Encodes a list item by item. An error in its first items rejects; a later one ends the body early. */
   list(list: EncodableList, options: ListOptions): MaybePromise<LongBody>;
   /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
   frame(type: string, object: Encodable): Buffer;
@@ -41,17 +41,17 @@ export const isWritten = (encoding: BodyEncoding): encoding is Encoding => "obje
 
 /** An object to write. */
 export interface Encodable {
-  /** Its JSON and a line feed, where that is there already. */
+  /** Its JSON with a line feed, if that exists already. */
   readonly json: Buffer | undefined;
-  /** Shared and read-only. What is stored is decoded when somebody asks for it. */
+  /** Shared and read-only. A stored object is decoded on first use. */
   readonly value: object;
 }
 
-/** A list to write: its items, and what stands around them. */
+/** A list to encode: its items, and its other members. */
 export interface EncodableList {
   /** Members beside the items, in the order of JSON. */
   readonly members: Readonly<Record<string, unknown>>;
-  /** Where the items stand, after the other members: `items`, `rows`. */
+  /** The key of the items, after the other members: `items`, `rows`. */
   readonly itemsKey: string;
   /** Whether an empty list is `null`. */
   readonly emptyIsNull: boolean;
@@ -63,14 +63,14 @@ export interface EncodableList {
   readonly itemJson?: ((at: number) => string) | undefined;
   /** About how many bytes of JSON the item is made of. */
   weight(at: number): number;
-  /** The whole in JSON, where it can be joined from what is there already. */
+  /** The whole list in JSON, if it can be joined from existing bytes. */
   readonly json?: (() => MaybePromise<Pieces>) | undefined;
 }
 
-/** What making a long list needs. */
+/** Options for encoding a long list. */
 export interface ListOptions {
   readonly clock: Clock;
-  /** Where items that are large are encoded beside the event loop: from which weight on, and by whom. */
+  /** Encodes large items beside the event loop: the minimum weight, and the encoder. */
   readonly large?: LargeItems | undefined;
 }
 

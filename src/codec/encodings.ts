@@ -1,4 +1,4 @@
-/** The encodings of objects, in order of preference; the first one is meant where nobody says which. */
+/** The encodings of objects, in order of preference; the first is the default. */
 import type { BodyEncoding } from "./encoding.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 import { protobufEncoding } from "./protobuf-encoding.ts";

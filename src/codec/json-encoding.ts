@@ -1,6 +1,6 @@
 /**
- * JSON as an encoding. What is stored is JSON: objects are sent as they are stored, lists and frames of watches joined
- * from stored bytes.
+ * JSON as an encoding. The store holds JSON: objects are sent as stored, lists and watch frames are joined from stored
+ * bytes.
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { andThen } from "#std/maybe-promise.ts";
@@ -10,7 +10,7 @@ import { listChunks } from "./list-chunks.ts";
 
 const mediaType = "application/json";
 
-/** What every form of JSON has in common. */
+/** Common to every form of JSON. */
 const common = {
   mediaType,
   stream: mediaType,

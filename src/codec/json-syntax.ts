@@ -207,7 +207,7 @@ class Scanner {
     }
   }
 
-  /** A byte after a number belongs to what comes next. */
+  /** A byte after a number is part of the next token. */
   #after(byte: number): string | undefined {
     this.#done();
     return this.step(byte);

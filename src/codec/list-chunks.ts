@@ -1,6 +1,6 @@
 /**
- * Lists as text that must be made: item by item while the peer reads, with pauses, so that neither others wait nor the
- * whole is in memory.
+ * Encodes lists item by item while the peer reads, with pauses, so that other requests run and the whole list is never
+ * in memory.
  */
 import type { Chunks, LongBody } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
@@ -17,10 +17,10 @@ export interface ListTexts {
 }
 
 const chunkLength = 64 * 1024;
-/** Items between two looks at the clock. */
+/** Items between two reads of the clock. */
 const itemsPerLook = 4;
 
-/** The list in pieces of about 64 KiB. The first is made before this resolves, so that what is wrong in it can be told. */
+/** The list in pieces of about 64 KiB. The first is made before this resolves, so that its errors can be reported. */
 export async function listChunks(count: number, clock: Clock, texts: ListTexts): Promise<LongBody> {
   const chunks = new ListChunks(count, clock, texts);
   await chunks.begin();

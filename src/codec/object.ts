@@ -1,6 +1,6 @@
 /**
- * Request bodies to API objects, in one call: encoding, kind and version, typed decoding, field validation, and
- * upstream's error for everything that can be wrong. Source of the wording: upstream's `serializer/json` and handlers.
+ * Decodes request bodies to API objects in one call: encoding, kind and version, typed decoding, field validation, and
+ * upstream's errors. Source of the wording: upstream's `serializer/json` and handlers.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
@@ -13,16 +13,16 @@ import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { type BodyEncoding, type DecodedValue, unreadablePrefix } from "./encoding.ts";
 import { strictFindings, unknownFields } from "./strict.ts";
 
-/** What happens with unknown and double fields: dropped silently, dropped with a warning, refused. */
+/** The treatment of unknown and duplicate fields: dropped silently, dropped with a warning, refused. */
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
-/** What a body is held against. */
+/** The expected object. */
 export interface Expected {
-  /** What it must be; where it says no kind or version, it is meant to be this. */
+  /** Its type; a body without kind or version gets this one. */
   readonly gvk: GroupVersionKind;
   /** Other kinds of the same type (options belong to many groups). */
   readonly accepted?: readonly GroupVersionKind[];
-  /** Whether a kind is known at all, for the error of a body of another kind. Default: none is. */
+  /** Whether a kind is registered, for the error about another kind. Default: none is. */
   isRegistered?(gvk: GroupVersionKind): boolean;
   /**
    * The error for options that cannot be read does not say what they were (and is a 400, where upstream has a 500), and
@@ -72,8 +72,8 @@ export function decodeObject(body: ObjectBody): DecodedObject {
 }
 
 /**
- * The object as it is stored: empty lists that every object shows become null, since upstream's storage cannot tell the
- * two apart. Ownership is recorded before, when an empty list is still something that was sent.
+ * The object in its stored form: lists that are shown even when empty become null, since upstream's storage cannot
+ * distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
  */
 export function settleLists(schema: Schema, object: Unstructured): Unstructured {
   return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
@@ -113,7 +113,7 @@ export function yamlProblems(duplicates: readonly string[], validation: FieldVal
   return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
 }
 
-/** The object with its type said, which comes first in every object. */
+/** The object with its type, as the first members. */
 export function withType(object: Unstructured, apiVersion: string, kind: string): Unstructured {
   if (object.kind === kind && object.apiVersion === apiVersion) return object;
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
@@ -125,7 +125,7 @@ interface SaidType {
   readonly kind: string;
 }
 
-/** What the value says it is; empty texts where it says nothing. */
+/** The type in the value; empty strings where it has none. */
 export function saidType(value: unknown): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
   if (typeof value !== "object" || Array.isArray(value) || isRawNumber(value)) {
@@ -157,7 +157,7 @@ export function kindOf(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
 }
 
-/** The kind the value is meant to be: what it says, completed by `fallback`. Throws `DecodeError` for no kind at all. */
+/** The kind of the value, completed by `fallback`. Throws `DecodeError` when there is none. */
 export function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind {
   const said = saidType(value);
   const gv = said.apiVersion === "/" ? { group: "", version: "" } : parseApiVersion(said.apiVersion);

@@ -1,4 +1,4 @@
-/** Protobuf as an encoding: of bodies so far, and of built-in kinds, whose schemas have the numbers of fields. */
+/** Protobuf as an encoding of built-in kinds, whose schemas have field numbers. Bodies only so far. */
 import type { BodyEncoding } from "./encoding.ts";
 import { decodeProtobuf } from "./protobuf.ts";
 import { sortedJson } from "./strict.ts";

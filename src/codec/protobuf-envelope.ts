@@ -1,4 +1,7 @@
-/** What stands around every object in protobuf: four bytes of magic, its type, and the object. Source: upstream's `serializer/protobuf`. */
+/**
+ * The envelope of every object in protobuf: four magic bytes, its type, and the object. Source: upstream's
+ * `serializer/protobuf`.
+ */
 import { DecodeError } from "#schema/decode-error.ts";
 import { ProtobufReader } from "./protobuf-reader.ts";
 import type { ProtobufWriter } from "./protobuf-writer.ts";
@@ -8,7 +11,7 @@ const magic = Buffer.from("k8s\0");
 export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object; nothing when the envelope has none. */
+  /** The object; empty when the envelope has none. */
   readonly raw: ProtobufReader;
 }
 

@@ -1,7 +1,7 @@
-/** Reads protobuf: the fields of a message as they stand in the bytes. What they mean is in `protobuf.ts`. */
+/** Reads the fields of protobuf messages. `protobuf.ts` gives them their meaning. */
 import { DecodeError } from "#schema/decode-error.ts";
 
-/** Wire types: how a value stands in the bytes. */
+/** Wire types: the encodings of values. */
 export const varintType = 0;
 export const fixed64Type = 1;
 export const bytesType = 2;
@@ -108,7 +108,7 @@ export class ProtobufReader {
     return length;
   }
 
-  /** Where the next bytes begin, of which there are enough. */
+  /** The offset of the next bytes, after a check that there are enough. */
   #take(length: number): number {
     const from = this.#at;
     if (length > this.#end - from) throw truncated();

@@ -1,4 +1,4 @@
-/** Writes protobuf: fields and messages by their numbers. Which fields a type has is said elsewhere. */
+/** Writes protobuf fields and messages by number. Callers know the fields of types. */
 import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
 
 /**

@@ -1,7 +1,6 @@
 /**
- * Protobuf request bodies of built-in kinds: messages decoded by the numbers in the schema into the JSON form of the
- * object, which then goes the way every other body goes. Answers are not written in protobuf yet. Source of the form:
- * upstream's `generated.proto`.
+ * Protobuf bodies of built-in kinds: messages are decoded by the field numbers of the schema into the JSON form of the
+ * object, which is then processed like every other body. Source of the format: upstream's `generated.proto`.
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { formatTime } from "#meta/time.ts";
@@ -62,7 +61,7 @@ function collectPlaces(schema: Schema): ReadonlyMap<number, Place> {
 
 type Json = Record<string, unknown>;
 
-/** The fields of a message, added to those that `out` has: a message may come in several parts. */
+/** Adds the fields of a message to `out`, since a message may come in several parts. */
 function message(schema: Schema, reader: ProtobufReader, out: Json, depth: number): Json {
   fill(out, placesOf(schema), reader, depth);
   return out;
@@ -95,7 +94,7 @@ function add(out: Json, name: string, schema: Schema, reader: ProtobufReader, de
 const isScalar = ({ type, special: form }: Schema): boolean =>
   form === undefined && (type === "integer" || type === "number" || type === "boolean");
 
-/** One value; `before` is what an earlier part of the message said of it. */
+/** Decodes one value; `before` is its value from an earlier part of the message. */
 function one(schema: Schema, reader: ProtobufReader, depth: number, before?: unknown): unknown {
   if (schema.special !== undefined) return special(schema, schema.special, reader.message(), depth);
   switch (schema.type) {
@@ -147,7 +146,7 @@ function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number):
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** JSON form of a type whose message says something else than its fields. */
+/** The JSON form of a type with special encoding. */
 function special(schema: Schema, form: SpecialType, reader: ProtobufReader, depth: number): unknown {
   switch (form) {
     case "time":
@@ -198,8 +197,8 @@ function intOrString(reader: ProtobufReader): unknown {
 }
 
 /**
- * What may be a schema or something simpler, in the shortest form, as upstream's types write it: a list if it has
- * items, then the schema, then the rest. `items` is the schema of schemas.
+ * A schema or a simpler value, in the shortest form, as upstream's types write it: a list if it has items, then the
+ * schema, then the rest. `items` is the schema of schemas.
  */
 function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, depth: number): unknown {
   let schema: Json | undefined;
@@ -217,11 +216,11 @@ function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, dept
   return schema ?? (form === "schemaOrBool" ? allows : null);
 }
 
-/** Seconds of year 1 and of year 10000; what lies outside cannot be written. */
+/** Seconds of year 1 and of year 10000, the limits of written times. */
 const secondsMin = -62_135_596_800;
 const secondsMax = 253_402_300_800;
 
-/** Seconds and nanoseconds; a message that says nothing is no time. */
+/** Decodes seconds and nanoseconds; an empty message is no time. */
 function time(form: "time" | "microTime", reader: ProtobufReader): string | null {
   let seconds = 0;
   let nanos = 0;

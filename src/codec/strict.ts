@@ -12,8 +12,8 @@ export interface StrictFindings {
   /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */
   readonly problems: readonly string[];
   /**
-   * The value as Go decodes it into a typed object: of double fields the last scalar or list wins, structs and maps
-   * that come twice are merged.
+   * The value as Go decodes it into a typed object: of duplicate fields the last scalar or list wins, structs and maps
+   * are merged.
    */
   readonly value: unknown;
 }
@@ -21,7 +21,7 @@ export interface StrictFindings {
 /** Upstream keeps as many. */
 export const problemsMax = 100;
 
-/** `text` must be valid JSON. Without a schema nothing is unknown and every object is searched for double keys. */
+/** Finds strict decoding errors in `text`, which must be valid JSON. Without a schema it finds duplicate keys only. */
 export function strictFindings(schema: Schema | undefined, text: string): StrictFindings {
   const walker = new Walker(text, true);
   const value = guarded(() => walker.value(schema, "", "report"));

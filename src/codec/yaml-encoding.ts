@@ -1,4 +1,4 @@
-/** YAML as an encoding. It carries no watches. */
+/** YAML as an encoding. It does not support watches. */
 import type { EncodableList, Encoding } from "./encoding.ts";
 import { listChunks } from "./list-chunks.ts";
 import { sortedJson } from "./strict.ts";

@@ -65,7 +65,7 @@ function firstDocument(text: string): string {
 
 interface Node {
   readonly value: unknown;
-  /** How many nodes it stands for, aliases expanded. */
+  /** The number of nodes, aliases expanded. */
   readonly size: number;
   /** Of a mapping key: the value before it became text. */
   readonly tag?: ScalarTag;
@@ -262,7 +262,7 @@ function keyText(key: Node, value: Node): string {
   );
 }
 
-/** A scalar that says what it is, or is quoted and so text. */
+/** A scalar with a tag, or a quoted one, which is a string. */
 function tagged(written: string, text: string): { readonly tag: ScalarTag; readonly value: unknown } {
   const name = written.startsWith("!!")
     ? written.slice(2)

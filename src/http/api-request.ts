@@ -1,11 +1,11 @@
-/** A request as filters and handlers see it, whatever the protocol under it, and the `Reply` they return. */
+/** A request as filters and handlers see it, independent of the protocol, and the `Reply` they return. */
 import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks, Pieces } from "#std/byte-pieces.ts";
 
-/** What the path and method mean. Source: upstream's request info. */
+/** The parsed path and method. Source: upstream's request info. */
 export interface RequestInfo {
   /** False for health, metrics, discovery and OpenAPI paths. */
   readonly isResourceRequest: boolean;
@@ -44,10 +44,7 @@ export interface ApiRequest {
   readonly refusal?: StatusError | undefined;
   readonly remoteAddress: string;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
-  /**
-   * Subject of a client certificate that is valid and belongs to an authority of the listener, whichever that is: who
-   * relies on it asks for the authority.
-   */
+  /** Subject of a valid client certificate from any authority of the listener; users of it check which one. */
   readonly clientCertificate: ClientCertificate | undefined;
   /** Why a certificate that the client showed was not verified; empty when it was, or when there is none. */
   readonly clientCertificateProblem: string;
@@ -55,7 +52,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   /** Whether `signal` is, or would be, aborted. */
   readonly aborted: boolean;
-  /** Aborts `signal` and ends a read of the body that is under way with `reason`. The first reason stays. */
+  /** Aborts `signal` and ends a pending read of the body with `reason`. The first reason stays. */
   abort(reason: Error): void;
   /** Reads the whole body; throws `requestTooLarge` beyond the limit. Empty when there is none. */
   body(limitBytes: number): Promise<Buffer>;
@@ -68,18 +65,18 @@ export interface ApiRequest {
   readonly auditId: string;
   /** Of the audit event; made when there is a first one. */
   annotations: Map<string, string> | undefined;
-  /** Whether bytes of the body are still under way. */
+  /** Whether body bytes may still arrive. */
   readonly bodyPending?: boolean;
   /**
-   * What the request holds of the event loop's time; given back early by what goes on elsewhere. May end twice. `slow`:
-   * it waits for a turn of the loop, beside as many others of its user as leave seats to other users.
+   * The request's seats on the event loop; released early when the work continues elsewhere. `end` may be called twice.
+   * `slow`: the request waits for a turn of the loop, and its user leaves seats to other users.
    */
   seats?: { end(): void; slow(): void } | undefined;
   /** There while the request is recorded in the audit log. */
   audit?: AuditedBody | undefined;
 }
 
-/** What the audit log hears of a body from those who read it. */
+/** Reports bodies to the audit log. */
 export interface AuditedBody {
   /** The decoded object, before anything is added to it. */
   sent(object: { readonly metadata?: ObjectMeta }): void;
@@ -91,14 +88,14 @@ export interface ClientCertificate {
   readonly organizations: readonly string[];
   /** DER of the leaf, for checks the TLS layer did not make. */
   readonly raw: Buffer;
-  /** DER of certificates that came with it, in any order. */
+  /** DER of the intermediate certificates that the client sent, in any order. */
   readonly issuers: readonly Buffer[];
 }
 
 /**
- * One answer; headers are lower-case. What it says is an `object`, a `list` or `events`, with the `encoding` that the
- * client negotiated: `encode-reply.ts` makes bytes of it, beside which it stays for those who record answers. What is no
- * object (documents, metrics, logs) has its bytes from the beginning, in exactly one form.
+ * One answer; headers are lower-case. Its content is an `object`, a `list` or `events`, with the negotiated `encoding`:
+ * `encode-reply.ts` adds the bytes, and the content stays for the audit log. Other answers (documents, metrics, logs)
+ * have bytes from the start, in exactly one form.
  */
 export interface Reply {
   readonly code: number;
@@ -108,11 +105,11 @@ export interface Reply {
   readonly events?: (encoding: Encoding) => ReplyStream;
   /** There until the reply is encoded. */
   readonly encoding?: Encoding;
-  /** Ready bytes, sent as they are (in pieces when an array). */
+  /** Encoded bytes, sent unchanged (in pieces when an array). */
   readonly bytes?: Buffer | readonly Buffer[];
   /** Pulled one at a time, the next when the peer has taken the last. */
   readonly pieces?: Pieces;
-  /** The same, of what takes time to be made. */
+  /** The same for content that takes time to encode. */
   readonly chunks?: Chunks;
   readonly contentType?: string;
   /** Bytes that may be gzip-compressed when the client asks and they are long enough. */
@@ -121,7 +118,7 @@ export interface Reply {
   readonly stream?: ReplyStream;
   /** Ask the client to make a new connection: `Connection: close`, or GOAWAY on HTTP/2. */
   readonly closeConnection?: boolean;
-  /** Called once when the reply was written or given up, by whoever writes it. */
+  /** Called once by the reply writer when the reply was written or given up. */
   readonly done?: () => void;
 }
 
@@ -132,20 +129,20 @@ export interface StreamSink {
   /** Whether earlier bytes still wait for the peer. */
   readonly blocked: boolean;
   onDrain: (() => void) | undefined;
-  /** The peer is gone or the server ends the connection. Called once. */
+  /** The peer or the server closed the connection. Called once. */
   onClose: (() => void) | undefined;
   end(): void;
 }
 
 export interface ReplyStream {
   open(sink: StreamSink): void;
-  /** Whether much comes before what is still to happen: the state there is. Then `onBegun` is called once. */
+  /** Whether the stream begins with the current objects. Then `onBegun` is called once. */
   readonly hasBeginning?: boolean;
-  /** The beginning is written, or the stream is over. */
+  /** The beginning is written, or the stream has ended. */
   onBegun?: (() => void) | undefined;
 }
 
-/** Who asks before anybody has looked. */
+/** The user before authentication. */
 export const unknownUser: UserInfo = { name: "", groups: [] };
 
 /** A client that takes longer to read what it was sent is slow. */

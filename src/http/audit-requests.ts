@@ -1,6 +1,6 @@
 /**
- * Tells the audit log of requests: what a policy wants to know, at the stages it wants. Loaded only where there is a
- * policy. A request waits for its events as far as the mode of the log promises. Source: upstream's
+ * Records requests in the audit log, at the stages and with the details that the policy wants. Loaded only with a
+ * policy. A request waits for its events as the mode of the log requires. Source: upstream's
  * `endpoints/filters/audit.go` and `audit/request.go`.
  */
 import type { AuditBackend } from "#audit/backend.ts";
@@ -38,7 +38,7 @@ export interface AuditOptions {
 }
 
 export interface AuditFilters {
-  /** Before authentication and what is refused earlier: records those refused before anybody knew who they are. */
+  /** Runs before authentication: records requests that are refused without a user. */
   readonly auditUnauthenticated: Filter;
   /** After authentication: records everybody else. */
   readonly audit: Filter;
@@ -118,12 +118,12 @@ async function recorded(
   };
 }
 
-/** What is known of one request so far. */
+/** The audit data of one request. */
 class AuditedRequest implements AuditedBody {
   readonly #request: ApiRequest;
   readonly #decision: AuditDecision;
   readonly #options: AuditOptions;
-  /** Who asked, before anybody was impersonated. */
+  /** The user before impersonation. */
   readonly #user: UserInfo;
   #metadata: ObjectMeta = {};
   #requestObject: string | undefined;
@@ -184,7 +184,7 @@ class AuditedRequest implements AuditedBody {
     return "Panic";
   }
 
-  /** Hands the event to the log before it returns. False: the request must not go on. */
+  /** Passes the event to the log synchronously. False: the request must not continue. */
   record(stage: Stage): MaybePromise<boolean> {
     if (this.#decision.omitStages.has(stage)) return true;
     this.#options.observeEvent();
@@ -199,7 +199,7 @@ class AuditedRequest implements AuditedBody {
     return this.#decision.level === "RequestResponse";
   }
 
-  /** Whether whoever reads the log could use a token: of TokenReviews and TokenRequests. */
+  /** Whether the body holds a usable token: TokenReviews and TokenRequests. */
   get #holdsToken(): boolean {
     const { resource, subresource } = this.#request.info;
     return resource === "tokenreviews" || subresource === "token";
@@ -264,7 +264,7 @@ class AuditedRequest implements AuditedBody {
     return json === undefined ? this.#written(object.value) : json.toString().trimEnd();
   }
 
-  /** The list in JSON, whatever the client is sent. */
+  /** The list in JSON, whatever the encoding of the reply. */
   async #listText(list: EncodableList): Promise<string | undefined> {
     const shown = this.#decision.omitManagedFields ? listWithoutManagedFields(list) : list;
     const body = await jsonEncoding.list(shown, { clock: this.#options.clock });
@@ -284,7 +284,7 @@ class AuditedRequest implements AuditedBody {
 
 /** A list that is longer is not held in memory for its event. */
 const listBytesMax = 64 * 1024 * 1024;
-/** Upstream: of requests that take longer, the time is noted. */
+/** Upstream: slower requests get latency annotations. */
 const slowMs = 500;
 
 const hideToken = (key: string, value: unknown): unknown => (key === "token" && value !== "" ? "REDACTED" : value);
@@ -309,7 +309,7 @@ function statusOf({ method }: ApiRequest, { code, object }: Reply): Partial<Stat
   return "kind" in value && value.kind === "Status" ? (value as Partial<Status>) : undefined; // made by this server
 }
 
-/** What cannot be read or written is left out of the event. */
+/** Content that cannot be decoded or encoded is left out of the event. */
 function attempt<T>(make: () => T): T | undefined {
   try {
     return make();

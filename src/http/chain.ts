@@ -1,6 +1,6 @@
 /**
- * What every request passes, in order. Nothing before `authenticate` knows the user, nothing before `authorize` may
- * tell anything about what is stored, and nothing reaches `route` that could leave its place in the store.
+ * The filters of every request, in order. Filters before `authenticate` do not know the user, those before `authorize`
+ * must reveal nothing about stored objects, and no name that could leave its place in the store reaches `route`.
  * Source: the order of upstream's `DefaultBuildHandlerChain`.
  */
 import type { Authenticator } from "#authn/authenticator.ts";
@@ -41,7 +41,7 @@ export interface ChainOptions {
   readonly requestsInFlightMax: number;
   readonly mutatingRequestsInFlightMax: number;
   readonly observeInFlight?: (reads: number, writes: number) => void;
-  /** Priority and fairness, which stands in for both limits. */
+  /** Priority and fairness, which replaces both limits. */
   readonly fairness?: Omit<PriorityAndFairnessOptions, "errorReply" | "observe"> | undefined;
   /** `--goaway-chance`, from 0 to 0.02. */
   readonly goAwayChance: number;
@@ -49,7 +49,7 @@ export interface ChainOptions {
   readonly corsAllowedOrigins: readonly RegExp[];
   /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */
   readonly observe?: Filter;
-  /** Sees each request with its user before it may become somebody else's. */
+  /** Runs with the authenticated user, before impersonation. */
   readonly audit?: Filter;
   /** Sees requests before they have a user, and the refusal of those who get none, or whose parameters are wrong. */
   readonly auditUnauthenticated?: Filter;

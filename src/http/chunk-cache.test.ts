@@ -1,4 +1,4 @@
-/** Chunks are joined once for all that ask, until they change or there are too many of them. */
+/** Chunks are joined once for all readers, until they change or there are too many. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chunk } from "#std/byte-pieces.ts";

@@ -1,6 +1,6 @@
 /**
- * Stretches of bodies that come again, and what was made of them: a crowd of clients that lists again what did not
- * change costs one joining, and one compression. After a change only the stretch that holds it is made anew.
+ * Caches parts of list bodies in joined and in compressed form. Many clients that list the same objects cost one
+ * joining and one compression; after a change only the chunk that contains it is made again.
  */
 
 import type { Chunk } from "#std/byte-pieces.ts";
@@ -33,7 +33,7 @@ export class ChunkCache<Made> {
     if (key !== undefined) this.#kept.delete(key);
   }
 
-  /** Counts what was kept of a chunk, once its size is known. */
+  /** Counts a cached chunk once its size is known. */
   count({ key, mark }: Chunk, bytes: number): void {
     if (key === undefined) return;
     this.#bytes += bytes + mark.length * 8;
@@ -43,7 +43,7 @@ export class ChunkCache<Made> {
   }
 }
 
-/** The bytes of chunks, those that came before as they were made then. */
+/** The bytes of chunks, from the cache where possible. */
 export function* joinedChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     let bytes = kept.find(chunk);

@@ -1,11 +1,11 @@
-/** What replies say: stored objects, and values made for the answer. */
+/** The contents of replies: stored objects, and values made for the answer. */
 import type { Encodable } from "#codec/encoding.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { parseObject } from "#registry/stored-object.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Scope } from "./scope.ts";
 
-/** An object of the store, in the version of the request. Decoded when somebody looks, if it was not given. */
+/** A stored object, in the version of the request. Decoded on first use, if it was not given. */
 export class StoredContent implements Encodable {
   readonly #scope: Scope;
   readonly #entry: Entry;
@@ -28,7 +28,7 @@ export class StoredContent implements Encodable {
   }
 }
 
-/** An object that came as JSON. */
+/** An object given as JSON. */
 export class JsonContent implements Encodable {
   readonly json: Buffer;
 
@@ -41,5 +41,5 @@ export class JsonContent implements Encodable {
   }
 }
 
-/** A value as it is. */
+/** A value without stored bytes. */
 export const madeContent = (value: object): Encodable => ({ json: undefined, value });

@@ -1,11 +1,11 @@
-/** The one place where what handlers answer with becomes bytes, in the encoding that was negotiated. */
+/** Encodes replies of handlers in the negotiated encoding; the only place that does. */
 import type { Encodable, Encoding, ListOptions } from "#codec/encoding.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Reply } from "./api-request.ts";
 import { largeBytes } from "./large-requests.ts";
 import type { Scope } from "./scope.ts";
 
-/** The reply as it is written. One that has bytes already stays as it is. */
+/** The encoded reply. A reply with bytes stays unchanged. */
 export function encodeReply(reply: Reply, scope: Pick<Scope, "parts" | "request">): MaybePromise<Reply> {
   const { code, encoding, object, list, events } = reply;
   if (encoding === undefined) return reply;

@@ -1,4 +1,4 @@
-/** Watch events as bytes: one encoder per view and encoding a client may negotiate. */
+/** Watch events as bytes: one encoder per view and encoding. */
 import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";

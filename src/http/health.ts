@@ -14,7 +14,7 @@ export interface HealthCheck {
   readonly endpoints: readonly HealthEndpoint[];
   /** Why it failed, for the log; undefined when all is well. */
   problem(): string | undefined;
-  /** Whether `/livez` counts it as well while the server may still be starting. */
+  /** Whether `/livez` includes it while the server may still be starting. */
   readonly startup?: boolean;
 }
 

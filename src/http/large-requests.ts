@@ -1,27 +1,23 @@
 /**
- * Which requests are too large for the event loop, on which everybody's are handled: those whose body, stored object or
- * result is. Handlers find out as they go and throw `TooLargeHere`; nothing has been done by then, and the request is
- * handled once more, by the same handlers, in a thread of its own (`server/large-requests.ts`). There the same limits
- * are those of what may be stored at all.
+ * Which requests are too large for the event loop, by the size of body, stored object or result. Handlers check as they
+ * go and throw `TooLargeHere` before anything was done. The same handlers then process the request again in a thread
+ * (`server/large-requests.ts`), where only the limits of stored objects apply.
  */
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { turn } from "#std/turn.ts";
 
-/** From this size on, bodies and objects are handled beside the event loop. Measured: `docs/decisions/0006`. */
+/** Larger bodies and objects are handled in threads. Reason for the size: `docs/decisions/0006`. */
 export const largeBytes = 64 * 1024;
 
-/**
- * From this size on a body or an object may cost milliseconds. Of many that are there at once, one is taken up in a round
- * of the loop.
- */
+/** Larger bodies and objects may cost milliseconds. Of many at once, one is processed in a turn of the loop. */
 const turnBytes = 8 * 1024;
 
 /** Waits for the turn of work on so many bytes; small work has it at once. */
 export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes ? turn() : undefined);
 
-/** What an object costs at least, however short it is: defaults, ownership and checks make `{}` into much more. */
+/** The minimum weight of an object: defaults, ownership and checks make `{}` into much more. */
 const objectWeight = 32;
 
 /** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. `byteWeight`: of its encoding. */
@@ -36,7 +32,7 @@ export function weightOf(bytes: Uint8Array, byteWeight = 1): number {
 
 const openBrace = 0x7b;
 
-/** The request is to be handled elsewhere. Never reaches a client. */
+/** The request must be handled in a thread. Never reaches a client. */
 export class TooLargeHere extends Error {
   constructor() {
     super("the request is too large for the event loop");
@@ -44,7 +40,7 @@ export class TooLargeHere extends Error {
   }
 }
 
-/** What handlers take on. */
+/** The limits of handlers. */
 export interface Sizes {
   /** Throws when a body or an object of this weight (`weightOf`) is handled elsewhere. */
   check(weight: number): void;
@@ -63,7 +59,7 @@ export const sizesHere = (bytesMax: number): Sizes => ({
   copies: () => new Room(bytesMax, () => new TooLargeHere()),
 });
 
-/** Of threads that large requests have for themselves: what may be stored. */
+/** The limits in a thread: those of stored objects. */
 export const sizesElsewhere = (objectBytesMax: number): Sizes => ({
   check() {},
   room: () => new Room(objectBytesMax, () => objectTooLarge(objectBytesMax)),

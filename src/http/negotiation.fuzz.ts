@@ -1,4 +1,4 @@
-/** Random `Accept` and `Content-Type` headers: never a crash, and well-formed ones mean what a naive reader finds. */
+/** Random `Accept` and `Content-Type` headers: no crash, and well-formed ones agree with a naive parser. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Encoding } from "#codec/encoding.ts";

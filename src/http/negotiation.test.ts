@@ -1,4 +1,4 @@
-/** Which type an answer has. Cases as a 1.32 server answers them. */
+/** The negotiated type of answers, with cases of a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Encoding } from "#codec/encoding.ts";

@@ -1,15 +1,15 @@
 /**
- * Content negotiation: the encoding of an answer from `Accept`, of a body from `Content-Type`. Which encodings there are
- * and which transformations an endpoint can do are parameters. Source: upstream's `endpoints/handlers/negotiation`;
- * the order of equal clauses and the sloppy parsing are its `goautoneg`'s, since clients depend on the outcome.
- * Hot path: parsed headers are remembered (clients send few different ones), so a repeated header costs one look-up.
+ * Content negotiation: the encoding of an answer from `Accept`, of a body from `Content-Type`. The available encodings
+ * and the transformations of an endpoint are parameters. Source: upstream's `endpoints/handlers/negotiation`; the order
+ * of equal clauses and the lenient parsing are those of its `goautoneg`, since clients depend on the outcome. Hot path:
+ * parsed headers are cached (clients send few different ones), so a repeated header costs one look-up.
  */
 import { type BodyEncoding, type Encoding, isWritten } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 
-/** The outcome. `transform` and what belongs to it are empty when the object itself was asked for. */
+/** The result. `transform` and its parameters are empty when the object itself was requested. */
 export interface Negotiated {
   /** Of the answer. */
   readonly encoding: Encoding;
@@ -26,7 +26,7 @@ export type Allows = (encoding: Encoding, kind: string, group: string, version: 
 /** No transformation at all: errors, discovery of one group, OpenAPI. */
 export const noTransform: Allows = () => false;
 
-/** What resources offer: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
+/** The transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
 export function resourceTransforms(domain: ApiDomain): Allows {
   const metaGroup = domain.rename("meta.k8s.io");
   return (encoding, kind, group, version) => {
@@ -41,7 +41,7 @@ export interface Negotiator {
   readonly names: readonly string[];
   /** For one answer, of a route that serves lists and watches when `list`. Throws `notAcceptable`. */
   answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
-  /** Of `answer`, only what an allowed transformation asks for, wherever it stands in `Accept`; else `undefined`. */
+  /** The part of `answer` for an allowed transformation, at any place in `Accept`; else `undefined`. */
   transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
   /** For a watch. An encoding without a stream form is refused even when a later one has it, as upstream does. */
   stream(request: NegotiatedRequest, allows: Allows): Negotiated;
@@ -50,15 +50,15 @@ export interface Negotiator {
   /** Encoding of a request body; the first when there is no `Content-Type`. Throws `unsupportedMediaType`. */
   body(contentType: string | undefined): BodyEncoding;
   /**
-   * The first look at `Accept`, before a handler runs: refuses when no clause names a type the route can produce.
-   * `list` adds the stream types, as routes that serve lists and watches do. It looks at names only.
+   * The first check of `Accept`, before a handler runs: refuses when no clause names a type the route can produce.
+   * `list` adds the stream types, as routes that serve lists and watches do. It checks names only.
    */
   checkProducible(request: NegotiatedRequest, list: boolean): void;
   /** The same types for custom resources, which refuse in words of their own, those of watches too. */
   forCustom(): Negotiator;
 }
 
-/** What negotiation reads of a request. */
+/** The fields of a request that negotiation reads. */
 export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
 
 /**
@@ -115,7 +115,7 @@ function worded(offered: readonly BodyEncoding[], words: "plain" | "routes" | "c
       return { encoding, transform, group, version };
     },
     status(request) {
-      // Upstream: an error nobody can read is still written, indented.
+      // Upstream: an error in a type that the client does not accept is still written, indented.
       const choice = choose(request, noTransform) ?? { ...plain(fallback), pretty: true };
       return outcome(request, choice).encoding;
     },
@@ -174,7 +174,7 @@ function parseMediaType(text: string): string {
 
 const parameterPattern = new RegExp(`;\\s*(${token})=(?:"(?:[^"\\\\]|\\\\.)*")?`, "g");
 
-/** `pretty` of the query decides; without it, tools that people look at get line breaks. */
+/** `pretty` of the query decides; without it, tools used by people get line breaks. */
 export function wantsPretty(request: NegotiatedRequest): boolean {
   if (request.url.includes("pretty")) {
     const value = request.query.get("pretty");
@@ -186,7 +186,7 @@ export function wantsPretty(request: NegotiatedRequest): boolean {
   );
 }
 
-/** What Go's `strconv.ParseBool` takes for true. */
+/** Texts that Go's `strconv.ParseBool` reads as true. */
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 
 /** One clause of an `Accept` header. Parameters that negotiation knows are taken apart; `undefined`: not there. */
@@ -256,7 +256,7 @@ function acceptClauses(header: string): readonly AcceptClause[] {
   return clauses;
 }
 
-/** Most clauses that are looked at; a header of a sane client has a handful. */
+/** The limit of parsed clauses; ordinary headers have a handful. */
 const clausesMax = 64;
 
 /** Clauses best first: by quality, then named types before wildcards, then as written. Malformed ones are left out. */

@@ -1,4 +1,4 @@
-/** Replies with objects and lists, in the view that the client negotiated. */
+/** Replies with objects and lists, in the negotiated view. */
 import type { EncodableList } from "#codec/encoding.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Listed } from "#registry/store.ts";
@@ -23,7 +23,7 @@ export function objectReply(
   return { code, encoding: negotiated.encoding, object: content };
 }
 
-/** Answer with an object that is not to be viewed in another way, such as a `Status`. */
+/** An answer with an object that has no other views, such as a `Status`. */
 export const valueReply = ({ encoding }: Negotiated, code: number, value: object): Reply => ({
   code,
   encoding,

@@ -12,8 +12,8 @@ import type { ApiRequest, RequestInfo } from "./api-request.ts";
 export type RequestTarget = Pick<ApiRequest, "method" | "url" | "path" | "query">;
 
 /**
- * Never throws. A path without group, version and resource is no resource request. `namespace`, `name` and
- * `subresource` are what the client sent, however odd: `checkNames` comes after authorization.
+ * Never throws. A path without group, version and resource is not a resource request. `namespace`, `name` and
+ * `subresource` are those of the client, valid or not: `checkNames` runs after authorization.
  */
 export function parseRequestInfo(target: RequestTarget): RequestInfo {
   const { path, method } = target;
@@ -175,8 +175,8 @@ export function pathSegmentProblem(name: string): string {
 }
 
 /**
- * Refuses what must not reach a handler: names and namespaces that could leave their segment (400), dot segments and
- * empty segments elsewhere (404). Run it after authorization, so that it tells nothing to those who may not ask.
+ * Refuses names and namespaces that could leave their segment (400), and dot segments and empty segments elsewhere
+ * (404). Run it after authorization, so that it reveals nothing to users without permission.
  */
 export function checkNames(info: RequestInfo): void {
   if (!info.isResourceRequest) return;
@@ -246,7 +246,7 @@ export const printedTarget = (target: string): string =>
 
 const tokenParameter = /([?&]access(?:_|%5f)token=)[^&#]*/gi;
 
-/** The parser hands bytes beyond ASCII over as Latin-1; percent escapes are bytes as well. */
+/** The HTTP parser returns bytes beyond ASCII as Latin-1; percent escapes are bytes as well. */
 function decodePath(raw: string): string | undefined {
   const bytes = Buffer.from(raw, "latin1");
   let to = 0;

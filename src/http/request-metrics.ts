@@ -51,7 +51,7 @@ const verbLabels: Readonly<Record<string, string>> = {
 /** First segments of paths that are counted by path. */
 const knownPaths = new Set(["healthz", "livez", "readyz", "metrics", "version", "api", "apis", "openapi"]);
 
-/** Most combinations remembered; beyond it the map starts anew (the counters stay). */
+/** The size of the cache of combinations; when full it is cleared (counters stay). */
 const recorderMax = 5000;
 
 export class RequestMetrics {

@@ -1,4 +1,4 @@
-/** From a request that may proceed to the handler of its resource and verb. */
+/** Routes an authorized request to the handler of its resource and verb. */
 import { goQuote } from "#meta/field-error.ts";
 import {
   badRequest,
@@ -38,9 +38,9 @@ export interface RouterOptions {
   table(): ResourceTable;
   /** Hears of requests to versions on their way out. */
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
-  /** Other paths: discovery, OpenAPI, version; `undefined` when nobody owns one. */
+  /** Other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
   other(request: ApiRequest): MaybePromise<Reply> | undefined;
-  /** The answer for a path that nobody owns, or a thrown one. */
+  /** The answer for an unknown path, or a thrown one. */
   unknown(path: string): Reply;
 }
 
@@ -93,7 +93,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
       return options.unknown(request.path);
     }
     const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
-    // Invariant: the scope of the path is that of the resource, so that nobody reaches an object by a path that was
+    // Invariant: the scope of the path is that of the resource, so that no object is reached by a path that was
     // authorized as something else.
     if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
     if (isNamespaceItself && /\/namespaces\/[^/]*\/namespaces(?:\/|$)/.test(info.path)) throw resourceNotFound();
@@ -130,7 +130,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
 /** Verbs whose requests can be so large that they are handled elsewhere: those on one object, deletion excepted. */
 const largeVerbs = new Set(["get", "create", "update", "patch"]);
 
-/** The encoded reply. What turns out to be too large for the event loop is handled elsewhere. */
+/** The encoded reply. Requests that are too large for the event loop are handled in a thread. */
 function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const { large } = scope.parts;
   const encode = (reply: Reply): MaybePromise<Reply> => encodeReply(reply, scope);
@@ -147,7 +147,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   }
 }
 
-/** Finds what the scope of a request asks for beside plain objects: scales, actions, what is computed. */
+/** Dispatches scopes other than plain objects: scales, actions, computed objects. */
 function dispatch(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const { definition, subresource, name } = scope;
   if (subresource === "scale" && definition.scale !== undefined) {
@@ -180,7 +180,7 @@ function pathName(request: ApiRequest): string {
   return request.info.parts[1] ?? "";
 }
 
-/** The verb a handler serves; one that nobody serves for other methods on paths that watch. */
+/** The handler's verb; an unserved one for other methods on watch paths. */
 function verbOf({ method, info }: ApiRequest, single: string): string {
   const reads = method === "GET" || method === "HEAD";
   if (info.verb === "watch") return reads ? "watch" : "";
@@ -209,7 +209,7 @@ function checkVerb(definition: ResourceDefinition, subresource: string, verb: st
   if (!definition.verbs.includes(verb) || !fits || !isThere) throw methodUnknown();
 }
 
-/** Upstream's one handler says what is missing or not allowed in other words. */
+/** Upstream's handler of custom resources has its own messages. */
 function checkDispatched(definition: ResourceDefinition, subresource: string, verb: string, name: string): void {
   if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
   // The list of verbs says what is offered; while the definition is ending, more is served.

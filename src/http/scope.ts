@@ -1,4 +1,4 @@
-/** What every handler of a resource request gets: the server's parts, the resource, and the request's meaning. */
+/** The scope of a resource request, for handlers: the server's parts, the resource, and the parsed request. */
 import type { AdmissionChain } from "#admission/chain.ts";
 import type { ManagerNames } from "#apply/managed-fields.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
@@ -27,7 +27,7 @@ export interface HandlerParts {
   /** Of those who write. */
   readonly managers: ManagerNames;
   readonly admission: AdmissionChain;
-  /** Asked again by writes that turn out to be creates. */
+  /** Used again for writes that become creates. */
   readonly authorizer: Authorizer;
   readonly negotiator: Negotiator;
   /** The views of objects that resources offer. */
@@ -42,13 +42,13 @@ export interface HandlerParts {
   schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
-  /** Whether a kind is known in a version, served or not. */
+  /** Whether a kind is registered in a version, served or not. */
   isRegistered(gvk: GroupVersionKind): boolean;
   readonly bodyLimitBytes: number;
   readonly sizes: Sizes;
-  /** Who handles what is too large here. Left out: nothing is. */
+  /** Handles requests that are too large for the event loop. Left out: there is no limit. */
   readonly large?: LargeRequests;
-  /** Watches without `timeoutSeconds` last between this and twice as long. */
+  /** Watches without `timeoutSeconds` last between this and twice this. */
   readonly minRequestTimeoutMs: number;
   /** Counts events sent on watches. */
   observeWatch(definition: ResourceDefinition, events: number, bytes: number): void;
@@ -73,8 +73,8 @@ export interface Scope {
 /** Handles requests elsewhere. */
 export interface LargeRequests {
   /**
-   * What the handler of the request would answer, encoded, given the scope of the main resource. Rejects as the handler would,
-   * and with `StatusError`s of its own: no room for the request, time or memory used up.
+   * The encoded answer of the request's handler, given the scope of the main resource. Rejects as the handler would,
+   * and with its own `StatusError`s: no room for the request, time or memory limit exceeded.
    */
   handle(scope: Scope): Promise<Reply>;
   /** `encoding.object` of a value that is large. */

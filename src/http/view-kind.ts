@@ -1,4 +1,4 @@
-/** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources that handlers understand. */
+/** Subresources whose bodies are objects of another kind (`scale`, `token`), as resources for handlers. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { Column, ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { HandlerParts } from "./scope.ts";

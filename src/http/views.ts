@@ -1,6 +1,6 @@
 /**
- * How a request wants objects to be shown: as they are, as rows of a Table, or as metadata alone. A view turns objects
- * into other objects, whatever they are encoded in afterwards. Source: upstream's `transformResponseObject`.
+ * The views of objects: as they are, as rows of a Table, or as metadata alone. A view turns objects into other objects,
+ * independent of the encoding. Source: upstream's `transformResponseObject`.
  */
 import type { EncodableList } from "#codec/encoding.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
@@ -28,7 +28,7 @@ export interface ListMeta {
   readonly remainingItemCount?: number;
 }
 
-/** What stands around the items of a list. */
+/** The members of a list beside its items. */
 export type ListFrame = Pick<EncodableList, "members" | "itemsKey" | "emptyIsNull">;
 
 /** Throws `wrongView` where it does not fit: lists are not shown as one object, nor the other way round. */
@@ -43,16 +43,16 @@ export interface View {
 }
 
 export interface EventView {
-  /** Names the form: what equal names show is the same. Empty where it depends on the watch. */
+  /** Identifies the form: equal names show the same. Empty where it depends on the watch. */
   readonly form: string;
-  /** Whether objects are shown as they are. */
+  /** Whether objects are shown unchanged. */
   readonly isPlain: boolean;
   object(object: Unstructured): object;
   /** Type of the list of such objects; absent for Tables, which have no initial events that are a list. */
   readonly list?: ListType;
 }
 
-/** What the initial events are a list of. */
+/** The list type of the initial events. */
 export interface ListType {
   readonly kind: string;
   readonly apiVersion: string;

@@ -42,14 +42,14 @@ export interface WatchStreamOptions {
   readonly served?: AbortSignal;
   /** Counts what is sent. */
   observe?(events: number, bytes: number): void;
-  /** Called once, when the stream is over. */
+  /** Called once, when the stream has ended. */
   closed?(): void;
 }
 
 const bookmarkPeriodMs = 60_000;
-/** A last bookmark comes this long before the stream ends by itself. */
+/** A last bookmark is sent this long before the stream ends by itself. */
 const bookmarkBeforeEndMs = 2_000;
-/** Initial objects come in pieces that grow, so that a client that reads nothing has little waiting for it. */
+/** Initial objects are sent in growing pieces, so that little is queued for a client that does not read. */
 const firstPieceLength = 8 * 1024;
 const pieceLengthMax = 64 * 1024;
 
@@ -62,7 +62,7 @@ export class WatchStream implements ReplyStream {
   #cancels: (() => void)[] = [];
   #initial: readonly Entry[];
   #initialNext = 0;
-  /** The key of the next initial object, when the rest of them was let go because the client did not read. */
+  /** The key of the next initial object, when the others were released because the client did not read. */
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
   #over = false;
@@ -129,9 +129,9 @@ export class WatchStream implements ReplyStream {
     if (!this.#over && this.#watch === undefined) void this.#follow();
   }
 
-  /** The client does not read: nothing is held for it but its place. */
+  /** The client does not read: only its position is kept. */
   #pause(): void {
-    // Who waits for the client keeps nobody from the event loop.
+    // Waiting for the client does not use the event loop.
     this.#begun();
     const next = this.#initial[this.#initialNext];
     if (next === undefined) return;
@@ -250,7 +250,7 @@ export class WatchStream implements ReplyStream {
   }
 }
 
-/** Entries that pass, looked at with pauses. */
+/** The matching entries, checked with pauses. */
 export async function matching(
   entries: readonly Entry[],
   filter: (entry: Entry) => boolean,

@@ -1,4 +1,6 @@
-/** Steps that create, update and patch share: reading the body, agreeing with the URL, and recording ownership. */
+/**
+ * Steps shared by create, update and patch: decoding the body, checking it against the URL, and recording ownership.
+ */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { checkApplied } from "#apply/check-applied.ts";
@@ -16,7 +18,7 @@ import { weightOf } from "./large-requests.ts";
 import type { WriteOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
-/** What a client wrote, on its way to the store. */
+/** A client's object on its way to the store. */
 export interface Written {
   readonly object: Unstructured;
   /** Whether `settleLists` has something to do once ownership is recorded. */
@@ -34,7 +36,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   return decodeBody(scope, options, bytes, encoding);
 }
 
-/** The same of bytes that are there. */
+/** The same for given bytes. */
 export function decodeBody(
   scope: Scope,
   options: WriteOptions,
@@ -63,7 +65,7 @@ export function defaulted(scope: Scope, object: Unstructured): Unstructured {
 }
 
 /**
- * The object with the namespace of the URL. Throws when the body says another one; a cluster-scoped object loses it.
+ * The object with the namespace of the URL. Throws when the body names another one; a cluster-scoped object loses it.
  */
 export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
   const given = object.metadata.namespace;
@@ -79,7 +81,7 @@ export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
-/** What a client that creates may not say about itself is dropped, before anybody owns it. */
+/** Drops system fields that a creating client must not set, before ownership is recorded. */
 export function withoutSystemFields(object: Unstructured): Unstructured {
   const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   if (deletionTimestamp === undefined && deletionGracePeriodSeconds === undefined) return object;
@@ -99,7 +101,7 @@ export function checkName(scope: Scope, object: Unstructured): void {
 }
 
 /**
- * Drops repeated owner references with a warning. Upstream looks at what a patch made later than at bodies; the warning
+ * Drops repeated owner references with a warning. Upstream checks patched objects later than bodies, and the warning
  * says so. Source: upstream's handlers.
  */
 export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = false): Unstructured {
@@ -164,8 +166,9 @@ function owner(scope: Scope, old: Unstructured | undefined, next: Unstructured, 
 }
 
 /**
- * Whether an object can be seen in every version its owners wrote in, where versions differ in their names alone. Upstream forgets all owners when one of
- * these versions does not have a field that is there now, since it changes the name of the version only.
+ * Whether an object can be converted to every version of its field managers, where versions differ only in name.
+ * Upstream drops all managers when one of these versions lacks a present field, since its conversion changes only the
+ * version's name.
  */
 function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructured, next: Unstructured): boolean {
   const apiVersion = apiVersionOf(own);
@@ -231,7 +234,7 @@ export function sameButTimes(a: Unstructured, b: Unstructured): boolean {
   });
 }
 
-/** What admission is told of a write. */
+/** The attributes of a write, for admission. */
 export function admissionAttributes(
   scope: Scope,
   write: Pick<AdmissionAttributes, "operation" | "object" | "oldObject" | "dryRun"> & { readonly name: string },

@@ -1,6 +1,6 @@
 /**
- * An encoding is one file and one line of a list: one that nobody has heard of, put beside the others, reads bodies and
- * writes objects, lists, watches, Tables and failures; handlers know nothing of it.
+ * An encoding is one file and one line of a list: a made-up one, added to the list, reads bodies and writes objects,
+ * lists, watches, Tables and errors, and handlers do not know it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -14,7 +14,7 @@ let loaded: YamlLibrary | undefined;
 /** Loaded, at once, for the first text: many servers never see one, and it is the largest file of the program. */
 export const yamlLibrary = (): YamlLibrary => (loaded ??= load());
 
-/** Of scalars that stand in the document as they are. */
+/** The tag of scalars that are written verbatim. */
 export const verbatimTag = "tag:yaml.org,2002:json";
 
 function load(): YamlLibrary {

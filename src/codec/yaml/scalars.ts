@@ -72,5 +72,5 @@ function isTimestamp(text: string): boolean {
 
 const sexagesimal = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 
-/** Whether a text may be written without quotes: it comes back as this text, in YAML 1.1, too. */
+/** Whether a text may be written without quotes: it decodes to this text, in YAML 1.1, too. */
 export const isPlainText = (text: string): boolean => resolve(text).tag === "str" && !sexagesimal.test(text);

@@ -28,7 +28,7 @@ const textLengthMax = 128 * 1024;
 /** Stands for a part that the library is not shown. No text has it in a document: it would be escaped. */
 const placeholder = "\0";
 
-/** The same of a key that is too long to stand on the line of its value. */
+/** The same for a key that is too long for the line of its value. */
 const keyPlaceholder = placeholder.repeat(1025);
 
 class Writer {
@@ -105,7 +105,7 @@ const unusual = /^(?:---|\.\.\.)|[\t\r\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/;
 /** Begins with something that is seen, so that its indentation is, and ends with one line feed or none. */
 const blockText = /^[^\s][^]*?[^\n]\n?$/;
 
-/** JSON that YAML reads as it is: characters escaped that YAML has no place for or takes for the end of a line. */
+/** JSON that is valid YAML: characters are escaped that YAML forbids or treats as line ends. */
 const yamlJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/g,

@@ -86,7 +86,7 @@ function withSelectors(attributes: Attributes, { query, path }: ApiRequest): Att
   };
 }
 
-/** The handler refuses a selector that cannot be read; it limits nothing. */
+/** Ignores a selector that cannot be parsed, since the handler refuses it later. */
 function readable<T>(read: () => readonly T[]): readonly T[] {
   try {
     return read();

@@ -1,7 +1,6 @@
 /**
- * The one place that catches. A `StatusError` becomes its `Status` in the encoding the client asked for, and so does a
- * full disk; anything else is a bug: one line in the log with its stack, and a 500 that tells the client nothing but
- * where to look.
+ * The only place that catches errors. A `StatusError` becomes its `Status` in the negotiated encoding, and so does a
+ * full disk. Any other error is a bug: one line in the log with its stack, and a 500 without details.
  */
 import { badRequest, internalError, StatusError } from "#meta/status-error.ts";
 import { isTooDeep } from "#std/too-deep.ts";
@@ -41,7 +40,7 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
     if (error instanceof StorageFull) return errorReply(request, internalError(error.message));
     // A client's own doing.
     if (isTooDeep(error)) return errorReply(request, badRequest("the object is nested too deeply", error));
-    // An aborted request ends in errors of all kinds; nobody is left to read the answer.
+    // An aborted request ends in errors of all kinds; the client has gone.
     if (!request.aborted) log.error({ error, ...describe(request) }, "a request failed unexpectedly");
     return errorReply(request, internalError(`the request failed unexpectedly (audit ID ${request.auditId})`));
   };

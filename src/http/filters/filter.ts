@@ -5,7 +5,7 @@
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 
-/** Answers at once when nothing has to be waited for. A failure may be thrown as well as rejected. */
+/** Answers synchronously when nothing has to be waited for. An error may be thrown or rejected. */
 export type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 /** `next` is the rest of the chain; it is the same function for every request. */

@@ -80,7 +80,7 @@ function wantedIdentity(request: ApiRequest): Wanted {
 
 const extraPrefix = "impersonate-extra-";
 
-/** A key that is no valid escape stands for itself. */
+/** The unescaped key; an invalid escape is kept. */
 function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);

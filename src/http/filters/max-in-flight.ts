@@ -13,7 +13,7 @@ export interface MaxInFlightOptions {
   /** `--max-requests-inflight` and `--max-mutating-requests-inflight`; 0 is no limit. */
   readonly reads: number;
   readonly writes: number;
-  /** Told after each change: how many are under way. */
+  /** Called after each change with the numbers of running requests. */
   readonly observe?: (reads: number, writes: number) => void;
 }
 

@@ -113,7 +113,7 @@ class Gate {
     return marked;
   }
 
-  /** A watch has its seats until it is under way, and counts for writes as long as it lives. */
+  /** A watch keeps its seats until it has started, and counts for writes while it lives. */
   #watching(request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply {
     const { clock, watches } = this.#options;
     if (stream.hasBeginning === true) {
@@ -123,7 +123,7 @@ class Gate {
     return whenDone(reply, watches.began(request.info, request.url));
   }
 
-  /** Ends the queued when the returned function is called, or when its time is over. */
+  /** Returns the seats when the returned function is called, or at the time limit. */
   #holding(queued: QueuedRequest, untilMs: number): () => void {
     const { clock } = this.#options;
     const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => queued.end());

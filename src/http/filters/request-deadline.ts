@@ -65,7 +65,7 @@ interface Entry {
 }
 
 const lookEveryMs = 100;
-/** A body that has not come by then is waited for without seats. */
+/** A body that takes longer is waited for without seats. */
 const promptMs = 50;
 
 class Waiting {
@@ -108,7 +108,7 @@ class Waiting {
   #look(): void {
     const now = this.#clock.now();
     for (const { request, reject, node } of this.#entries.members()) {
-      // Who waits for the client keeps nobody from the event loop.
+      // Waiting for the client does not use the event loop.
       if (request.bodyPending === true && now - request.receivedMs >= promptMs) request.seats?.end();
       if (request.deadlineMs > now) continue;
       this.#entries.remove(node!);

@@ -1,4 +1,4 @@
-/** POST where nothing is stored: the body is read and admitted like that of a create, then an action answers. */
+/** POST that stores nothing: the body is decoded and admitted as for a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";

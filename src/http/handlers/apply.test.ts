@@ -1,4 +1,4 @@
-/** What an apply must be allowed to do: patch, which the chain asks, and create where there is nothing yet. */
+/** Permissions of an apply: patch, which the chain checks, and create for a new object. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admissionChain } from "#admission/chain.ts";

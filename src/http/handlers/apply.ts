@@ -1,6 +1,6 @@
 /**
- * PATCH with an applied configuration: merged into the object by its schema, conflicts with other managers told, an
- * object that is not there created. What comes out goes the way of every other patched object.
+ * PATCH with an applied configuration: merges it into the object by its schema, reports conflicts with other managers,
+ * and creates a missing object. The result is processed like every patched object.
  */
 import { checkApplied } from "#apply/check-applied.ts";
 import { applyFields } from "#apply/server-side-apply.ts";
@@ -52,7 +52,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
 }
 
-/** What a request says; read at the first try. */
+/** The parsed request; parsed at the first attempt. */
 interface Sent {
   readonly scope: Scope;
   readonly options: WriteOptions;
@@ -143,7 +143,7 @@ function apply(scope: Scope, options: WriteOptions, current: Unstructured | unde
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
 }
 
-/** The object as far as the server would keep it: what it owns itself is that of the present one. */
+/** The object as the server would store it: server-owned fields are those of the current object. */
 function asStored(scope: Scope, object: Unstructured, { hasEmptyLists }: Written, current: Unstructured): Unstructured {
   const settled = hasEmptyLists ? settleLists(scope.definition.schema, object) : object;
   const { selfLink: _selfLink, generation: _generation, ...metadata } = settled.metadata;

@@ -24,7 +24,7 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
   });
 }
 
-/** The least version wanted by a GET of one object; empty for the present one. Refuses what is long gone. */
+/** The minimum version of a GET of one object; empty for the current one. Refuses versions that are compacted. */
 export function wantedVersion({ url, query }: ApiRequest): string {
   if (!url.includes("?")) return "";
   if (queryFlag(query.get("export"))) {

@@ -18,8 +18,8 @@ export async function listCollection(scope: Scope): Promise<Reply> {
 }
 
 /**
- * GET of `…/watch/…`, which watches whatever the query says; of a single object when the path names one. Deprecated
- * since 1.11, served by 1.32 all the same.
+ * GET of `…/watch/…`, which is a watch regardless of the query; of a single object when the path names one. Deprecated
+ * since 1.11, and still served by 1.32.
  */
 export async function watchPath(scope: Scope): Promise<Reply> {
   const { request, parts, name } = scope;

@@ -154,7 +154,7 @@ function replicasPathOf(definition: ResourceDefinition, parts: HandlerParts): Re
 const elementsOf = ({ scale }: ResourceDefinition): readonly string[] | null =>
   scale === undefined ? null : pathNames(scale.specReplicasPath).map((name) => `f:${name}`);
 
-/** The scale of an object, without owners; `isFound` is whether it says how many are wanted. */
+/** The scale of an object, without managedFields; `isFound` tells whether the object has the desired number. */
 function shownAs(
   object: Unstructured,
   scale: ScaleDefinition,

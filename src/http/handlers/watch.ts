@@ -1,6 +1,6 @@
 /**
- * The watch of a collection. Where it starts: with `sendInitialEvents`, as `listOptions` gives it to watches from unset
- * or 0, with the state there is and a bookmark that says so; else after the version that was asked for.
+ * The watch of a collection. With `sendInitialEvents` (set by `listOptions` for watches from unset or 0) it starts with
+ * the current objects and a bookmark; otherwise after the requested version.
  */
 import type { Encoding } from "#codec/encoding.ts";
 import type { Revision } from "#storage/log-store.ts";
