@@ -232,7 +232,6 @@ export const disruptionRefused = (cause: string, retryAfterSeconds = 0): StatusE
 export const internalError = (message: string, cause?: unknown): StatusError =>
   failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
 
-/** Upstream: an error nobody gave a reason, which its clients have seen as it is. */
 /** The success answer of an action without a result. */
 export const success = (code: number): Status => ({
   kind: "Status",

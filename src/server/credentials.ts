@@ -84,7 +84,7 @@ interface Leaf {
 }
 
 class Maker {
-  /** What there is to write: path below the data folder and content. */
+  /** Files to write: path below the data folder, and content. */
   readonly files = new Map<string, string>();
   readonly #wanted: CredentialsWanted;
 

@@ -1,25 +1,25 @@
-/** Bodies that are long: their bytes come one after the other, while the peer reads. */
+/** Long bodies, produced in pieces while the peer reads. */
 
-/** Bytes made piece by piece, so that a large list is never in memory twice. */
+/** Bytes produced piece by piece, so that a large list is never in memory twice. */
 export interface Pieces extends Iterable<Buffer> {
   /** Sum of all pieces, known before the first is made. */
   readonly length: number;
-  /** The same bytes in chunks that may come again, for a writer that keeps what it made of them. */
+  /** The same bytes in repeatable chunks, for a writer that caches its output for them. */
   readonly chunks?: () => Iterable<Chunk>;
 }
 
-/** A stretch of a body. */
+/** A part of a body. */
 export interface Chunk {
   /**
-   * What lives as long as the chunk may come again, such as its first entry; together with `mark`, which tells chunks that
-   * begin alike apart, it stands for the bytes. `undefined`: not worth keeping.
+   * An object that lives as long as the chunk may be repeated, such as its first entry. With `mark`, which
+   * distinguishes chunks with the same beginning, it identifies the bytes. `undefined`: not worth caching.
    */
   readonly key: object | undefined;
   readonly mark: readonly number[];
   bytes(): Buffer;
 }
 
-/** Bytes that take time to be made; how many is known at the end. Iterated once. */
+/** Bytes that take time to produce; the length is known at the end. Iterated once. */
 export interface Chunks extends AsyncIterable<Buffer> {
   /** Sum of the pieces made so far. */
   readonly length: number;

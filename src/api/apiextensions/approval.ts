@@ -13,7 +13,7 @@ export interface Approval {
   readonly reason: string;
 }
 
-/** Whether a group belongs to the project: its domains and what is below them. */
+/** Whether a group is in the project's domains or their subdomains. */
 export function isProtectedGroup(group: string, domain: ApiDomain): boolean {
   return ["k8s.io", "kubernetes.io"].some((name) => {
     const own = domain.rename(name);

@@ -160,7 +160,7 @@ function checkGroup(group: string): FieldError[] {
   return group.includes(".") ? [] : [invalid("spec.group", group, "should be a domain with at least one dot")];
 }
 
-/** What was stored without schemas may stay without them. */
+/** Stored definitions without schemas may stay so. */
 function checkSchemasGiven(
   spec: CustomResourceDefinitionSpec,
   old: CustomResourceDefinitionSpec | undefined,
@@ -201,7 +201,7 @@ const checkNamesGiven = (names: CustomResourceDefinitionNames): FieldError[] =>
     (names[key] ?? "") === "" ? [required(namesPath.child(key))] : [],
   );
 
-/** What all versions say alike. */
+/** Checks the settings shared by all versions. */
 function checkShared(
   versions: readonly CustomResourceDefinitionVersion[],
   is: Record<PerVersion, boolean>,

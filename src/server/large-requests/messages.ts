@@ -120,7 +120,7 @@ export interface SentReply {
   readonly contentType: string | undefined;
   readonly compressible: boolean;
   readonly bytes: Uint8Array;
-  /** What it says, as JSON, for who records it. */
+  /** Its content as JSON, for the audit log. */
   readonly json?: Uint8Array | undefined;
 }
 

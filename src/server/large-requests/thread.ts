@@ -126,7 +126,7 @@ const noOtherPaths: Pick<RouterOptions, "other" | "unknown"> = {
   },
 };
 
-/** Definitions whose objects are given what there is to give out once by the event loop. `named` are `group/resource`. */
+/** Definitions whose allocations the event loop makes. `named` are `group/resource`. */
 const allocatingElsewhere =
   (named: readonly string[], ask: Ask) =>
   (definition: ResourceDefinition): ResourceDefinition => {

@@ -63,7 +63,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
   return { revision, keys, sum, keysBefore, sumBefore, replaced, gap };
 }
 
-/** What the log lacks of `head`. */
+/** The part of `head` that is missing in the log. */
 export function missingFrom(survey: Survey, head: Head): "writes" | "rows" | undefined {
   if (survey.revision < head.revision) return "writes";
   return survey.keysBefore === head.keys && survey.sumBefore === head.sum ? undefined : "rows";
