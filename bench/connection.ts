@@ -64,8 +64,15 @@ export class Connection {
     });
   }
 
+  /** Whether it ended while nobody asked: a server ends connections that are idle for long. */
+  get isClosed(): boolean {
+    return this.#socket.destroyed || this.#socket.readableEnded;
+  }
+
   /** One request and its answer; requests on one connection follow each other. */
   request(bytes: Buffer): Promise<Answer> {
+    // A closed socket would never tell.
+    if (this.isClosed) return Promise.reject(new Error("the server closed the connection"));
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -61,7 +61,7 @@ export async function openPeer(text: string): Promise<Target> {
 /** Requests outside measured loops: one connection, bodies as text, errors thrown. */
 export class Client {
   readonly #target: Target;
-  readonly #connection: Connection;
+  #connection: Connection;
 
   private constructor(target: Target, connection: Connection) {
     this.#target = target;
@@ -74,6 +74,7 @@ export class Client {
 
   /** The status and body of any answer. */
   async ask(method: string, path: string, body = "", type?: string): Promise<{ code: number; text: string }> {
+    if (this.#connection.isClosed) this.#connection = await Connection.open(this.#target);
     const answer = await this.#connection.request(requestBytes(method, path, this.#target.token, body, type));
     return { code: answer.code, text: textOf(answer) };
   }
