@@ -14,7 +14,6 @@ import {
   type Conversion,
   type Strategy,
   type UpdateStrategy,
-  updateStrategy,
   type WriteAttributes,
 } from "#registry/resource-definition.ts";
 
@@ -52,7 +51,10 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly statusOnCreate?: boolean;
   /** Finalizers may have any name. */
   readonly anyFinalizers?: boolean;
-  /** How often findings about the metadata of an update are repeated. */
+  /**
+   * How often findings about the metadata of an update are repeated, as upstream's several checks do: by default those
+   * about what the update changes are told twice; n > 0 tells the others n more times; -1 tells each once.
+   */
   readonly metadataRepeats?: number;
   /** DELETE answers with the object that went, where others answer with a Status. */
   readonly returnsDeleted?: boolean;
@@ -136,14 +138,14 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   });
 }
 
-/** The hooks of a subresource; missing ones are those of the main resource. */
+/** The hooks of a subresource: the generic rules, then its own. */
 function partStrategy(
   name: PartSubresource,
   { generation }: GenericOptions,
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
-  const own = updateStrategy(behaviour.strategy ?? {}, name);
+  const own = behaviour.strategy?.subresources?.[name] ?? {};
   const { validateUpdate, warningsOnUpdate } = own;
   return {
     ...partResets(name, behaviour, mainResets),

@@ -8,7 +8,7 @@ import { notSupported, printFieldError, required } from "#meta/field-error.ts";
 import { badRequest, conflict, success, unclassified } from "#meta/status-error.ts";
 import type { Store } from "#registry/store.ts";
 import { changeStored } from "./change-stored.ts";
-import { withCondition } from "./pod-condition.ts";
+import { withPodCondition } from "./pod-condition.ts";
 
 export interface PodBindingOptions {
   pods(): Store;
@@ -60,5 +60,5 @@ function bound(pod: Pod, binding: Binding, now: string): Pod {
   const added = binding.metadata.annotations;
   const metadata = added === undefined ? pod.metadata : { ...pod.metadata, annotations: { ...annotations, ...added } };
   const next = { ...pod, metadata, spec: { ...pod.spec, nodeName: binding.target.name ?? "" } };
-  return withCondition(next, { type: "PodScheduled", status: "True" }, now);
+  return withPodCondition(next, { type: "PodScheduled", status: "True" }, now);
 }

@@ -2,7 +2,7 @@
 import type { Pod, PodCondition } from "#api/core/v1.ts";
 
 /** The pod with the condition instead of another of its type; the time of the change stays while the status does. */
-export function withCondition(
+export function withPodCondition(
   pod: Pod,
   condition: Omit<PodCondition, "lastProbeTime" | "lastTransitionTime">,
   now: string,

@@ -22,7 +22,7 @@ import { checkedDeleteOptions, type DeleteOptions } from "#registry/delete-optio
 import type { Store } from "#registry/store.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { changeStored } from "./change-stored.ts";
-import { withCondition } from "./pod-condition.ts";
+import { withPodCondition } from "./pod-condition.ts";
 
 export interface PodEvictionOptions {
   readonly domain: ApiDomain;
@@ -173,7 +173,7 @@ class PodEviction {
       const attributes = { context: this.#context, subresource: "eviction", dryRun: false };
       const { metadata } = await changeStored<Pod>(pods, this.#namespace, this.#name, attributes, (pod) => {
         checkPreconditions(pod, uid, resourceVersion);
-        return withCondition(pod, condition, this.#options.now());
+        return withPodCondition(pod, condition, this.#options.now());
       });
       if (current !== undefined) current = metadata.resourceVersion;
     }

@@ -25,7 +25,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** A value that is shown by a text of its own: as Go writes what is made of parts. */
+/** A value made of parts, shown as Go writes it, where that text holds no pointer; else the value is shown as JSON. */
 export class GoSyntax {
   readonly text: string;
 

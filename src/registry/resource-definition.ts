@@ -72,7 +72,10 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
  * copy. All objects are in the definition's own version.
  */
 export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStrategy<T> {
-  /** Hooks of updates through subresources, by name. A subresource without any has those of the main resource. */
+  /**
+   * Hooks of updates through subresources, by name; one that is not named has those of the main resource. Built-in kinds
+   * name all that have rules of their own (`kinds/generic.ts`), which do nothing but what the kind says.
+   */
   readonly subresources?: Readonly<Record<string, UpdateStrategy<T>>>;
   /** Defaults the schema cannot say. Runs after decoding a request body and after reading an older stored form. */
   defaults?(object: T): T;

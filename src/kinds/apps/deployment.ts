@@ -35,7 +35,6 @@ export function deployments(): KindBehaviour<Deployment> {
         ...validateWorkload(object, "deployment"),
         ...validateSelectorUpdate(object, old),
       ],
-      subresources: { status: {} },
     },
   };
 }

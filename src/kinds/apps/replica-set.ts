@@ -29,7 +29,6 @@ export function replicaSets(): KindBehaviour<ReplicaSet> {
         ...validateWorkload(object, "replicaset"),
         ...validateSelectorUpdate(object, old),
       ],
-      subresources: { status: {} },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

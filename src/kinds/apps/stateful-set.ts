@@ -24,7 +24,6 @@ export function statefulSets(environment: KindEnvironment): KindBehaviour<Statef
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
       validateUpdate: (object, old) => validateSpecUpdate(object.spec, old.spec),
-      subresources: { status: {} },
     },
   };
 }

@@ -33,7 +33,6 @@ export function jobs({ domain }: KindEnvironment): KindBehaviour<Job> {
           : next;
       },
       validateUpdate: validateJobUpdate,
-      subresources: { status: {} },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

@@ -168,7 +168,7 @@ function validateSpec(spec: CertificateSigningRequestSpec, legacySigner: string)
 
 /** Values that were already in `old` are not reported. */
 function validateStatus(object: CertificateSigningRequest, old: CertificateSigningRequest | undefined): FieldError[] {
-  const errors = validateConditions(conditionsOf(object), old === undefined ? [] : conditionsOf(old));
+  const errors = validateApprovals(conditionsOf(object), old === undefined ? [] : conditionsOf(old));
   const { certificate = "" } = object.status;
   const before = old?.status.certificate ?? "";
   if (certificate === before || certificateProblem(before) !== undefined) return errors;
@@ -179,7 +179,7 @@ function validateStatus(object: CertificateSigningRequest, old: CertificateSigni
 /** Types of conditions that are either there, and true, or not there. */
 const lastingTypes = ["Approved", "Denied", "Failed"];
 
-function validateConditions(conditions: Conditions, old: Conditions): FieldError[] {
+function validateApprovals(conditions: Conditions, old: Conditions): FieldError[] {
   const oldTypes = old.map(({ type }) => type);
   const wasTwofold = new Set(oldTypes).size < oldTypes.length;
   const wasBoth = oldTypes.includes("Approved") && oldTypes.includes("Denied");

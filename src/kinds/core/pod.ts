@@ -47,9 +47,6 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
       ],
       validateUpdate: ({ spec }, old) => [...validateSpec(spec), ...validatePodSpecUpdate(spec, old.spec)],
       subresources: {
-        status: {},
-        binding: {},
-        eviction: {},
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
           validateUpdate: (object, old) => validateEphemeralContainers(object.spec, old.spec),

@@ -22,7 +22,6 @@ export function resourceClaims(): KindBehaviour<ResourceClaim> {
     strategy: {
       defaults: (object) => editField(object, "spec", defaultClaimSpec),
       validate: ({ spec }) => validateClaimSpec(spec, specPath),
-      subresources: { status: {} },
       validateUpdate: ({ spec }, old) =>
         jsonEquals(spec, old.spec)
           ? validateClaimSpec(spec, specPath)
