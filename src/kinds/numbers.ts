@@ -1,0 +1,24 @@
+/** Checks of numbers, and of fields that hold a number or a percentage. */
+import { type FieldError, goQuote, GoSyntax, invalid } from "#meta/field-error.ts";
+import type { FieldPath } from "#meta/field-path.ts";
+import { percent } from "#meta/names.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
+
+export const validateNotNegative = (value: Int64, path: FieldPath): FieldError[] =>
+  nearestNumber(value) < 0 ? [invalid(path, value, "must be greater than or equal to 0")] : [];
+
+/** A number that is not negative, or a percentage of any size. */
+export function validateNumberOrPercent(value: number | string, path: FieldPath): FieldError[] {
+  if (typeof value === "number") return validateNotNegative(value, path);
+  return percent(value).map((message) => invalid(path, printIntOrString(value), message));
+}
+
+/** Numbers and texts that are no percentages pass. */
+export function validateAtMost100Percent(value: number | string, path: FieldPath): FieldError[] {
+  if (typeof value === "number" || percent(value).length > 0 || Number(value.slice(0, -1)) <= 100) return [];
+  return [invalid(path, printIntOrString(value), "must not be greater than 100%")];
+}
+
+/** Upstream: shows the text within its Go type. */
+const printIntOrString = (text: string): GoSyntax =>
+  new GoSyntax(`intstr.IntOrString{Type:1, IntVal:0, StrVal:${goQuote(text)}}`);
