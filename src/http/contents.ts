@@ -1,30 +1,30 @@
 /** The contents of replies: stored objects, and values made for the answer. */
 import type { Encodable } from "#codec/encoding.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { parseObject } from "#registry/stored-object.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { parseObject, type StoredObjects } from "#registry/stored-object.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import type { Scope } from "./scope.ts";
 
 /** A stored object, in the version of the request. Decoded on first use, if it was not given. */
 export class StoredContent implements Encodable {
-  readonly #scope: Scope;
+  readonly #objects: StoredObjects;
+  readonly #definition: ResourceDefinition;
   readonly #entry: Entry;
   readonly #object: Unstructured | undefined;
 
-  constructor(scope: Scope, entry: Entry, object?: Unstructured) {
-    this.#scope = scope;
+  constructor(objects: StoredObjects, definition: ResourceDefinition, entry: Entry, object?: Unstructured) {
+    this.#objects = objects;
+    this.#definition = definition;
     this.#entry = entry;
     this.#object = object;
   }
 
   get json(): Buffer {
-    const { parts, definition } = this.#scope;
-    return parts.objects.servedBytes(definition, this.#entry);
+    return this.#objects.servedBytes(this.#definition, this.#entry);
   }
 
   get value(): Unstructured {
-    const { parts, definition } = this.#scope;
-    return this.#object ?? parts.objects.object(definition, this.#entry);
+    return this.#object ?? this.#objects.object(this.#definition, this.#entry);
   }
 }
 

@@ -13,16 +13,19 @@ import type { FrameEncoder } from "./watch-stream.ts";
 /** The encoder for what the client negotiated. */
 export function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
+  const { parts, definition } = scope;
   const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value));
   return {
     // Forms of one name are shared; most are JSON, so these need no name of their own.
     name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
     event(type, entry, revision) {
-      if (isPlain && entry.revision === revision) return encoding.frame(type, new StoredContent(scope, entry));
+      if (isPlain && entry.revision === revision) {
+        return encoding.frame(type, new StoredContent(parts.objects, definition, entry));
+      }
       return frame(type, view.object(at(scope, entry, revision)));
     },
     bookmark(revision, initialEnd) {
-      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && scope.definition.untyped);
+      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && definition.untyped);
       return frame("BOOKMARK", view.object(object));
     },
     error: (status) => frame("ERROR", status),

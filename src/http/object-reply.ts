@@ -18,9 +18,12 @@ export function objectReply(
   object: Unstructured,
   entry: Entry | undefined,
 ): Reply {
-  if (negotiated.transform !== "") return valueReply(negotiated, code, viewOf(scope, negotiated).object(object));
-  const content = entry === undefined ? madeContent(object) : new StoredContent(scope, entry, object);
-  return { code, encoding: negotiated.encoding, object: content };
+  const { transform, encoding } = negotiated;
+  if (transform === "" && entry !== undefined) {
+    const { definition, parts } = scope;
+    return { code, encoding, object: new StoredContent(parts.objects, definition, entry, object) };
+  }
+  return valueReply(negotiated, code, transform === "" ? object : viewOf(scope, negotiated).object(object));
 }
 
 /** An answer with an object that has no other views, such as a `Status`. */

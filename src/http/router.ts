@@ -13,7 +13,7 @@ import {
 import type { Action } from "#meta/action.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { type ResourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
@@ -122,6 +122,7 @@ export function createRouter(options: RouterOptions): (request: ApiRequest) => M
       namespace: definition.namespaced ? info.namespace : "",
       name: single,
       subresource: info.subresource,
+      updates: updateStrategy(definition.strategy, info.subresource),
     };
     return answer(scope, verb, handler);
   };
@@ -172,7 +173,7 @@ function viewScope(scope: Scope, { defaults }: Action): Scope {
   const part = definition.subresources.find(({ name }) => name === subresource);
   if (part === undefined) return scope;
   const view = viewKind(definition, part, parts, undefined, defaults === undefined ? {} : { defaults });
-  return { ...scope, definition: view, parent: definition };
+  return { ...scope, definition: view, updates: view.strategy, parent: definition };
 }
 
 /** Name in the path; a name that only a field selector gave is none. */

@@ -6,7 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceDefinition, UpdateStrategy } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -68,6 +68,8 @@ export interface Scope {
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
+  /** The hooks of updates through it. */
+  readonly updates: UpdateStrategy;
 }
 
 /** Handles requests elsewhere. */

@@ -12,7 +12,7 @@ import { apiVersionOf, type GroupVersion, type GroupVersionKind } from "#meta/gr
 import type { Unstructured, OwnerReference } from "#meta/object-meta.ts";
 import { badRequest, unsupportedMediaType } from "#meta/status-error.ts";
 import { timestamp } from "#meta/time.ts";
-import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "#registry/resource-definition.ts";
+import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { weightOf } from "./large-requests.ts";
 import type { WriteOptions } from "./options.ts";
@@ -187,8 +187,7 @@ function fitsOwners(versions: ObjectVersions, own: GroupVersion, old: Unstructur
 }
 
 /** The versions of the scope's kind, for owners who wrote in others than that of the request. */
-export function objectVersions({ definition, parts, subresource }: Scope): ObjectVersions {
-  const resetFields = updateStrategy(definition.strategy, subresource).resetFields;
+export function objectVersions({ definition, parts, updates: { resetFields } }: Scope): ObjectVersions {
   const own = apiVersionOf(definition);
   const of = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : parts.definitionOfVersion(definition, apiVersion);

@@ -9,15 +9,15 @@ import { queryFlag } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
 export function getObject(scope: Scope): MaybePromise<Reply> {
-  const { request, store, namespace, name } = scope;
-  const negotiated = scope.parts.negotiator.answer(request, scope.parts.transforms);
+  const { request, parts, definition, store, namespace, name } = scope;
+  const negotiated = parts.negotiator.answer(request, parts.transforms);
   const resourceVersion = wantedVersion(request);
   return andThen(store.get(namespace, name, resourceVersion), (entry) => {
     const { encoding, transform } = negotiated;
     if (transform === "" && encoding.sendsStored) {
-      return { code: 200, encoding, object: new StoredContent(scope, entry) };
+      return { code: 200, encoding, object: new StoredContent(parts.objects, definition, entry) };
     }
-    scope.parts.sizes.check(weightOf(entry.value));
+    parts.sizes.check(weightOf(entry.value));
     const waiting = turnFor(entry.value.length);
     if (waiting !== undefined) request.seats?.slow();
     return andThen(waiting, () => objectReply(scope, negotiated, 200, store.object(entry), entry));

@@ -24,9 +24,11 @@ import { wantedVersion } from "./get.ts";
 /** The scope in which handlers write the scale of an object as if it were one. */
 export function scaleScope(scope: Scope, scale: ScaleDefinition): Scope {
   const { definition, parts } = scope;
+  const kind = scaleKind(definition, parts);
   return {
     ...scope,
-    definition: scaleKind(definition, parts),
+    definition: kind,
+    updates: kind.strategy,
     parent: definition,
     writes: new ScaleWrites(scope, scale),
   };
