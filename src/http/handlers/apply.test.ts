@@ -106,7 +106,7 @@ test("who may patch and not create applies to what is there, and creates nothing
       user: { name: "pat", groups: [] },
     } as unknown as ApiRequest; // what an apply reads of it
     const context = { user: request.user, userAgent: "", signal: undefined, deadlineMs: 0, warn() {}, annotate() {} };
-    const where = { namespace: "ns", name: "one", subresource: "" };
+    const where = { namespace: "ns", name: "one", subresource: "", updates: {} };
     const scope: Scope = { parts, request, context, definition, store: stores.of(definition), ...where };
     return applyObject(scope);
   };
