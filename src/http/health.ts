@@ -59,11 +59,6 @@ export class Health {
     };
   }
 
-  /** Whether every check of the endpoint passes. */
-  passes(endpoint: HealthEndpoint): boolean {
-    return this.#checksOf(endpoint).every((check) => this.#problem(endpoint, check) === undefined);
-  }
-
   /** Answers health paths, undefined for all others and for checks there are not. */
   reply(request: Pick<ApiRequest, "path" | "query">): Reply | undefined {
     const [, endpoint, name] = /^\/(healthz|livez|readyz)(?:\/(.+))?$/.exec(request.path) ?? [];

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { addQuantities, canonicalQuantity, compareQuantities, formatQuantity, parseQuantity } from "./quantity.ts";
+import { canonicalQuantity, compareQuantities, parseQuantity } from "./quantity.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 20_000);
@@ -42,10 +42,6 @@ test(`random quantities keep their value (seed ${seed})`, () => {
     // Larger decimal numbers than the suffixes reach lose theirs, as upstream.
     const isHuge = quantity.exponent + String(quantity.unscaled).length > 18;
     if (!isHuge) assert.equal(compareQuantities(quantity, back), 0, `${text} became ${shown}`);
-    const twice = addQuantities(quantity, quantity);
-    const half = quantity.unscaled * 2n;
-    assert.equal(twice.unscaled * 10n ** BigInt(Math.max(0, twice.exponent - quantity.exponent)), half, text);
-    if (!isHuge) assert.equal(formatQuantity(addQuantities(twice, { ...quantity, unscaled: -half })), "0", text);
   }
 });
 

@@ -144,36 +144,6 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
   return compareMagnitudes(magnitude(left.unscaled), left.exponent, magnitude(right.unscaled), right.exponent);
 }
 
-/** The sum, in the format of `a` unless `a` is zero. A term more than 10^1000 times smaller is dropped. */
-export function addQuantities(a: Quantity, b: Quantity): Quantity {
-  if (a.unscaled === 0n) return b;
-  if (b.unscaled === 0n) return a;
-  const spread = a.exponent - b.exponent;
-  if (Math.abs(spread) > lengthMax) return { ...(spread > 0 ? a : b), format: a.format };
-  const exponent = Math.min(a.exponent, b.exponent);
-  const unscaled =
-    a.unscaled * 10n ** BigInt(a.exponent - exponent) + b.unscaled * 10n ** BigInt(b.exponent - exponent);
-  return { unscaled, exponent: unscaled === 0n ? 0 : exponent, format: a.format };
-}
-
-export function subtractQuantities(a: Quantity, b: Quantity): Quantity {
-  return addQuantities(a.unscaled === 0n ? { ...a, format: b.format } : a, { ...b, unscaled: -b.unscaled });
-}
-
-/** The quantity as an integer, rounded away from zero and capped to 64 bits. */
-export function quantityValue(quantity: Quantity): bigint {
-  const value = magnitude(quantity.unscaled);
-  const capped = compareMagnitudes(value, quantity.exponent, binaryMax, 0) >= 0;
-  const whole = capped
-    ? binaryMax
-    : quantity.exponent < 0
-      ? value === 0n
-        ? 0n
-        : divideUp(value, -quantity.exponent)
-      : value * 10n ** BigInt(quantity.exponent);
-  return quantity.unscaled < 0n ? -whole : whole;
-}
-
 /** Canonical text: an integer with the largest exact suffix. */
 export function formatQuantity(quantity: Quantity): string {
   const { unscaled, exponent, format } = quantity;
