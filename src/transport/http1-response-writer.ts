@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "#http/api-request.ts";
+import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import type { Http1Exchange } from "./http1-server.ts";
 import type { BodySource, Message } from "./incoming-request.ts";
 import { ReadableBody } from "./readable-body.ts";
@@ -101,7 +102,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   sink(): StreamSink & { lost(): void } {
-    return new Http1Sink(this, this.#response);
+    return new ChannelSink(this);
   }
 
   end(): void {
@@ -120,14 +121,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   onTaken(callback: () => void): void {
-    const socket = this.#socket;
-    const settle = (): void => {
-      socket.off("drain", settle);
-      socket.off("close", settle);
-      callback();
-    };
-    socket.on("drain", settle);
-    socket.on("close", settle);
+    onceTaken(this.#socket, callback);
   }
 
   /** Says everything up to the body, with the first bytes of it. Decides what becomes of the connection. */
@@ -177,36 +171,4 @@ export class Http1ResponseWriter implements ResponseWriter {
 
 function uncork(socket: Socket): void {
   socket.uncork();
-}
-
-class Http1Sink implements StreamSink {
-  onDrain: (() => void) | undefined;
-  onClose: (() => void) | undefined;
-  readonly #writer: Http1ResponseWriter;
-  readonly #response: ServerResponse;
-
-  constructor(writer: Http1ResponseWriter, response: ServerResponse) {
-    this.#writer = writer;
-    this.#response = response;
-    response.on("drain", () => this.onDrain?.());
-  }
-
-  write(bytes: Buffer): boolean {
-    if (bytes.length === 0 || this.#writer.gone) return !this.blocked;
-    return this.#writer.write(bytes);
-  }
-
-  get blocked(): boolean {
-    return this.#writer.gone || this.#response.writableNeedDrain;
-  }
-
-  lost(): void {
-    const onClose = this.onClose;
-    this.onClose = undefined;
-    onClose?.();
-  }
-
-  end(): void {
-    if (!this.#writer.gone) this.#writer.end();
-  }
 }

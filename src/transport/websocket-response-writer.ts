@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "#http/api-request.ts";
+import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import type { Message } from "./incoming-request.ts";
 import { closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
 import type { ResponseWriter } from "./response-writer.ts";
@@ -85,7 +86,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   }
 
   sink(): StreamSink & { lost(): void } {
-    return new WebSocketSink(this);
+    return new ChannelSink(this);
   }
 
   end(): void {
@@ -101,14 +102,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   }
 
   onTaken(callback: () => void): void {
-    const socket = this.channel;
-    const settle = (): void => {
-      socket.off("drain", settle);
-      socket.off("close", settle);
-      callback();
-    };
-    socket.on("drain", settle);
-    socket.on("close", settle);
+    onceTaken(this.channel, callback);
   }
 
   /** Says the last and lets the client close, which may still be sending. */
@@ -117,36 +111,6 @@ export class WebSocketResponseWriter implements ResponseWriter {
     const socket = this.channel;
     socket.end(last ?? "");
     socket.once("finish", () => this.#clock.after(closingMs, () => socket.destroy()));
-  }
-}
-
-class WebSocketSink implements StreamSink {
-  onDrain: (() => void) | undefined;
-  onClose: (() => void) | undefined;
-  readonly #writer: WebSocketResponseWriter;
-
-  constructor(writer: WebSocketResponseWriter) {
-    this.#writer = writer;
-    writer.channel.on("drain", () => this.onDrain?.());
-  }
-
-  write(bytes: Buffer): boolean {
-    if (bytes.length === 0 || this.#writer.gone) return !this.blocked;
-    return this.#writer.write(bytes);
-  }
-
-  get blocked(): boolean {
-    return this.#writer.gone || this.#writer.blocked;
-  }
-
-  lost(): void {
-    const onClose = this.onClose;
-    this.onClose = undefined;
-    onClose?.();
-  }
-
-  end(): void {
-    this.#writer.end();
   }
 }
 

@@ -1,0 +1,46 @@
+/** How streams, and what waits for a slow client, use the socket or response that a writer writes to. */
+import type { Socket } from "node:net";
+import type { StreamSink } from "#http/api-request.ts";
+import type { ResponseWriter } from "./response-writer.ts";
+
+/** The sink of a writer that has its connection to itself. */
+export class ChannelSink implements StreamSink {
+  onDrain: (() => void) | undefined;
+  onClose: (() => void) | undefined;
+  readonly #writer: ResponseWriter;
+
+  constructor(writer: ResponseWriter) {
+    this.#writer = writer;
+    writer.channel.on("drain", () => this.onDrain?.());
+  }
+
+  write(bytes: Buffer): boolean {
+    if (bytes.length === 0 || this.#writer.gone) return !this.blocked;
+    return this.#writer.write(bytes);
+  }
+
+  get blocked(): boolean {
+    return this.#writer.gone || this.#writer.channel.writableNeedDrain;
+  }
+
+  lost(): void {
+    const onClose = this.onClose;
+    this.onClose = undefined;
+    onClose?.();
+  }
+
+  end(): void {
+    if (!this.#writer.gone) this.#writer.end();
+  }
+}
+
+/** Calls back when the peer has taken what was written, or has closed. */
+export function onceTaken(socket: Socket, callback: () => void): void {
+  const settle = (): void => {
+    socket.off("drain", settle);
+    socket.off("close", settle);
+    callback();
+  };
+  socket.on("drain", settle);
+  socket.on("close", settle);
+}
