@@ -1,7 +1,6 @@
 /** Admission policies and their bindings. Their CEL expressions are not checked yet. */
 import type {
   MatchResources,
-  ParamKind,
   ParamRef,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
@@ -14,21 +13,23 @@ import type { KindBehaviour } from "../generic.ts";
 
 const unenforced = { warning: "this server stores admission policies, but does not enforce them yet" };
 
+const paramKindColumn = text(
+  "ParamKind",
+  "Kind of the objects that hold settings.",
+  ({ spec: { paramKind } }: MutatingAdmissionPolicy) =>
+    paramKind === undefined ? "<unset>" : `${paramKind.apiVersion ?? ""}/${paramKind.kind ?? ""}`,
+);
+
 export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
   return {
     unenforced,
     columns: [
       nameColumn,
       integer("Validations", "How many checks there are.", ({ spec }) => spec.validations?.length ?? 0),
-      text("ParamKind", "Kind of the objects that hold settings.", ({ spec }) => paramKindText(spec.paramKind)),
+      paramKindColumn,
       ageColumn,
     ],
-    strategy: {
-      defaults: (object) =>
-        editField(object, "spec", (spec) =>
-          editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch),
-        ),
-    },
+    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
   };
 }
 
@@ -38,20 +39,17 @@ export function mutatingPolicies(): KindBehaviour<MutatingAdmissionPolicy> {
     columns: [
       nameColumn,
       integer("Mutations", "How many changes there are.", ({ spec }) => spec.mutations?.length ?? 0),
-      text("ParamKind", "Kind of the objects that hold settings.", ({ spec }) => paramKindText(spec.paramKind)),
+      paramKindColumn,
       ageColumn,
     ],
-    strategy: {
-      defaults: (object) =>
-        editField(object, "spec", (spec) =>
-          editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch),
-        ),
-    },
+    strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
   };
 }
 
-const paramKindText = (kind: ParamKind | undefined): string =>
-  kind === undefined ? "<unset>" : `${kind.apiVersion ?? ""}/${kind.kind ?? ""}`;
+type PolicySpec = MutatingAdmissionPolicy["spec"];
+
+const defaultSpec = (spec: PolicySpec): PolicySpec =>
+  editField(fillAbsent(spec, { failurePolicy: "Fail" }), "matchConstraints", defaultMatch);
 
 export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBinding> {
   return policyBindings((spec) => spec);
