@@ -2,7 +2,7 @@
  * Table-driven conversion of JSON objects to protobuf: `Rows` say which member is which field and how it is written.
  * Members that begin with `x-` become named YAML texts; JSON is valid YAML.
  */
-import type { ProtobufWriter } from "#codec/protobuf-writer.ts";
+import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { Json } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
@@ -12,6 +12,13 @@ export type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder
 
 export function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>>): Rows {
   return new Map(Object.entries(rows));
+}
+
+/** A document as protobuf. */
+export function encodeDocument(document: Json, rows: Rows): Buffer {
+  const writer = new ProtobufWriter();
+  writeFields(writer, document, rows);
+  return writer.finish();
 }
 
 /** Writes the members that `rows` name; others are left out. */
@@ -74,3 +81,25 @@ export function named(inner: number, encode: Encoder): Encoder {
 export const strings = repeated(string);
 /** A value of any type, as its text. */
 export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
+
+/** What schemas say about values; both versions number these fields in the same order, from `first` on. */
+export const limitRows = (first: number): Readonly<Record<string, readonly [number, Encoder]>> =>
+  Object.fromEntries(limits.map(([name, encode], at) => [name, [first + at, encode]]));
+
+const limits: readonly (readonly [name: string, encode: Encoder])[] = [
+  ["multipleOf", real],
+  ["maximum", real],
+  ["exclusiveMaximum", boolean],
+  ["minimum", real],
+  ["exclusiveMinimum", boolean],
+  ["maxLength", whole],
+  ["minLength", whole],
+  ["pattern", string],
+  ["maxItems", whole],
+  ["minItems", whole],
+  ["uniqueItems", boolean],
+  ["maxProperties", whole],
+  ["minProperties", whole],
+  ["required", strings],
+  ["enum", repeated(any)],
+];

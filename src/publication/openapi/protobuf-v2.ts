@@ -2,31 +2,26 @@
  * The version 2 document in protobuf, converted from JSON; the only form that older clients request. Source of field
  * numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
  */
-import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import {
   any,
   boolean,
+  encodeDocument,
   type Encoder,
+  limitRows,
   message,
   named,
-  real,
   repeated,
   rowsOf,
   string,
   strings,
   struct,
-  whole,
   wrapped,
   writeFields,
 } from "./protobuf-rows.ts";
 import type { Json } from "./published-schema.ts";
 
 /** The JSON document as protobuf. */
-export function encodeProtobufV2(document: Json): Buffer {
-  const writer = new ProtobufWriter();
-  writeFields(writer, document, documentRows);
-  return writer.finish();
-}
+export const encodeProtobufV2 = (document: Json): Buffer => encodeDocument(document, documentRows);
 
 const schema: Encoder = message((writer, value) => writeFields(writer, value, schemaRows));
 const schemaOrBoolean: Encoder = (writer, number, value) =>
@@ -38,21 +33,7 @@ const schemaRows = rowsOf({
   title: [3, string],
   description: [4, string],
   default: [5, any],
-  multipleOf: [6, real],
-  maximum: [7, real],
-  exclusiveMaximum: [8, boolean],
-  minimum: [9, real],
-  exclusiveMinimum: [10, boolean],
-  maxLength: [11, whole],
-  minLength: [12, whole],
-  pattern: [13, string],
-  maxItems: [14, whole],
-  minItems: [15, whole],
-  uniqueItems: [16, boolean],
-  maxProperties: [17, whole],
-  minProperties: [18, whole],
-  required: [19, strings],
-  enum: [20, repeated(any)],
+  ...limitRows(6),
   additionalProperties: [21, schemaOrBoolean],
   type: [22, wrapped(1, strings)],
   items: [23, wrapped(1, repeated(schema))],

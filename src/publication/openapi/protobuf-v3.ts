@@ -2,11 +2,12 @@
  * A version 3 document in protobuf, converted from JSON. The format has no place for defaults that are objects. Source
  * of field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
  */
-import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import {
   any,
   boolean,
+  encodeDocument,
   type Encoder,
+  limitRows,
   message,
   named,
   real,
@@ -15,18 +16,13 @@ import {
   string,
   strings,
   struct,
-  whole,
   wrapped,
   writeFields,
 } from "./protobuf-rows.ts";
 import type { Json } from "./published-schema.ts";
 
 /** The JSON document as protobuf. */
-export function encodeProtobufV3(document: Json): Buffer {
-  const writer = new ProtobufWriter();
-  writeFields(writer, document, documentRows);
-  return writer.finish();
-}
+export const encodeProtobufV3 = (document: Json): Buffer => encodeDocument(document, documentRows);
 
 const schema: Encoder = message((writer, value) => writeFields(writer, value, schemaRows));
 const reference = struct(rowsOf({ $ref: [1, string] }));
@@ -50,21 +46,7 @@ const schemaRows = rowsOf({
   nullable: [1, boolean],
   example: [7, any],
   title: [9, string],
-  multipleOf: [10, real],
-  maximum: [11, real],
-  exclusiveMaximum: [12, boolean],
-  minimum: [13, real],
-  exclusiveMinimum: [14, boolean],
-  maxLength: [15, whole],
-  minLength: [16, whole],
-  pattern: [17, string],
-  maxItems: [18, whole],
-  minItems: [19, whole],
-  uniqueItems: [20, boolean],
-  maxProperties: [21, whole],
-  minProperties: [22, whole],
-  required: [23, strings],
-  enum: [24, repeated(any)],
+  ...limitRows(10),
   type: [25, string],
   allOf: [26, repeated(schemaOrReference)],
   oneOf: [27, repeated(schemaOrReference)],
