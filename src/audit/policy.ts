@@ -2,6 +2,8 @@
  * The audit policy: the first matching rule sets the level and the stages of a request's events. `configuration.ts`
  * validates policies. Source: upstream's `audit/policy`.
  */
+import type { GroupResources, Policy, PolicyRule } from "#api/audit/v1.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 export const levels = ["None", "Metadata", "Request", "RequestResponse"] as const;
@@ -11,41 +13,12 @@ export const stages = ["RequestReceived", "ResponseStarted", "ResponseComplete",
 export type Stage = (typeof stages)[number];
 
 /** A policy as parsed from its file. */
-export interface PolicyDocument {
-  readonly rules?: readonly RuleDocument[];
-  readonly omitStages?: readonly string[];
-  readonly omitManagedFields?: boolean;
-}
-
-export interface RuleDocument {
-  readonly level?: string;
-  readonly users?: readonly string[];
-  readonly userGroups?: readonly string[];
-  readonly verbs?: readonly string[];
-  readonly resources?: readonly GroupResources[];
-  readonly namespaces?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-  readonly omitStages?: readonly string[];
-  readonly omitManagedFields?: boolean;
-}
-
-interface GroupResources {
-  readonly group?: string;
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-}
+export type PolicyDocument = Partial<Omit<Policy, "rules">> & { readonly rules?: readonly RuleDocument[] };
+export type RuleDocument = Partial<PolicyRule>;
 
 /** A request, as rules see it. */
-export interface AuditedAction {
+export interface AuditedAction extends Omit<RequestAttributes, "version"> {
   readonly user: UserInfo;
-  readonly verb: string;
-  readonly isResourceRequest: boolean;
-  readonly path: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
 }
 
 /** What is recorded of a request. One object per rule, shared. */

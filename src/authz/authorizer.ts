@@ -4,21 +4,12 @@
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 /** One action, as rules name it. */
-export interface Attributes {
+export interface Attributes extends RequestAttributes {
   readonly user: UserInfo;
-  /** get, list, watch, create, …; for other paths the lower-case method. Empty for a method no verb belongs to. */
-  readonly verb: string;
-  readonly isResourceRequest: boolean;
-  readonly path: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
   /** The field selector of a list, watch or deletecollection. Absent when there is none or it cannot be parsed. */
   readonly fieldSelector?: readonly FieldRequirement[];
   readonly labelSelector?: readonly LabelRequirement[];

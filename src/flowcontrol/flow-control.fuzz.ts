@@ -12,7 +12,7 @@ import { Metrics } from "#std/metrics.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { type Claimed, FlowControl } from "./flow-control.ts";
 import { FlowMetrics } from "./flow-metrics.ts";
-import type { FlowTarget } from "./flow-request.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 import { WatchCounts } from "./watch-counts.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
@@ -108,7 +108,7 @@ class Day {
     this.#open.push(this.#control.claim({ user, info: target, url: "/x?sendInitialEvents=true" }));
   }
 
-  #target(verb: string, name: string): FlowTarget {
+  #target(verb: string, name: string): RequestAttributes {
     const resource = ["pods", "secrets"][this.#below(2)]!;
     const namespace = ["", "n"][this.#below(2)]!;
     return {

@@ -9,12 +9,13 @@ import { Metrics } from "#std/metrics.ts";
 import { dump } from "./dump.ts";
 import { type Claimed, FlowControl } from "./flow-control.ts";
 import { FlowMetrics } from "./flow-metrics.ts";
-import type { FlowRequest, FlowTarget } from "./flow-request.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
+import type { FlowRequest } from "./flow-request.ts";
 import { WatchCounts } from "./watch-counts.ts";
 
 const bootstrap = bootstrapFlowControl(kubernetesDomain);
 
-const target = (fields: Partial<FlowTarget> = {}): FlowTarget => ({
+const target = (fields: Partial<RequestAttributes> = {}): RequestAttributes => ({
   isResourceRequest: true,
   path: "/api/v1/namespaces/shop/pods/p",
   verb: "get",
@@ -27,7 +28,7 @@ const target = (fields: Partial<FlowTarget> = {}): FlowTarget => ({
   ...fields,
 });
 
-const asking = (name: string, fields: Partial<FlowTarget> = {}, ...groups: string[]): FlowRequest => ({
+const asking = (name: string, fields: Partial<RequestAttributes> = {}, ...groups: string[]): FlowRequest => ({
   user: { name, groups: [...groups, "system:authenticated"] },
   info: target(fields),
   url: "/api/v1/namespaces/shop/pods/p",
@@ -282,12 +283,13 @@ test("a flow that asks for a little is served between the many requests of anoth
 
 test("lists take seats by the objects they go through, writes by the watches they wake", () => {
   const { control, watches, clock, metrics } = setting(600);
-  const work = (fields: Partial<FlowTarget>, url = "/x") => {
+  const work = (fields: Partial<RequestAttributes>, url = "/x") => {
     const { queued } = control.claim({ ...asking("bob", fields), url });
     queued.end();
     return queued.work;
   };
-  const seats = (fields: Partial<FlowTarget>, url?: string): number => work({ name: "", ...fields }, url).initialSeats;
+  const seats = (fields: Partial<RequestAttributes>, url?: string): number =>
+    work({ name: "", ...fields }, url).initialSeats;
   // The level has 47 seats of its own, so that one request takes at most 7 of them.
   assert.equal(seats({ verb: "list" }), 5);
   assert.equal(seats({ verb: "list" }, "/x?limit=100"), 1);

@@ -1,24 +1,12 @@
 /** The attributes of a request that priority and fairness uses. */
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 
 export interface FlowRequest {
   readonly user: UserInfo;
-  readonly info: FlowTarget;
+  readonly info: RequestAttributes;
   /** With its query. */
   readonly url: string;
-}
-
-/** The target of a request: path and method, parsed. */
-export interface FlowTarget {
-  readonly isResourceRequest: boolean;
-  readonly path: string;
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
 }
 
 /** How many seats a request takes, and for how long after its answer. */

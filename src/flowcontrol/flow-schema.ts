@@ -4,7 +4,7 @@
  */
 import type { FlowSchema, Subject } from "#api/flowcontrol/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { FlowTarget } from "./flow-request.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 
 /** A flow schema made ready. */
 export interface CompiledSchema {
@@ -91,7 +91,7 @@ function isMeant(subject: Subject, { name, groups }: UserInfo): boolean {
   }
 }
 
-export function matches(rules: readonly FlowRule[], target: FlowTarget): boolean {
+export function matches(rules: readonly FlowRule[], target: RequestAttributes): boolean {
   for (const rule of rules) {
     if (target.isResourceRequest) {
       for (const one of rule.resourceRules) if (matchesResource(one, target)) return true;
@@ -106,7 +106,7 @@ export function matches(rules: readonly FlowRule[], target: FlowTarget): boolean
 
 const has = (choice: Choice, word: string): boolean => choice === undefined || choice.includes(word);
 
-function matchesResource(rule: ResourceRule, target: FlowTarget): boolean {
+function matchesResource(rule: ResourceRule, target: RequestAttributes): boolean {
   if (!has(rule.verbs, target.verb) || !has(rule.groups, target.group)) return false;
   if (rule.resources !== undefined) {
     const { resource, subresource } = target;

@@ -4,7 +4,7 @@
  *
  * Hot path: a write of a kind without watches costs one look-up, others up to four.
  */
-import type { FlowTarget } from "./flow-request.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 
 /** Watches of all objects of a place, and of some by name. */
 class Place {
@@ -39,7 +39,7 @@ export class WatchCounts {
   readonly #kinds = new Map<string, Kind>();
 
   /** A watch began; the returned function is called when it ends, once. `url` has its selectors. */
-  began(target: FlowTarget, url: string): () => void {
+  began(target: RequestAttributes, url: string): () => void {
     if (selectsNode(target, url)) return () => undefined;
     const { namespace, name } = target;
     this.#add(target, namespace, name, 1);
@@ -47,7 +47,7 @@ export class WatchCounts {
   }
 
   /** Watches that see a write. */
-  seeing(target: FlowTarget): number {
+  seeing(target: RequestAttributes): number {
     const kind = this.#kinds.get(keyOf(target));
     if (kind === undefined) return 0;
     const { namespace, name } = target;
@@ -56,7 +56,7 @@ export class WatchCounts {
     return count + (kind.namespaces.get(namespace)?.seeing(name) ?? 0);
   }
 
-  #add(target: FlowTarget, namespace: string, name: string, by: 1 | -1): void {
+  #add(target: RequestAttributes, namespace: string, name: string, by: 1 | -1): void {
     const key = keyOf(target);
     let kind = this.#kinds.get(key);
     if (kind === undefined) {
@@ -74,10 +74,10 @@ export class WatchCounts {
   }
 }
 
-const keyOf = ({ group, resource }: FlowTarget): string => (group === "" ? resource : `${group}/${resource}`);
+const keyOf = ({ group, resource }: RequestAttributes): string => (group === "" ? resource : `${group}/${resource}`);
 
 /** Each kubelet watches the pods of its node: no pod wakes them all. */
-function selectsNode({ resource }: FlowTarget, url: string): boolean {
+function selectsNode({ resource }: RequestAttributes, url: string): boolean {
   if (resource !== "pods" || !url.includes("spec.nodeName")) return false;
   const selector = new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("fieldSelector") ?? "";
   return /(?:^|,)spec\.nodeName==?[^=,]/.test(selector);

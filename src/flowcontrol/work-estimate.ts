@@ -3,7 +3,8 @@
  * upstream's `util/flowcontrol/request`.
  */
 import type { Histogram } from "#std/metrics.ts";
-import type { FlowRequest, FlowTarget, Work } from "./flow-request.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
+import type { FlowRequest, Work } from "./flow-request.ts";
 import type { WatchCounts } from "./watch-counts.ts";
 
 const seatsMax = 10;
@@ -17,7 +18,7 @@ const wide: readonly Work[] = Array.from({ length: seatsMax + 1 }, (_, seats) =>
 
 export interface WorkSources {
   /** How many objects of the resource are stored; `undefined` when there is no such resource. */
-  objects(target: FlowTarget): number | undefined;
+  objects(target: RequestAttributes): number | undefined;
   readonly watches: WatchCounts;
 }
 
@@ -57,7 +58,7 @@ function listSeats({ info, url }: FlowRequest, sources: WorkSources, most: numbe
   return Math.max(1, Math.min(most, Math.ceil(looksAt / objectsPerSeat)));
 }
 
-function writeWork(target: FlowTarget, { watches }: WorkSources, most: number, watchers: Histogram): Work {
+function writeWork(target: RequestAttributes, { watches }: WorkSources, most: number, watchers: Histogram): Work {
   // Tokens are made and never stored.
   if (target.subresource === "token") return oneSeat;
   const count = watches.seeing(target);

@@ -1,24 +1,14 @@
 /** A request as filters and handlers see it, independent of the protocol, and the `Reply` they return. */
 import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks, Pieces } from "#std/byte-pieces.ts";
 
-/** The parsed path and method. Source: upstream's request info. */
-export interface RequestInfo {
-  /** False for health, metrics, discovery and OpenAPI paths. */
-  readonly isResourceRequest: boolean;
-  readonly path: string;
-  /** get, list, watch, create, update, patch, delete, deletecollection; for other paths the lower-case method. */
-  readonly verb: string;
+/** What filters and handlers know of the path and method besides. Source: upstream's request info. */
+export interface RequestInfo extends RequestAttributes {
   readonly apiPrefix: string;
-  readonly group: string;
-  readonly version: string;
-  readonly namespace: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly name: string;
   /** Path segments from the resource on. */
   readonly parts: readonly string[];
 }
