@@ -15,9 +15,9 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown } from "#meta/status-error.ts";
-import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
+import type { StoreInformers } from "#registry/store-informers.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
@@ -33,6 +33,7 @@ export interface FairnessOptions {
   readonly metrics: Metrics;
   readonly options: ServerOptions;
   readonly stores: Stores;
+  readonly informers: StoreInformers;
 }
 
 const resources = ["flowschemas", "prioritylevelconfigurations"];
@@ -47,7 +48,7 @@ export class Fairness {
   readonly waitLimitMs: number;
   readonly #options: FairnessOptions;
   readonly #group: string;
-  readonly #informers = new Map<string, StoreInformer>();
+  #isServed = false;
   #table: (() => ResourceTable) | undefined;
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
@@ -79,39 +80,34 @@ export class Fairness {
 
   /** Definitions of flow schemas and levels whose writes are acknowledged once they are in force. */
   readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
-    this.#isOwn(definition) ? waitForSync(definition, () => this.#informers.get(definition.resource)) : definition;
+    this.#isOwn(definition) ? this.#options.informers.waiting(definition) : definition;
 
   /** Reads the current objects and follows them. `served` returns the table of served resources. */
   async start(table: ResourceTable, served: () => ResourceTable): Promise<void> {
     this.#table = served;
-    const { cache, clock, log, stores } = this.#options;
     const { control } = this;
     control.start();
+    const definitions = table.definitions.filter((definition) => this.#isOwn(definition));
+    this.#isServed = definitions.length === resources.length;
     await Promise.all(
-      table.definitions
-        .filter((definition) => this.#isOwn(definition))
-        .map((definition) => {
-          const isLevel = definition.resource === "prioritylevelconfigurations";
-          const store = stores.of(definition);
-          const handlers = objectHandlers(store, log, {
-            cleared: () => control.clear(isLevel ? "levels" : "schemas"),
-            changed(_namespace, name, object) {
-              // By their schemas.
-              if (isLevel) control.setLevel(name, object as PriorityLevelConfiguration | undefined);
-              else control.setSchema(name, object as FlowSchema | undefined);
-            },
-          });
-          const informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
-          this.#informers.set(definition.resource, informer);
-          return informer.start();
-        }),
+      definitions.map((definition) => {
+        const isLevel = definition.resource === "prioritylevelconfigurations";
+        return this.#options.informers.follow(definition, {
+          cleared: () => control.clear(isLevel ? "levels" : "schemas"),
+          changed(_namespace, name, object) {
+            // By their schemas.
+            if (isLevel) control.setLevel(name, object as PriorityLevelConfiguration | undefined);
+            else control.setSchema(name, object as FlowSchema | undefined);
+          },
+        });
+      }),
     );
   }
 
   /** Makes what every cluster has and looks after it. Resolves after the first try; while it fails, more follow. */
   async maintain(client: RestClient, health: Health): Promise<void> {
-    // Not served: the mandatory ones are in force all the same.
-    if (this.#informers.size < resources.length) return;
+    // The mandatory ones are in force all the same.
+    if (!this.#isServed) return;
     const { clock, domain, log } = this.#options;
     const done = health.startupStep("priority-and-fairness-config-producer");
     const round = async (): Promise<void> => {
@@ -148,17 +144,11 @@ export class Fairness {
     };
   };
 
-  /** Whether all that decides about requests is in step with the store. */
-  get isSynced(): boolean {
-    return this.#informers.values().every(({ synced }) => synced);
-  }
-
   close(): void {
     this.#stop.abort();
     this.#cancel();
     this.#cancelStatus();
     this.control.close();
-    for (const informer of this.#informers.values()) informer.close();
   }
 
   #isOwn({ group, version, resource }: ResourceDefinition): boolean {

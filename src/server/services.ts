@@ -2,22 +2,16 @@
 import type { Service } from "#api/core/v1.ts";
 import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
-import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import type { Stores } from "#registry/stores.ts";
+import type { StoreInformers } from "#registry/store-informers.ts";
 import { override } from "#registry/override.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface ServiceFollowerOptions {
-  readonly cache: WatchCache;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
+  readonly informers: StoreInformers;
   readonly clusterIps: readonly IpRange[];
   readonly nodePorts: PortRange;
 }
@@ -26,11 +20,10 @@ const isServices = ({ group, resource }: ResourceDefinition): boolean => group =
 
 export class ServiceFollower {
   readonly allocator: ServiceAllocator;
-  readonly #options: ServiceFollowerOptions;
-  #informer: StoreInformer | undefined;
+  readonly #informers: StoreInformers;
 
   constructor(options: ServiceFollowerOptions) {
-    this.#options = options;
+    this.#informers = options.informers;
     this.allocator = new ServiceAllocator(options);
   }
 
@@ -40,31 +33,18 @@ export class ServiceFollower {
     // Its objects are services, by its schema.
     const allocate = this.allocator.allocate.bind(this.allocator) as unknown as NonNullable<Strategy["allocate"]>;
     const allocating = override(definition, { strategy: { ...definition.strategy, allocate } });
-    return waitForSync(allocating, () => this.#informer);
+    return this.#informers.waiting(allocating);
   };
 
   /** Reads the current objects and follows them. */
-  async start(table: ResourceTable, stores: Stores): Promise<void> {
+  async start(table: ResourceTable): Promise<void> {
     const definition = table.definitions.find(isServices);
     if (definition === undefined) return;
-    const { cache, clock, log } = this.#options;
     const { allocator } = this;
-    const store = stores.of(definition);
-    const handlers = objectHandlers(store, log, {
+    await this.#informers.follow<Service>(definition, {
       cleared: () => allocator.clear(),
-      changed: (namespace, name, object) => allocator.set(namespace, name, object as Service | undefined), // by its schema
+      changed: (namespace, name, object) => allocator.set(namespace, name, object),
     });
-    this.#informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
-    await this.#informer.start();
-  }
-
-  /** Whether what is taken is in step with the store. */
-  get isSynced(): boolean {
-    return this.#informer?.synced ?? true;
-  }
-
-  close(): void {
-    this.#informer?.close();
   }
 }
 

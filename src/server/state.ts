@@ -4,6 +4,7 @@
  */
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
+import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { NodeFollower } from "./authorization/node-follower.ts";
@@ -32,20 +33,20 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, random, plan } = config;
+  const { options, domain, cache, clock, log, random, plan } = config;
   const objects = new StoredObjects();
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
-  const rbac = new RbacFollower(config);
-  const nodes = new NodeFollower({
-    ...config,
-    needed: config.authorization.authorizers.some(({ type }) => type === "Node"),
-  });
+  const informers = new StoreInformers({ cache, clock, log }, stores);
+  const rbac = new RbacFollower(domain, informers);
+  const authorizesNodes = config.authorization.authorizers.some(({ type }) => type === "Node");
+  const nodes = new NodeFollower(domain, informers, authorizesNodes);
   const services = new ServiceFollower({
-    ...config,
+    random,
+    informers,
     clusterIps: plan.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
-  const fairness = options.enablePriorityAndFairness ? new Fairness({ ...config, stores }) : undefined;
+  const fairness = options.enablePriorityAndFairness ? new Fairness({ ...config, stores, informers }) : undefined;
   const builtIn = new ResourceTable(
     plan.table.definitions
       .map((definition) => nodes.waiting(rbac.waiting(services.waiting(definition))))
@@ -64,18 +65,16 @@ export function openState(config: AssembleConfig): ServerState {
     fairness,
     async start(table) {
       await Promise.all([
-        rbac.start(builtIn, stores),
-        nodes.start(builtIn, stores),
-        services.start(builtIn, stores),
+        rbac.start(builtIn),
+        nodes.start(builtIn),
+        services.start(builtIn),
         fairness?.start(builtIn, table),
       ]);
     },
-    isSynced: () => rbac.isSynced && nodes.isSynced && services.isSynced && (fairness?.isSynced ?? true),
+    isSynced: () => informers.synced,
     close() {
-      rbac.close();
-      services.close();
       fairness?.close();
-      nodes.close();
+      informers.close();
     },
   };
 }

@@ -2,52 +2,33 @@
 import type { Role, RoleBinding } from "#api/rbac/v1.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { objectHandlers, StoreInformer, waitForSync } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import type { Stores } from "#registry/stores.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
-
-export interface RbacFollowerOptions {
-  readonly domain: ApiDomain;
-  readonly cache: WatchCache;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+import type { StoreInformers } from "#registry/store-informers.ts";
 
 const resources = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
 
 export class RbacFollower {
   readonly index: RbacIndex;
-  readonly #options: RbacFollowerOptions;
-  readonly #informers = new Map<string, StoreInformer>();
+  readonly #informers: StoreInformers;
 
-  constructor(options: RbacFollowerOptions) {
-    this.#options = options;
-    this.index = new RbacIndex(options.domain.rename("rbac.authorization.k8s.io"));
+  constructor(domain: ApiDomain, informers: StoreInformers) {
+    this.index = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
+    this.#informers = informers;
   }
 
   /** Definitions of roles and bindings whose writes are acknowledged only when the index has them. */
-  readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
-    const { group, resource } = definition;
-    if (group !== this.index.group || !resources.includes(resource)) return definition;
-    return waitForSync(definition, () => this.#informers.get(resource));
-  };
+  readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
+    this.#isOwn(definition) ? this.#informers.waiting(definition) : definition;
 
   /** Reads the current objects and follows them. */
-  async start(table: ResourceTable, stores: Stores): Promise<void> {
-    const { cache, clock, log } = this.#options;
+  async start(table: ResourceTable): Promise<void> {
     const { index } = this;
-    const definitions = table.definitions.filter(
-      ({ group, resource }) => group === index.group && resources.includes(resource),
-    );
+    const definitions = table.definitions.filter((definition) => this.#isOwn(definition));
     await Promise.all(
       definitions.map((definition) => {
         const what = definition.resource.endsWith("roles") ? "roles" : "bindings";
-        const store = stores.of(definition);
-        const handlers = objectHandlers(store, log, {
+        return this.#informers.follow(definition, {
           cleared: () => index.clear(what, definition.namespaced),
           changed(namespace, name, object) {
             // By their schemas.
@@ -55,19 +36,11 @@ export class RbacFollower {
             else index.setBinding(namespace, name, object as RoleBinding | undefined);
           },
         });
-        const informer = new StoreInformer({ cache, prefix: store.prefix, clock, log, ...handlers });
-        this.#informers.set(definition.resource, informer);
-        return informer.start();
       }),
     );
   }
 
-  /** Whether all that decides about requests is in step with the store. */
-  get isSynced(): boolean {
-    return this.#informers.values().every(({ synced }) => synced);
-  }
-
-  close(): void {
-    for (const informer of this.#informers.values()) informer.close();
+  #isOwn({ group, resource }: ResourceDefinition): boolean {
+    return group === this.index.group && resources.includes(resource);
   }
 }

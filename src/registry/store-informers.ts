@@ -1,0 +1,51 @@
+/** The informers of a server's resources that decide about requests, each known by group and resource. */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import {
+  type ObjectHandlers,
+  objectHandlers,
+  StoreInformer,
+  type StoreInformerOptions,
+  waitForSync,
+} from "./informer.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import type { Stores } from "./stores.ts";
+
+const keyOf = ({ group, resource }: ResourceDefinition): string => `${group}/${resource}`;
+
+export class StoreInformers {
+  readonly #options: Pick<StoreInformerOptions, "cache" | "clock" | "log">;
+  readonly #stores: Stores;
+  readonly #informers = new Map<string, StoreInformer>();
+
+  constructor(options: Pick<StoreInformerOptions, "cache" | "clock" | "log">, stores: Stores) {
+    this.#options = options;
+    this.#stores = stores;
+  }
+
+  /** The definition with writes that are acknowledged only when the resource's handlers, once it is followed, have them. */
+  waiting(definition: ResourceDefinition): ResourceDefinition {
+    return waitForSync(definition, () => this.#informers.get(keyOf(definition)));
+  }
+
+  /** Delivers the current objects and follows them; does nothing when a version of the resource is followed. */
+  follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): MaybePromise<void> {
+    const key = keyOf(definition);
+    if (this.#informers.has(key)) return undefined;
+    const store = this.#stores.of(definition);
+    const { log } = this.#options;
+    const { prefix } = store;
+    const informer = new StoreInformer({ ...this.#options, prefix, ...objectHandlers<T>(store, log, handlers) });
+    this.#informers.set(key, informer);
+    return informer.start();
+  }
+
+  /** Whether all that decides about requests is in step with the store. */
+  get synced(): boolean {
+    return this.#informers.values().every(({ synced }) => synced);
+  }
+
+  close(): void {
+    for (const informer of this.#informers.values()) informer.close();
+  }
+}
