@@ -1,9 +1,11 @@
 /** Shared by the certificate plugins: which requests they check, and whether the user may act for a signer. */
+import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { goQuote } from "#meta/field-error.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { AdmissionAttributes } from "./plugin.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { type AdmissionAttributes, refusal } from "./plugin.ts";
 
 export interface SignerOptions {
   readonly domain: ApiDomain;
@@ -15,6 +17,19 @@ export const isRequestWrite = (attributes: AdmissionAttributes, group: string, s
   attributes.subresource === subresource &&
   attributes.resource.resource === "certificatesigningrequests" &&
   attributes.resource.group === group;
+
+/** Refuses a write by a user who may not do `verb` for the signer of the request. */
+export function checkSigner(
+  options: SignerOptions,
+  attributes: AdmissionAttributes,
+  verb: "approve" | "sign",
+): MaybePromise<void> {
+  const { signerName } = (attributes.oldObject as CertificateSigningRequest).spec; // callers looked at the resource
+  return andThen(mayActFor(options, attributes.context, verb, signerName), (isAllowed) => {
+    if (isAllowed) return;
+    throw refusal(attributes, `user not permitted to ${verb} requests with signerName ${goQuote(signerName)}`);
+  });
+}
 
 /** Whether the user may do `verb` for this signer, or for all of its domain. */
 export function mayActFor(

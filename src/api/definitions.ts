@@ -42,13 +42,12 @@ export interface Lifecycle {
   readonly replacement?: string;
 }
 
-/** One kind in one version of its group. Names have the domain applied, `kubernetesGroup` excepted. */
-export interface KindFacts {
+/** What is said of a kind in one version of its group, be it built in or custom. */
+export interface KindDescription {
   readonly group: string;
-  /** The group by upstream's name, for comparisons in code. */
-  readonly kubernetesGroup: string;
   readonly version: string;
   readonly kind: string;
+  /** Plural, lower case: the path segment. */
   readonly resource: string;
   readonly singular: string;
   /** Empty when the kind has no list. */
@@ -58,6 +57,30 @@ export interface KindFacts {
   readonly verbs: readonly string[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
+  /** Whether objects are stored at all (reviews and bindings are not). */
+  readonly stored: boolean;
+  /** As discovery shows it, of the group as named in this domain; empty when it shows none. */
+  readonly storageVersionHash: string;
+  /** Name of a check in `meta/names.ts`, as upstream's tables call it. */
+  readonly nameRule: string;
+  /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
+  readonly generation: boolean;
+  /** Deletion may be graceful (pods only). */
+  readonly gracefulDeletion: boolean;
+  /** The propagation policy of a delete without one; `Unsupported` sets no orphan or foreground finalizer. */
+  readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
+  /** PUT of a missing object creates it. */
+  readonly createOnUpdate: boolean;
+  /** PUT without a `resourceVersion` is allowed. */
+  readonly unconditionalUpdate: boolean;
+  /** Other names of selectable fields, each with its field. */
+  readonly fieldAliases: Readonly<Record<string, string>>;
+}
+
+/** One built-in kind in one version of its group. Names have the domain applied, `kubernetesGroup` excepted. */
+export interface KindFacts extends KindDescription {
+  /** The group by upstream's name, for comparisons in code. */
+  readonly kubernetesGroup: string;
   readonly subresources: readonly SubresourceFacts[];
   readonly statusSubresource: boolean;
   readonly stage: Stage;
@@ -65,23 +88,10 @@ export interface KindFacts {
   /** Feature gate that must be on for the kind to be served. */
   readonly gate: string | undefined;
   readonly lifecycle: Lifecycle;
-  /** Whether objects are stored at all. */
-  readonly stored: boolean;
   /** As which group and version upstream stores it. Absent for kinds without objects. */
   readonly storage: { readonly group: string; readonly version: string } | undefined;
-  /** As discovery shows it, of the group as named in this domain; empty for kinds without objects. */
-  readonly storageVersionHash: string;
-  /** Names of format checks, as upstream's tables call them. */
-  readonly nameRule: string;
-  readonly generation: boolean;
-  readonly gracefulDeletion: boolean;
-  readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
-  readonly createOnUpdate: boolean;
-  readonly unconditionalUpdate: boolean;
   /** Fields beside `metadata.name` and `metadata.namespace`; `undefined` when the kind has no list of its own. */
   readonly selectableFields: readonly string[] | undefined;
-  /** Other names of selectable fields. */
-  readonly fieldAliases: Readonly<Record<string, string>>;
   /** Definition name of the type (`io.k8s.api.core.v1.ConfigMap`). */
   readonly typeName: string;
 }

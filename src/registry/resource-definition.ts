@@ -2,6 +2,7 @@
  * A served resource: data (`ResourceDefinition`) and hooks (`Strategy`). Built-in kinds have the data of the generated
  * tables and the hooks of `kinds/`; a custom resource definition becomes the same at run time.
  */
+import type { KindDescription, SubresourceFacts } from "#api/definitions.ts";
 import type { Action } from "#meta/action.ts";
 import type { FieldSet } from "#apply/field-set.ts";
 import type { FieldError } from "#meta/field-error.ts";
@@ -14,15 +15,8 @@ import type { Int64 } from "#std/int64.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 
-export interface SubresourceDefinition {
-  /** `status`, `scale`, `log`, … */
-  readonly name: string;
-  /** Kind of the bodies, when it is not the parent's. */
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly verbs: readonly string[];
-}
+/** A subresource (`status`, `scale`, `log`, …) with the kind of its bodies. */
+export type SubresourceDefinition = Pick<SubresourceFacts, "name" | "group" | "version" | "kind" | "verbs">;
 
 /** One column of a Table. */
 export interface Column<T extends ApiObject = Unstructured> {
@@ -152,18 +146,7 @@ export interface ScaleDefinition {
   readonly missing?: ResourceName;
 }
 
-export interface ResourceDefinition {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  /** Plural, lower case: the path segment. */
-  readonly resource: string;
-  readonly singular: string;
-  readonly listKind: string;
-  readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-  readonly shortNames: readonly string[];
-  readonly categories: readonly string[];
+export interface ResourceDefinition extends KindDescription {
   /** Those that are served. */
   readonly subresources: readonly SubresourceDefinition[];
   /** Names of further subresources of 1.32 that are not served. */
@@ -176,8 +159,6 @@ export interface ResourceDefinition {
     readonly kind: string;
     readonly resource: string;
   };
-  /** As discovery shows it; empty when it shows none. */
-  readonly storageVersionHash: string;
   /** Absent when the stored form differs only in `apiVersion` and `kind`. */
   readonly conversion?: Conversion;
   /**
@@ -185,35 +166,20 @@ export interface ResourceDefinition {
    * another, and is dropped for fields that a version does not have. Default: false.
    */
   readonly renamesVersions?: boolean;
-  /** Whether objects are stored at all (reviews and bindings are not). */
-  readonly stored: boolean;
   /** For kinds without stored objects: the current objects. Kind and version are added. */
   readonly computed?: () => readonly Unstructured[];
   /** POST actions that store nothing, by subresource (empty: the resource itself). */
   readonly actions?: ReadonlyMap<string, Action>;
-  /** Name of a check in `meta/names.ts`. */
-  readonly nameRule: string;
   /** Finalizers may have any name, with or without a slash in it (custom resources and their definitions). */
   readonly anyFinalizers?: boolean;
   /** How often findings about the metadata of an update are repeated: as upstream does, kind by kind. */
   readonly metadataRepeats?: number;
-  /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
-  readonly generation: boolean;
-  /** Deletion may be graceful (pods only). */
-  readonly gracefulDeletion: boolean;
-  /** The propagation policy of a delete without one; `Unsupported` sets no orphan or foreground finalizer. */
-  readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
   /** DELETE answers with the object that was removed instead of a Status. */
   readonly returnDeletedObject: boolean;
   /** DELETE of a collection answers with the list as it was instead of a Status. Default: false. */
   readonly returnDeletedList?: boolean;
-  /** PUT of a missing object creates it. */
-  readonly createOnUpdate: boolean;
-  /** PUT without a `resourceVersion` is allowed. */
-  readonly unconditionalUpdate: boolean;
-  /** Fields selectors may name beside `metadata.name` and `metadata.namespace`; aliases map to their field. */
+  /** Fields selectors may name beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: readonly string[];
-  readonly fieldAliases: Readonly<Record<string, string>>;
   /** Whether the kind lists its selectable fields itself, even when they are the two common ones. Default: false. */
   readonly declaresFields?: boolean;
   /** Empty: the default Table. */

@@ -4,7 +4,7 @@ import { ageColumn, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { templateColumns, validateSelectorUpdate, validateWorkload } from "./workload.ts";
+import { templateColumns, workloadRules } from "./workload.ts";
 
 export function deployments(): KindBehaviour<Deployment> {
   return {
@@ -30,11 +30,7 @@ export function deployments(): KindBehaviour<Deployment> {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
-      validate: (object) => validateWorkload(object, "deployment"),
-      validateUpdate: (object, old) => [
-        ...validateWorkload(object, "deployment"),
-        ...validateSelectorUpdate(object, old),
-      ],
+      ...workloadRules("deployment"),
     },
   };
 }

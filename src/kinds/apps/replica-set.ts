@@ -4,7 +4,7 @@ import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { templateColumns, validateSelectorUpdate, validateWorkload } from "./workload.ts";
+import { templateColumns, workloadRules } from "./workload.ts";
 
 export function replicaSets(): KindBehaviour<ReplicaSet> {
   return {
@@ -24,11 +24,7 @@ export function replicaSets(): KindBehaviour<ReplicaSet> {
         editField(object, "spec", (spec) =>
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
-      validate: (object) => validateWorkload(object, "replicaset"),
-      validateUpdate: (object, old) => [
-        ...validateWorkload(object, "replicaset"),
-        ...validateSelectorUpdate(object, old),
-      ],
+      ...workloadRules("replicaset"),
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
     },
   };

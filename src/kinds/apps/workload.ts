@@ -34,7 +34,7 @@ const selectorPath = FieldPath.of("spec", "selector");
 const podSpecPath = FieldPath.of("spec", "template", "spec");
 
 /** Checks of a workload; `called` is how messages name it. */
-export function validateWorkload({ spec }: Workload, called: string): FieldError[] {
+function validateWorkload({ spec }: Workload, called: string): FieldError[] {
   const { replicas = 0, selector, template } = spec;
   const { restartPolicy = "" } = template.spec;
   const errors: FieldError[] = [];
@@ -71,6 +71,15 @@ const printTexts = (texts: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
     .sort()
     .join(", ")}}`;
+
+/** The rules of kinds whose writes check all of the workload. */
+export const workloadRules = (called: string) => ({
+  validate: (object: Workload) => validateWorkload(object, called),
+  validateUpdate: (object: Workload, old: Workload) => [
+    ...validateWorkload(object, called),
+    ...validateSelectorUpdate(object, old),
+  ],
+});
 
 /** The selector of a workload never changes. */
 export function validateSelectorUpdate({ spec: { selector } }: Workload, old: Workload): FieldError[] {
