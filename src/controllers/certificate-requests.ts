@@ -1,10 +1,10 @@
 /** Shared by the certificate controllers: request types, retries of waiting requests, and the form of node requests. */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
+import type { RetryPauses } from "#client/work-queue.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { reconcile } from "./reconcile.ts";
 
 export const requestsPath = ({ domain }: ControllerEnvironment): string =>
   `/apis/${domain.rename("certificates.k8s.io")}/v1/certificatesigningrequests`;
@@ -19,40 +19,27 @@ export interface WaitingRequests {
   settle(request: CertificateSigningRequest): Promise<"again" | void>;
 }
 
-const workersMax = 5;
 /** Before another look: rights may be given later. */
 const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
 
 /** Settles requests as they begin to wait. Runs until the environment's signal is aborted. */
-export async function settleWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
-  const { client, reader, clock, signal, log } = environment;
+export function settleWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
+  const { client } = environment;
   const { verb, signerName, isWaiting } = waiting;
   const path = requestsPath(environment);
-  const queue = new WorkQueue({
-    clock,
-    workersMax,
+  return reconcile<CertificateSigningRequest>(environment, {
+    path,
+    ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
+    what: "requests for certificates",
+    logKey: "request",
+    failure: `could not ${verb} a request for a certificate; trying again`,
+    workersMax: 5,
     pauses,
+    keyOf: (request) => (isWaiting(request) ? request.metadata.name : undefined),
     async work(name) {
       const request = await found(client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`));
       return request !== undefined && isWaiting(request) ? waiting.settle(request) : undefined;
     },
-    failed: (request, err) => log.warn({ request, err }, `could not ${verb} a request for a certificate; trying again`),
-  });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (request: CertificateSigningRequest): void => {
-    if (isWaiting(request)) queue.add(request.metadata.name ?? "");
-  };
-  await reflect<CertificateSigningRequest>({
-    client: reader,
-    clock,
-    signal,
-    path,
-    ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
-    replaced: (requests) => requests.forEach(look),
-    changed: (type, request) => {
-      if (type !== "DELETED") look(request);
-    },
-    failed: (err) => log.warn({ err }, "could not follow requests for certificates; starting over"),
   });
 }
 

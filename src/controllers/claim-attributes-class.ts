@@ -3,40 +3,24 @@
  * driver does the rest once the class exists.
  */
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-
-const workers = 4;
+import { reconcile } from "./reconcile.ts";
 
 /** `version` is the served version of the classes. */
 export const claimAttributesClassController =
   (version: string): Controller =>
-  async (environment) => {
-    const { reader, clock, signal, log, domain } = environment;
-    const classes = `/apis/${domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
-    const queue = new WorkQueue({
-      clock,
-      workersMax: workers,
-      work: (key) => judge(environment, classes, key),
-      failed: (claim, error) => log.warn({ claim, err: error }, "could not judge the class of a claim; trying again"),
-    });
-    signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (claim: PersistentVolumeClaim): void => {
-      if (waitsFor(claim) === undefined) return;
-      queue.add(`${claim.metadata.namespace}/${claim.metadata.name}`);
-    };
-    await reflect<PersistentVolumeClaim>({
-      client: reader,
-      clock,
-      signal,
+  (environment) => {
+    const classes = `/apis/${environment.domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
+    return reconcile<PersistentVolumeClaim>(environment, {
       path: "/api/v1/persistentvolumeclaims",
-      replaced: (claims) => claims.forEach(look),
-      changed: (type, claim) => {
-        if (type !== "DELETED") look(claim);
-      },
-      failed: (error) => log.warn({ err: error }, "could not follow claims; starting over"),
+      what: "claims",
+      logKey: "claim",
+      failure: "could not judge the class of a claim; trying again",
+      workersMax: 4,
+      keyOf: (claim) =>
+        waitsFor(claim) === undefined ? undefined : `${claim.metadata.namespace}/${claim.metadata.name}`,
+      work: (key) => judge(environment, classes, key),
     });
   };
 

@@ -5,29 +5,22 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
-import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
 import { hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
+import { periodically } from "./periodically.ts";
 
 const hourMs = 3_600_000;
 const periodMs = hourMs;
 const settledMaxMs = hourMs;
 const waitingMaxMs = 24 * hourMs;
 
-export const csrCleanerController: Controller = async (environment) => {
-  const { clock, signal, log } = environment;
-  while (!signal.aborted) {
-    try {
-      await cleanUp(environment);
-    } catch (err) {
-      if (!signal.aborted) log.warn({ err }, "could not clean up requests for certificates; trying again later");
-    }
-    await pause(clock, periodMs, signal);
-  }
-};
+export const csrCleanerController: Controller = (environment) =>
+  periodically(environment, periodMs, "could not clean up requests for certificates; trying again later", () =>
+    cleanUp(environment),
+  );
 
 async function cleanUp(environment: ControllerEnvironment): Promise<void> {
   const { client, clock, log, reader, signal } = environment;

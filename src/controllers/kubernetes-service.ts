@@ -4,10 +4,10 @@
  */
 import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
 import type { EndpointSlice } from "#api/discovery/v1.ts";
-import { pause } from "#client/reflector.ts";
 import { type Draft, found } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { periodically } from "./periodically.ts";
 
 export interface KubernetesServiceOptions {
   /** The first address of the range of cluster addresses. */
@@ -24,17 +24,11 @@ const namespace = "/namespaces/default";
 
 export const kubernetesServiceController =
   (options: KubernetesServiceOptions): Controller =>
-  async (environment) => {
-    const { clock, signal, log } = environment;
+  (environment) => {
     const objects = wantedObjects(options, environment);
-    while (!signal.aborted) {
-      try {
-        for (const keep of objects) await keep();
-      } catch (err) {
-        if (!signal.aborted) log.warn({ err }, "could not keep the service kubernetes; trying again");
-      }
-      await pause(clock, periodMs, signal);
-    }
+    return periodically(environment, periodMs, "could not keep the service kubernetes; trying again", async () => {
+      for (const keep of objects) await keep();
+    });
   };
 
 /** `T` is the type of the object. */

@@ -4,12 +4,12 @@
  * `legacy_serviceaccount_token_cleaner`.
  */
 import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/core/v1.ts";
-import { pause } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
+import { periodically } from "./periodically.ts";
 
 const dayMs = 86_400_000;
 
@@ -22,17 +22,10 @@ export interface LegacyTokenCleanerOptions {
 
 export const legacyTokenCleanerController =
   (options: LegacyTokenCleanerOptions): Controller =>
-  async (environment) => {
-    const { clock, signal, log } = environment;
-    while (!signal.aborted) {
-      try {
-        await cleanUp(environment, options);
-      } catch (err) {
-        if (!signal.aborted) log.warn({ err }, "could not look for unused tokens; trying again tomorrow");
-      }
-      await pause(clock, dayMs, signal);
-    }
-  };
+  (environment) =>
+    periodically(environment, dayMs, "could not look for unused tokens; trying again tomorrow", () =>
+      cleanUp(environment, options),
+    );
 
 async function cleanUp(environment: ControllerEnvironment, options: LegacyTokenCleanerOptions): Promise<void> {
   const { clock, domain, log, reader, signal } = environment;

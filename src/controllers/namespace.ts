@@ -4,18 +4,17 @@
  * namespace controller.
  */
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
-import { type RetryPauses, WorkQueue } from "#client/work-queue.ts";
+import type { RetryPauses } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
+import { reconcile } from "./reconcile.ts";
 
 /** The finalizer that is this controller's to remove. */
 const finalizer = "kubernetes";
 /** Pauses before remaining content is checked again, since its deletion causes no event here. */
 const pauses: RetryPauses = { minMs: 250, maxMs: 8000 };
-const workers = 8;
 /** Dependents are in the namespace as well, so nothing needs to wait for them or be orphaned. */
 const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: "Background" };
 
@@ -28,31 +27,17 @@ interface Findings {
   readonly failures: readonly string[];
 }
 
-export const namespaceController: Controller = async (environment) => {
-  const { reader, clock, signal, log } = environment;
-  const queue = new WorkQueue({
-    clock,
-    workersMax: workers,
-    pauses,
-    work: (name) => finalize(environment, name),
-    failed: (name, error) => log.warn({ namespace: name, err: error }, "could not finish a namespace; trying again"),
-  });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
-  const look = (object: ApiObject): void => {
-    if (object.metadata.deletionTimestamp !== undefined) queue.add(object.metadata.name ?? "");
-  };
-  await reflect({
-    client: reader,
-    clock,
-    signal,
+export const namespaceController: Controller = (environment) =>
+  reconcile(environment, {
     path: "/api/v1/namespaces",
-    replaced: (objects) => objects.forEach(look),
-    changed: (type, object) => {
-      if (type !== "DELETED") look(object);
-    },
-    failed: (error) => log.warn({ err: error }, "could not follow namespaces; starting over"),
+    what: "namespaces",
+    logKey: "namespace",
+    failure: "could not finish a namespace; trying again",
+    workersMax: 8,
+    pauses,
+    keyOf: ({ metadata }) => (metadata.deletionTimestamp === undefined ? undefined : metadata.name),
+    work: (name) => finalize(environment, name),
   });
-};
 
 /** `"again"`: something is left. */
 async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {

@@ -2,12 +2,11 @@
  * Removes the protection finalizer of an object that is being deleted once it has no users. Users are looked up only
  * while such an object waits. Source: upstream's PVC and PV protection controllers.
  */
-import { reflect } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { reconcile } from "./reconcile.ts";
 
 /** `T` is the type of what is protected. */
 export interface Protection<T extends ApiObject> {
@@ -24,39 +23,25 @@ export interface Protection<T extends ApiObject> {
 
 /** How long an object in use waits for the next look. */
 const lookAgainMs = 1000;
-const workers = 4;
 
 export const protectionController =
   <T extends ApiObject>(protection: Protection<NoInfer<T>>): Controller =>
-  async (environment) => {
-    const { reader, clock, signal, log, domain } = environment;
+  (environment) => {
     const { what, path } = protection;
-    const finalizer = domain.rename(protection.finalizer);
-    const queue = new WorkQueue({
-      clock,
-      workersMax: workers,
-      work: async (key) => {
+    const finalizer = environment.domain.rename(protection.finalizer);
+    return reconcile(environment, {
+      path,
+      what: `${what}s`,
+      logKey: what,
+      failure: `could not release a ${what}; trying again`,
+      workersMax: 4,
+      keyOf: (object) =>
+        waits(object, finalizer) ? `${object.metadata.namespace ?? ""}/${object.metadata.name}` : undefined,
+      async work(key, queue) {
         const [namespace = "", name = ""] = key.split("/");
         const isDone = await release(environment, protection, finalizer, protection.pathOf(namespace, name));
         if (!isDone) queue.addAfter(key, lookAgainMs);
       },
-      failed: (key, error) => log.warn({ [what]: key, err: error }, `could not release a ${what}; trying again`),
-    });
-    signal.addEventListener("abort", () => queue.close(), { once: true });
-    const look = (object: ApiObject): void => {
-      const { namespace = "", name } = object.metadata;
-      if (waits(object, finalizer)) queue.add(`${namespace}/${name}`);
-    };
-    await reflect({
-      client: reader,
-      clock,
-      signal,
-      path,
-      replaced: (objects) => objects.forEach(look),
-      changed: (type, object) => {
-        if (type !== "DELETED") look(object);
-      },
-      failed: (error) => log.warn({ err: error }, `could not follow ${what}s; starting over`),
     });
   };
 
