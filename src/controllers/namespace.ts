@@ -6,7 +6,6 @@
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";

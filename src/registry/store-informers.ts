@@ -1,6 +1,5 @@
 /** The informers of a server's resources that decide about requests, each known by group and resource. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
   type ObjectHandlers,
   objectHandlers,
@@ -29,9 +28,9 @@ export class StoreInformers {
   }
 
   /** Delivers the current objects and follows them; does nothing when a version of the resource is followed. */
-  follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): MaybePromise<void> {
+  follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): Promise<void> {
     const key = keyOf(definition);
-    if (this.#informers.has(key)) return undefined;
+    if (this.#informers.has(key)) return Promise.resolve();
     const store = this.#stores.of(definition);
     const { log } = this.#options;
     const { prefix } = store;

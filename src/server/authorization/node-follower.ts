@@ -38,7 +38,7 @@ export class NodeFollower {
     await Promise.all(
       table.definitions.map((definition) => {
         const resource = this.#followed(definition);
-        if (resource === undefined) return undefined;
+        if (resource === undefined) return Promise.resolve();
         return this.#informers.follow(definition, {
           cleared: () => this.graph.clear(resource),
           changed: (namespace, name, object) => this.#changed(resource, namespace, name, object),
