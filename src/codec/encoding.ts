@@ -14,8 +14,12 @@ export interface BodyEncoding {
   readonly mediaType: string;
   /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
   readonly stream: string;
-  /** Whether it cannot encode custom resources and Tables, whose cells have any type. */
+  /** Whether it cannot encode custom resources, whose fields have any type. */
   readonly typedOnly: boolean;
+  /** Whether Tables can be had in it. */
+  readonly tables: boolean;
+  /** The feature gate that must be on; left out: there is none. `server/` reads it. */
+  readonly gate?: string;
   /** How many times as much work a byte is as one of ordinary JSON. */
   readonly weight: number;
   /** Decodes one value. `schema` is the expected type, for formats without types. Throws `DecodeError`. */

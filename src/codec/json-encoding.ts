@@ -15,6 +15,7 @@ const common = {
   mediaType,
   stream: mediaType,
   typedOnly: false,
+  tables: true,
   weight: 1,
   decode(bytes) {
     try {

@@ -6,14 +6,17 @@ import type { Chunks, LongBody } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import { Pace } from "#std/turn.ts";
 
-/** A list as text. */
-export interface ListTexts {
-  readonly head: string;
-  readonly tail: string;
+/** A piece of a list: text, or bytes of a format that is no text. */
+export type ListPart = string | Buffer;
+
+/** A list as text or bytes. */
+export interface ListParts {
+  readonly head: ListPart;
+  readonly tail: ListPart;
   /** The whole of a list without items. */
-  readonly empty: string;
+  readonly empty: ListPart;
   readonly separator: string;
-  item(at: number): string | Promise<string>;
+  item(at: number): ListPart | Promise<ListPart>;
 }
 
 const chunkLength = 64 * 1024;
@@ -21,8 +24,8 @@ const chunkLength = 64 * 1024;
 const itemsPerLook = 4;
 
 /** The list in pieces of about 64 KiB. The first is made before this resolves, so that its errors can be reported. */
-export async function listChunks(count: number, clock: Clock, texts: ListTexts): Promise<LongBody> {
-  const chunks = new ListChunks(count, clock, texts);
+export async function listChunks(count: number, clock: Clock, parts: ListParts): Promise<LongBody> {
+  const chunks = new ListChunks(count, clock, parts);
   await chunks.begin();
   return { chunks };
 }
@@ -30,15 +33,15 @@ export async function listChunks(count: number, clock: Clock, texts: ListTexts):
 class ListChunks implements Chunks {
   readonly #count: number;
   readonly #clock: Clock;
-  readonly #texts: ListTexts;
+  readonly #parts: ListParts;
   readonly #rest: AsyncGenerator<Buffer, void, undefined>;
   #first: Buffer | undefined;
   length = 0;
 
-  constructor(count: number, clock: Clock, texts: ListTexts) {
+  constructor(count: number, clock: Clock, parts: ListParts) {
     this.#count = count;
     this.#clock = clock;
-    this.#texts = texts;
+    this.#parts = parts;
     this.#rest = this.#make();
   }
 
@@ -55,32 +58,35 @@ class ListChunks implements Chunks {
   }
 
   async *#make(): AsyncGenerator<Buffer, void, undefined> {
-    const { head, tail, empty, separator } = this.#texts;
+    const { head, tail, empty, separator } = this.#parts;
     if (this.#count === 0) {
       yield this.#chunk([empty]);
       return;
     }
     const pace = new Pace(this.#clock);
-    let texts = [head];
+    let made: ListPart[] = [head];
     let length = head.length;
     for (let at = 0; at < this.#count; at++) {
-      const made = this.#texts.item(at);
-      const item = typeof made === "string" ? made : await made;
-      texts.push(at === 0 ? item : separator + item);
+      const next = this.#parts.item(at);
+      const item = next instanceof Promise ? await next : next;
+      if (at > 0 && separator !== "") made.push(separator);
+      made.push(item);
       length += item.length;
       if (length >= chunkLength) {
-        yield this.#chunk(texts);
-        texts = [];
+        yield this.#chunk(made);
+        made = [];
         length = 0;
       }
       if (at % itemsPerLook === 0 && pace.isDue) await pace.pause();
     }
-    texts.push(tail);
-    yield this.#chunk(texts);
+    made.push(tail);
+    yield this.#chunk(made);
   }
 
-  #chunk(texts: readonly string[]): Buffer {
-    const bytes = Buffer.from(texts.join(""));
+  #chunk(parts: readonly ListPart[]): Buffer {
+    const bytes = parts.every((part) => typeof part === "string")
+      ? Buffer.from(parts.join(""))
+      : Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
     this.length += bytes.length;
     return bytes;
   }

@@ -7,6 +7,7 @@ export const protobufEncoding: BodyEncoding = {
   mediaType: "application/vnd.kubernetes.protobuf",
   stream: "application/vnd.kubernetes.protobuf;stream=watch",
   typedOnly: true,
+  tables: false,
   weight: 4,
   decode(bytes, schema) {
     const { apiVersion, kind, value } = decodeProtobuf(bytes, schema);

@@ -8,6 +8,7 @@ export const yamlEncoding: Encoding = {
   mediaType: "application/yaml",
   stream: "",
   typedOnly: false,
+  tables: true,
   weight: 4,
   sendsStored: false,
   decode(bytes) {

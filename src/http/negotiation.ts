@@ -31,7 +31,7 @@ export function resourceTransforms(domain: ApiDomain): Allows {
   const metaGroup = domain.rename("meta.k8s.io");
   return (encoding, kind, group, version) => {
     if (group !== metaGroup || (version !== "v1" && version !== "v1beta1")) return false;
-    if (kind === "Table") return !encoding.typedOnly;
+    if (kind === "Table") return encoding.tables;
     return kind === "PartialObjectMetadata" || kind === "PartialObjectMetadataList";
   };
 }

@@ -2,6 +2,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
+import type { BodyEncoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import type { HandlerParts } from "#http/scope.ts";
@@ -36,7 +37,7 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   return {
     ...given,
     managers: new ManagerNames(),
-    negotiator: negotiator(encodings, true),
+    negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
     transforms: resourceTransforms(given.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
     schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
@@ -45,6 +46,19 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
     isRegistered: registeredKinds(tables),
   };
+}
+
+/** Those without a gate, and those whose gate is on. Throws an `Error` for a gate that 1.32 does not have. */
+export function servedEncodings(
+  all: readonly BodyEncoding[],
+  tables: Pick<ApiTables, "gates">,
+  gates: FeatureGates,
+): readonly BodyEncoding[] {
+  return all.filter(({ gate, mediaType }) => {
+    if (gate === undefined) return true;
+    if (!tables.gates.some(({ name }) => name === gate)) throw new Error(`${mediaType}: there is no gate ${gate}`);
+    return gates.isOn(gate);
+  });
 }
 
 function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {

@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admissionChain } from "#admission/chain.ts";
+import { loadDefinitions } from "#api/definitions.ts";
+import { parseFeatureGates } from "#api/feature-gates.ts";
 import type { Encoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
@@ -19,34 +21,59 @@ import { notFound, StatusError } from "#meta/status-error.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import { planKinds } from "#server/credentials/serving-plan.ts";
-import { handlerParts } from "#server/handler-parts.ts";
+import { handlerParts, servedEncodings } from "#server/handler-parts.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 
-/** JSON written backwards, so that nothing of it passes for JSON. */
-const backwards = (text: string): string => [...text].reverse().join("");
-const mediaType = "application/x-backwards";
-const backwardsEncoding: Encoding = {
+/** JSON with every bit inverted: no text, and line feeds may be anywhere in it. */
+const inverted = (text: string): Buffer => Buffer.from(text).map((byte) => byte ^ 0xff) as Buffer; // of a buffer
+const reverted = (bytes: Uint8Array): string => Buffer.from(bytes.map((byte) => byte ^ 0xff)).toString();
+
+/** Its length, and then the value. */
+function sized(value: unknown): Buffer {
+  const bytes = inverted(JSON.stringify(value));
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(bytes.length);
+  return Buffer.concat([head, bytes]);
+}
+
+/** Values that follow each other. */
+function valuesOf(bytes: Buffer): unknown[] {
+  const values: unknown[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + 4 + bytes.readUInt32BE(at);
+    values.push(JSON.parse(reverted(bytes.subarray(at + 4, end))));
+    at = end;
+  }
+  return values;
+}
+
+const mediaType = "application/x-inverted";
+const gate = "CBORServingAndStorage";
+const invertedEncoding: Encoding = {
   mediaType,
   stream: `${mediaType};stream=watch`,
   typedOnly: false,
+  tables: true,
+  gate,
   weight: 2,
   sendsStored: false,
-  decode: (bytes, schema) => jsonEncoding.decode(Buffer.from(backwards(Buffer.from(bytes).toString())), schema),
-  object: ({ value }) => Buffer.from(backwards(JSON.stringify(value))),
+  decode: (bytes, schema) => jsonEncoding.decode(Buffer.from(reverted(bytes)), schema),
+  object: ({ value }) => inverted(JSON.stringify(value)),
   list: (list, { clock }) =>
     listChunks(list.count, clock, {
-      head: `${list.count} `,
-      tail: "",
-      empty: "0",
-      separator: " ",
-      item: (at) => backwards(JSON.stringify(list.item(at))),
+      head: sized(list.members),
+      tail: sized(null),
+      empty: sized(list.members),
+      separator: "",
+      item: (at) => sized(list.item(at)),
     }),
-  frame: (type, { value }) => Buffer.from(`${backwards(JSON.stringify({ type, object: value }))}\n`),
+  frame: (type, { value }) => sized({ type, object: value }),
 };
 
-const offered = negotiator([...encodings, backwardsEncoding], true);
+const withInverted = [...encodings, invertedEncoding];
+const offered = negotiator(withInverted, true);
 
 async function server() {
   const clock = new FakeClock();
@@ -83,7 +110,7 @@ async function server() {
 }
 
 /** A request for ConfigMaps; `name` for one of them. */
-function request(verb: string, name = "", body = "", accept = mediaType, query = ""): ApiRequest {
+function request(verb: string, name = "", body: string | Buffer = "", accept = mediaType, query = ""): ApiRequest {
   const path = `/api/v1/namespaces/n/configmaps${name === "" ? "" : `/${name}`}`;
   const info = {
     isResourceRequest: true,
@@ -111,34 +138,43 @@ function request(verb: string, name = "", body = "", accept = mediaType, query =
   } as unknown as ApiRequest; // what the router and the handlers read of it
 }
 
-const map = (name: string): string =>
-  backwards(JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata: { name } }));
+const map = (name: string): Buffer =>
+  inverted(JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata: { name } }));
 
-async function textOf({ bytes, chunks }: Reply): Promise<string> {
-  if (chunks !== undefined) return Buffer.concat(await Array.fromAsync(chunks)).toString();
+async function bytesOf({ bytes, chunks }: Reply): Promise<Buffer> {
+  if (chunks !== undefined) return Buffer.concat(await Array.fromAsync(chunks));
   assert.ok(Buffer.isBuffer(bytes));
-  return bytes.toString();
+  return bytes;
 }
+
+const textOf = async (reply: Reply): Promise<string> => reverted(await bytesOf(reply));
+
+const metadataOf = (object: unknown): string | undefined =>
+  (object as { metadata?: { name: string } } | null)?.metadata?.name; // objects of the API, or null
 
 test("an encoding that is in the list reads and writes objects, lists, Tables and watches", async () => {
   const route = await server();
   const created = await route(request("create", "", map("a")));
   assert.equal(created.code, 201);
   assert.equal(created.contentType, mediaType);
-  const first = JSON.parse(backwards(await textOf(created))) as { metadata: { name: string } };
+  const first = JSON.parse(await textOf(created)) as { metadata: { name: string } };
   assert.equal(first.metadata.name, "a");
   await route(request("create", "", map("b")));
 
   const got = await route(request("get", "b"));
   assert.equal(got.contentType, mediaType);
-  assert.match(backwards(await textOf(got)), /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"b"/);
+  assert.match(await textOf(got), /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"b"/);
 
-  const [count, ...items] = (await textOf(await route(request("list")))).split(" ");
-  assert.equal(count, "2");
-  assert.match(backwards(items[1]!), /^\{"metadata":\{"name":"b"/, "items of typed lists do not say what they are");
+  const [members, ...items] = valuesOf(await bytesOf(await route(request("list"))));
+  assert.equal((members as { kind: string }).kind, "ConfigMapList");
+  assert.deepEqual(items.map(metadataOf), ["a", "b", undefined]);
+  assert.deepEqual(Object.keys(items[1] as object), ["metadata"], "items of typed lists do not say what they are");
+  const none = valuesOf(await bytesOf(await route(request("list", "", "", mediaType, "labelSelector=no"))));
+  assert.equal(none.length, 1);
 
   const table = await route(request("list", "", "", `${mediaType};as=Table;g=meta.k8s.io;v=v1`));
-  assert.match(backwards((await textOf(table)).split(" ")[1]!), /^\{"cells":\["a",0,/);
+  const row = valuesOf(await bytesOf(table))[1] as { cells: unknown[] };
+  assert.deepEqual(row.cells.slice(0, 2), ["a", 0]);
 
   const watch = await route(
     request(
@@ -150,26 +186,43 @@ test("an encoding that is in the list reads and writes objects, lists, Tables an
     ),
   );
   assert.equal(watch.contentType, `${mediaType};stream=watch`);
-  const frames: string[] = [];
+  const sent: Buffer[] = [];
   const sink: StreamSink = {
-    write: (bytes) => frames.push(...bytes.toString().trimEnd().split("\n")) > 0,
+    write: (bytes) => sent.push(bytes) > 0,
     blocked: false,
     onDrain: undefined,
     onClose: undefined,
     end() {},
   };
   watch.stream!.open(sink);
+  const events = valuesOf(Buffer.concat(sent)) as { type: string; object: unknown }[];
   assert.deepEqual(
-    frames.map((frame) => backwards(frame).slice(0, 46)),
-    ['{"type":"ADDED","object":{"kind":"ConfigMap","', '{"type":"ADDED","object":{"kind":"ConfigMap","'],
+    events.map(({ type, object }) => [type, metadataOf(object)]),
+    [
+      ["ADDED", "a"],
+      ["ADDED", "b"],
+    ],
   );
   sink.onClose?.();
+});
+
+test("an encoding behind a gate is served when the gate is on", () => {
+  const { gates } = loadDefinitions(kubernetesDomain);
+  const served = (...texts: string[]): boolean =>
+    servedEncodings(withInverted, { gates }, parseFeatureGates(gates, texts)).includes(invertedEncoding);
+  assert.equal(served(), false);
+  assert.equal(served(`${gate}=true`), true);
+  assert.throws(
+    () => servedEncodings([{ ...invertedEncoding, gate: "CborServing" }], { gates }, parseFeatureGates(gates, [])),
+    /there is no gate CborServing/,
+  );
 });
 
 test("a failure is told in an encoding that is in the list", () => {
   const reply = errorReplies(offered)(request("get", "x"), notFound({ group: "", resource: "configmaps" }, "x"));
   assert.equal(reply.contentType, mediaType);
-  assert.match(backwards(String(reply.bytes)), /^\{"kind":"Status",.*"configmaps \\"x\\" not found"/);
+  assert.ok(Buffer.isBuffer(reply.bytes));
+  assert.match(reverted(reply.bytes), /^\{"kind":"Status",.*"configmaps \\"x\\" not found"/);
 });
 
 test("what a reply says stays with it when it is encoded", async () => {
