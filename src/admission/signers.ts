@@ -38,25 +38,9 @@ export function mayActFor(
   verb: "approve" | "sign" | "attest",
   signerName: string,
 ): MaybePromise<boolean> {
-  const isAllowed = (name: string): MaybePromise<boolean> => {
-    const verdict = authorizer.authorize({
-      user,
-      verb,
-      isResourceRequest: true,
-      path: "",
-      group: domain.rename("certificates.k8s.io"),
-      version: "*",
-      resource: "signers",
-      subresource: "",
-      namespace: "",
-      name,
-    });
-    return verdict instanceof Promise
-      ? verdict.then(({ decision }) => decision === "allow")
-      : verdict.decision === "allow";
-  };
-  const ofAll = `${signerName.split("/")[0]}/*`;
-  const named = isAllowed(signerName);
-  if (named instanceof Promise) return named.then((yes) => yes || isAllowed(ofAll));
-  return named || isAllowed(ofAll);
+  const group = domain.rename("certificates.k8s.io");
+  const about = { user, verb, isResourceRequest: true, path: "", group, version: "*", subresource: "", namespace: "" };
+  const isAllowed = (name: string): MaybePromise<boolean> =>
+    andThen(authorizer.authorize({ ...about, resource: "signers", name }), ({ decision }) => decision === "allow");
+  return andThen(isAllowed(signerName), (isNamed) => isNamed || isAllowed(`${signerName.split("/")[0]}/*`));
 }

@@ -65,8 +65,6 @@ export interface KindDescription {
   readonly nameRule: string;
   /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
   readonly generation: boolean;
-  /** Deletion may be graceful (pods only). */
-  readonly gracefulDeletion: boolean;
   /** The propagation policy of a delete without one; `Unsupported` sets no orphan or foreground finalizer. */
   readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
   /** PUT of a missing object creates it. */
@@ -447,7 +445,6 @@ interface KindRow {
   readonly storageVersionHash?: string;
   readonly nameRule: string;
   readonly generation: boolean;
-  readonly gracefulDeletion: boolean;
   readonly defaultPropagation?: KindFacts["defaultPropagation"];
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
@@ -507,7 +504,6 @@ function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => strin
       storageVersionHash: storageHash(row, storage),
       nameRule: row.nameRule,
       generation: row.generation,
-      gracefulDeletion: row.gracefulDeletion,
       defaultPropagation: row.defaultPropagation ?? "Background",
       createOnUpdate: row.createOnUpdate ?? false,
       unconditionalUpdate: row.unconditionalUpdate ?? false,

@@ -90,8 +90,8 @@ function extraOf(credentials: Credentials, prefixes: readonly string[]): UserInf
   return extra === undefined ? undefined : Object.fromEntries(extra);
 }
 
-/** The unescaped key; an invalid escape is kept as it is. */
-function unescapeKey(key: string): string {
+/** The unescaped key of a header with something extra about a user; an invalid escape is kept as it is. */
+export function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);
   } catch {

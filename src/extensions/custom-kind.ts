@@ -160,7 +160,6 @@ export class CustomKind {
       nameRule: "dns1123subdomain",
       anyFinalizers: true,
       generation: true,
-      gracefulDeletion: false,
       defaultPropagation: "Background",
       returnDeletedObject: false,
       returnDeletedList: true,

@@ -6,7 +6,7 @@ import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
-import { type Unstructured, nextGeneration } from "#meta/object-meta.ts";
+import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
 import type { Strategy, UpdateStrategy } from "#registry/resource-definition.ts";
@@ -87,13 +87,6 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
 
 const warningsOnUpdate = (object: Unstructured, old: Unstructured): readonly string[] =>
   finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers);
-
-function withStatus(object: Unstructured, status: unknown): Unstructured {
-  if (object["status"] === status) return object;
-  if (status !== undefined) return { ...object, status };
-  const { status: _status, ...rest } = object;
-  return rest;
-}
 
 /** The old object with the new status, and the record of who owns what. */
 function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {

@@ -37,7 +37,6 @@ export function viewKind(
       stored,
       nameRule,
       generation: false,
-      gracefulDeletion: false,
       defaultPropagation: "Background",
       returnDeletedObject: false,
       createOnUpdate: false,

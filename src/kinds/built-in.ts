@@ -78,7 +78,6 @@ function definitionOf(
     anyFinalizers: behaviour.anyFinalizers ?? false,
     metadataRepeats: behaviour.metadataRepeats ?? 0,
     generation: facts.generation,
-    gracefulDeletion: facts.gracefulDeletion,
     defaultPropagation: facts.defaultPropagation,
     returnDeletedObject: behaviour.returnsDeleted ?? false,
     createOnUpdate: behaviour.createOnUpdate ?? facts.createOnUpdate,

@@ -5,7 +5,7 @@
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured } from "#meta/object-meta.ts";
+import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured, withStatus } from "#meta/object-meta.ts";
 import type { ResourceName } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -197,13 +197,6 @@ function withUnenforcedWarning({ unenforced }: KindBehaviour, strategy: Strategy
       ...warnings(object, attributes),
     ],
   };
-}
-
-function withStatus(object: Unstructured, status: unknown): Unstructured {
-  if (object["status"] === status) return object;
-  if (status !== undefined) return { ...object, status };
-  const { status: _status, ...rest } = object;
-  return rest;
 }
 
 /** The old object with the new status and the new metadata, but for what the kind keeps. */

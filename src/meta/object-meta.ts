@@ -54,3 +54,11 @@ export interface ApiObject {
 export interface Unstructured extends ApiObject {
   readonly [field: string]: unknown;
 }
+
+/** The object with this status; without one when it is `undefined`. */
+export function withStatus(object: Unstructured, status: unknown): Unstructured {
+  if (object["status"] === status) return object;
+  if (status !== undefined) return { ...object, status };
+  const { status: _status, ...rest } = object;
+  return rest;
+}

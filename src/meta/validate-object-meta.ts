@@ -55,8 +55,8 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
   if (nearestNumber(meta.generation ?? 0) < 0) {
     errors.push(invalid(`${field}.generation`, meta.generation, "must be greater than or equal to 0"));
   }
-  checkLabels(meta.labels, `${field}.labels`, errors);
-  checkAnnotations(meta.annotations, `${field}.annotations`, errors);
+  validateLabels(meta.labels, `${field}.labels`, errors);
+  validateAnnotations(meta.annotations, `${field}.annotations`, errors);
   checkOwnerReferences(meta.ownerReferences, `${field}.ownerReferences`, errors);
   checkFinalizers(meta.finalizers, `${field}.finalizers`, errors);
   checkManagedFields(meta.managedFields, `${field}.managedFields`, errors);
@@ -90,8 +90,8 @@ export function validateObjectMetaUpdate(
     if (!isSame(next[key] ?? undefined, old[key] ?? undefined)) errors.push(changed(`${field}.${key}`, next[key]));
   }
   if (created.length > 0) {
-    checkLabels(next.labels, `${field}.labels`, errors);
-    checkAnnotations(next.annotations, `${field}.annotations`, errors);
+    validateLabels(next.labels, `${field}.labels`, errors);
+    validateAnnotations(next.annotations, `${field}.annotations`, errors);
     checkOwnerReferences(next.ownerReferences, `${field}.ownerReferences`, errors);
     checkManagedFields(next.managedFields, `${field}.managedFields`, errors);
   }
@@ -119,23 +119,32 @@ const unchanging = [
 const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON);
 
-/** Findings about a map of labels; also used for label maps inside specs. */
+/** Findings about a map of labels, added to `errors`; also used for label maps inside specs. */
 export function validateLabels(
-  labels: Readonly<Record<string, string>> | undefined,
-  field: FieldPath | string,
+  labels: Readonly<Record<string, string>> = {},
+  path: FieldPath | string,
+  errors: FieldError[] = [],
 ): FieldError[] {
-  const errors: FieldError[] = [];
-  checkLabels(labels, String(field), errors);
+  for (const [key, value] of Object.entries(labels)) {
+    for (const message of qualifiedName(key)) errors.push(invalid(path, key, message));
+    for (const message of labelValue(value)) errors.push(invalid(path, value, message));
+  }
   return errors;
 }
 
-/** Findings about a map of annotations; also used for annotation maps inside specs. */
+/** Findings about a map of annotations, added to `errors`; also used for annotation maps inside specs. */
 export function validateAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
-  field: FieldPath | string,
+  annotations: Readonly<Record<string, string>> = {},
+  path: FieldPath | string,
+  errors: FieldError[] = [],
 ): FieldError[] {
-  const errors: FieldError[] = [];
-  checkAnnotations(annotations, String(field), errors);
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    // Upper-case prefixes are tolerated here, unlike in labels.
+    for (const message of qualifiedName(key.toLowerCase())) errors.push(invalid(path, key, message));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > annotationBytesMax) errors.push(tooLong(path, annotationBytesMax));
   return errors;
 }
 
@@ -161,29 +170,6 @@ export function validateFieldManager(manager: string, field: string): FieldError
     errors.push(invalid(field, manager, `invalid character U+${code} (at position ${position})`));
   }
   return errors;
-}
-
-function checkLabels(labels: Readonly<Record<string, string>> | undefined, field: string, errors: FieldError[]): void {
-  if (labels === undefined) return;
-  for (const [key, value] of Object.entries(labels)) {
-    for (const message of qualifiedName(key)) errors.push(invalid(field, key, message));
-    for (const message of labelValue(value)) errors.push(invalid(field, value, message));
-  }
-}
-
-function checkAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
-  field: string,
-  errors: FieldError[],
-): void {
-  if (annotations === undefined) return;
-  let bytes = 0;
-  for (const [key, value] of Object.entries(annotations)) {
-    // Upper-case prefixes are tolerated here, unlike in labels.
-    for (const message of qualifiedName(key.toLowerCase())) errors.push(invalid(field, key, message));
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-  }
-  if (bytes > annotationBytesMax) errors.push(tooLong(field, annotationBytesMax));
 }
 
 function checkOwnerReferences(

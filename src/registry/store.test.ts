@@ -33,7 +33,6 @@ const definition: ResourceDefinition = {
   stored: true,
   nameRule: "dns1123subdomain",
   generation: true,
-  gracefulDeletion: false,
   defaultPropagation: "Background",
   returnDeletedObject: false,
   createOnUpdate: false,

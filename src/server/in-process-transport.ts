@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";
-import type { ClientRequest, Transport } from "#client/transport.ts";
+import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -24,30 +24,19 @@ const newline = 0x0a;
 
 export function inProcessTransport(options: InProcessOptions): Transport {
   const identity: Authentication = { outcome: "user", user: options.user };
-  return {
-    async request(request) {
-      const own = new InProcessRequest(request, options, identity);
-      const reply = await options.handle(own);
-      try {
-        return { code: reply.code, body: await bodyOf(reply) };
-      } finally {
-        own.close();
-        reply.done?.();
-      }
-    },
-    async stream(request, onLine) {
-      const own = new InProcessRequest(request, options, identity);
-      const reply = await options.handle(own);
-      try {
-        if (reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
-        await drain(reply, request.signal, onLine);
-        return { code: reply.code, body: Buffer.alloc(0) };
-      } finally {
-        own.close();
-        reply.done?.();
-      }
-    },
+  const answer = async (request: ClientRequest, onLine?: (line: Buffer) => void): Promise<ClientResponse> => {
+    const own = new InProcessRequest(request, options, identity);
+    const reply = await options.handle(own);
+    try {
+      if (onLine === undefined || reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
+      await drain(reply, request.signal, onLine);
+      return { code: reply.code, body: Buffer.alloc(0) };
+    } finally {
+      own.close();
+      reply.done?.();
+    }
   };
+  return { request: (request) => answer(request), stream: answer };
 }
 
 /** Authenticates users of these transports; requests from listeners can never have them. */

@@ -3,6 +3,7 @@
  * service account, groups, uid, extra keys) needs its own permission. Source: upstream's
  * `endpoints/filters/impersonation.go`.
  */
+import { unescapeKey } from "#authn/request-header.ts";
 import type { Attributes, Authorizer } from "#authz/authorizer.ts";
 import { escapeMarkup, forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -79,15 +80,6 @@ function wantedIdentity(request: ApiRequest): Wanted {
 }
 
 const extraPrefix = "impersonate-extra-";
-
-/** The unescaped key; an invalid escape is kept. */
-function unescapeKey(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    return key;
-  }
-}
 
 type Permission = Pick<Attributes, "group" | "resource" | "subresource" | "namespace" | "name">;
 

@@ -44,7 +44,6 @@ const definition: ResourceDefinition = {
   stored: true,
   nameRule: "dns1123subdomain",
   generation: false,
-  gracefulDeletion: false,
   defaultPropagation: "Background",
   returnDeletedObject: false,
   createOnUpdate: false,

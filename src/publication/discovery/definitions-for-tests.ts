@@ -41,7 +41,6 @@ export function builtinDefinitions(
 const withoutBehaviour = {
   nameRule: "dns1123subdomain",
   generation: false,
-  gracefulDeletion: false,
   defaultPropagation: "Background",
   returnDeletedObject: false,
   createOnUpdate: false,
