@@ -7,9 +7,9 @@ import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { Clock } from "#std/clock.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Attributes, type Authorizer, type Decision, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
-import { VerdictCache } from "./verdict-cache.ts";
 
 /** The question to the webhook, also the input of match conditions. In the form of version v1. */
 export interface ReviewSpec {
@@ -86,8 +86,8 @@ export function webhook(options: WebhookOptions): Webhook {
 
 class RemoteAuthorizer implements Webhook {
   readonly #options: WebhookOptions;
-  readonly #allowed = new VerdictCache(keptMax);
-  readonly #others = new VerdictCache(keptMax);
+  readonly #allowed = new ExpiringCache<Verdict>(keptMax);
+  readonly #others = new ExpiringCache<Verdict>(keptMax);
   readonly #waiting = new Map<string, Promise<Verdict>>();
   readonly #gone = new AbortController();
 

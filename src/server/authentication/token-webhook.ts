@@ -1,8 +1,8 @@
 /** The token webhook, asked about tokens that no other authenticator knows. Loaded only when configured. */
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
-import type { Clock } from "#std/clock.ts";
 import type { AccessConfig } from "../access-config.ts";
+import { seldom } from "../seldom.ts";
 import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */
@@ -27,17 +27,5 @@ export function openTokenWebhook(
       tokens.close();
       outgoing.close();
     },
-  };
-}
-
-const sayAgainMs = 10_000;
-
-/** Limits the rate of log lines about failures. */
-function seldom(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    if (clock.monotonic() - saidMs < sayAgainMs) return;
-    saidMs = clock.monotonic();
-    say(error);
   };
 }

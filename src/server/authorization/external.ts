@@ -13,6 +13,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
+import { seldom } from "../seldom.ts";
 import { watchFile } from "../watched-file.ts";
 
 export interface ChainOptions {
@@ -162,7 +163,12 @@ async function openAuthorizer(
     group: options.domain.rename("authorization.k8s.io"),
     selectors: options.selectors,
     clock: options.clock,
-    observe: counts.webhook(planned.name, seldom(options, planned.name)),
+    observe: counts.webhook(
+      planned.name,
+      seldom(options.clock, (error) =>
+        options.log.error({ name: planned.name, error }, "an authorization webhook gave no answer"),
+      ),
+    ),
   });
   return {
     authorizer,
@@ -170,18 +176,6 @@ async function openAuthorizer(
       authorizer.close();
       outgoing.close();
     },
-  };
-}
-
-const sayAgainMs = 10_000;
-
-/** Limits the rate of log lines about failures. */
-function seldom({ clock, log }: ChainOptions, name: string): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    if (clock.monotonic() - saidMs < sayAgainMs) return;
-    saidMs = clock.monotonic();
-    log.error({ name, error }, "an authorization webhook gave no answer");
   };
 }
 

@@ -1,0 +1,36 @@
+/**
+ * Values that count for a while, such as the answers of webhooks. Bounded: two generations of at most `sizeMax`
+ * entries; a full young generation replaces the old one, and used entries move to the young one.
+ */
+interface Kept<T> {
+  readonly value: T;
+  readonly untilMs: number;
+}
+
+export class ExpiringCache<T> {
+  readonly #sizeMax: number;
+  #young = new Map<string, Kept<T>>();
+  #old = new Map<string, Kept<T>>();
+
+  constructor(sizeMax: number) {
+    this.#sizeMax = sizeMax;
+  }
+
+  /** The value if it still counts at `nowMs`. */
+  get(key: string, nowMs: number): T | undefined {
+    let kept = this.#young.get(key);
+    if (kept === undefined) {
+      kept = this.#old.get(key);
+      if (kept !== undefined && nowMs < kept.untilMs) this.set(key, kept.value, kept.untilMs);
+    }
+    return kept !== undefined && nowMs < kept.untilMs ? kept.value : undefined;
+  }
+
+  set(key: string, value: T, untilMs: number): void {
+    if (this.#young.size >= this.#sizeMax) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(key, { value, untilMs });
+  }
+}
