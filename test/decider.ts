@@ -1,4 +1,4 @@
-/** An authorization webhook for tests: TLS, client certificates on demand, and every misbehaviour. */
+/** A webhook that decides, for tests, about access or what else a review asks: TLS, client certificates on demand, and every misbehaviour. */
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
@@ -8,31 +8,34 @@ import type { TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { temporaryFolder } from "./harness.ts";
 
+/** What a SubjectAccessReview asks. */
+export interface AccessSpec {
+  readonly user?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly group?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes?: Readonly<Record<string, unknown>>;
+  readonly nonResourceAttributes?: Readonly<Record<string, string>>;
+}
+
 /** A received question. */
-export interface Question {
+export interface Question<Spec = AccessSpec> {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly spec: {
-    readonly user?: string;
-    readonly uid?: string;
-    readonly groups?: readonly string[];
-    readonly group?: readonly string[];
-    readonly extra?: Readonly<Record<string, readonly string[]>>;
-    readonly resourceAttributes?: Readonly<Record<string, unknown>>;
-    readonly nonResourceAttributes?: Readonly<Record<string, string>>;
-  };
+  readonly spec: Spec;
 }
 
 /** `silent` never answers, `redirect` sends to where everything is in order, `broken` answers text. */
 export type Mode = "well" | "silent" | "redirect" | "broken";
 
-export class Decider {
-  readonly questions: Question[] = [];
+export class Decider<Spec = AccessSpec> {
+  readonly questions: Question<Spec>[] = [];
   /** Common names of the certificates that were shown. */
   readonly clients = new Set<string>();
   mode: Mode = "well";
   /** The review's status. */
-  answer: (spec: Question["spec"]) => object | Promise<object> = () => ({ allowed: false });
+  answer: (spec: Spec) => object | Promise<object> = () => ({ allowed: false });
   readonly #server: https.Server;
   readonly #authority: FakeAuthority;
   readonly #client: { readonly certificate: string; readonly key: string };
@@ -50,11 +53,11 @@ export class Decider {
     );
   }
 
-  static async open(): Promise<Decider> {
+  static async open<Spec = AccessSpec>(): Promise<Decider<Spec>> {
     const authority = await fakeAuthority("deciders");
     const server = await authority.issue({ commonName: "decider", usage: "server" });
     const client = await authority.issue({ commonName: "apiserver", usage: "client" });
-    const decider = new Decider(authority, server, client);
+    const decider = new Decider<Spec>(authority, server, client);
     await new Promise<void>((resolve) => decider.#server.listen(0, "127.0.0.1", resolve));
     return decider;
   }
@@ -85,7 +88,7 @@ export class Decider {
   }
 
   /** Forgets what was asked. */
-  reset(answer: Decider["answer"], mode: Mode = "well"): void {
+  reset(answer: Decider<Spec>["answer"], mode: Mode = "well"): void {
     this.questions.length = 0;
     this.answer = answer;
     this.mode = mode;
@@ -99,7 +102,7 @@ export class Decider {
   async #reply(request: IncomingMessage): Promise<string> {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
-    const question = JSON.parse(Buffer.concat(pieces).toString()) as Question;
+    const question = JSON.parse(Buffer.concat(pieces).toString()) as Question<Spec>;
     this.questions.push(question);
     const { subject } = (request.socket as TLSSocket).getPeerCertificate();
     this.clients.add(String(subject?.CN));

@@ -57,6 +57,15 @@ export function readDocument<T>(
   }
 }
 
+/** A decoded document, or part of one, without version and kind; what is unknown is passed over. Throws `ConfigError`. */
+export function readSettings<T>(value: unknown, fields: Readonly<Record<string, Schema>>): T {
+  try {
+    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as T; // the caller's type is the schema's
+  } catch (error) {
+    throw error instanceof DecodeError ? new ConfigError(error.message, { cause: error }) : error;
+  }
+}
+
 const printed = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : "nothing");
 
 /** Throws `ConfigError` with all findings, if there are any. */
@@ -67,6 +76,7 @@ export function refuseWith(errors: readonly FieldError[]): void {
 
 export const textValue: Schema = { type: "string" };
 export const booleanValue: Schema = { type: "boolean" };
+export const integerValue: Schema = { type: "integer", format: "int64" };
 
 /** As Go writes them: `1m30s`. */
 export const durationValue: Schema = { type: "string", special: "duration" };

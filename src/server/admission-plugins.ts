@@ -15,7 +15,9 @@ import type { Authorizer } from "#authz/authorizer.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
+import type { AdmissionPlan } from "./admission/plan.ts";
 import type { Lookups } from "./lookups.ts";
 import { StartError } from "#std/start-error.ts";
 
@@ -26,21 +28,31 @@ export interface AdmissionOptions {
   readonly rbacIndex: RbacIndex;
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Log;
+  readonly plan: AdmissionPlan;
   gate(name: string): boolean;
   /** Names from `--enable-admission-plugins` and `--disable-admission-plugins`. */
   readonly enabled: readonly string[];
   readonly disabled: readonly string[];
 }
 
+export interface ServerAdmission {
+  readonly chain: AdmissionChain;
+  /** Ends the connections of plugins to others. */
+  close(): void;
+}
+
 /** Throws `StartError` for plugins that are switched on and off. */
-export async function serverAdmission(options: AdmissionOptions): Promise<AdmissionChain> {
-  const { domain, lookups, authorizer, rbacIndex, clock, random, gate, enabled, disabled } = options;
+export async function serverAdmission(options: AdmissionOptions): Promise<ServerAdmission> {
+  const { domain, lookups, authorizer, rbacIndex, clock, random, plan, gate, enabled, disabled } = options;
   const both = enabled.filter((name) => disabled.includes(name)).toSorted();
   if (both.length > 0) {
     throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
   }
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
+  const { imagePolicy } = plan;
+  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, options);
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
     serviceAccount({
@@ -59,6 +71,7 @@ export async function serverAdmission(options: AdmissionOptions): Promise<Admiss
           }),
         ]
       : []),
+    ...(images === undefined ? [] : [images.plugin]),
     storageProtection({ domain }),
     defaultStorageClass({ domain, listClasses: () => lookups.list(storageClasses) }),
     ...(gate("VolumeAttributesClass")
@@ -73,9 +86,10 @@ export async function serverAdmission(options: AdmissionOptions): Promise<Admiss
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
   ];
-  return admissionChain([
+  const chain = admissionChain([
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.
     rbacEscalation({ authorizer, index: rbacIndex }),
   ]);
+  return { chain, close: () => images?.close() };
 }

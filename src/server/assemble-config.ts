@@ -10,6 +10,7 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
+import type { AdmissionPlan } from "./admission/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ClientTrust } from "./authentication/client-trust.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
@@ -41,6 +42,7 @@ export interface AssembleConfig {
   /** Of those others who say who users are; `undefined` when there are none. */
   readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
+  readonly admission: AdmissionPlan;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   readonly issuer: ServiceAccountIssuer;

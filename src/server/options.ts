@@ -223,6 +223,11 @@ export const serverFlags = {
     "Default admission plugins not to run.",
     unknownPlugin,
   ),
+  admissionControlConfigFile: optional(
+    ["admission-control-config-file", "Admission"],
+    "file",
+    "AdmissionConfiguration: settings of admission plugins. ImagePolicyWebhook needs it.",
+  ),
 
   verbosity: withShort(
     integer(

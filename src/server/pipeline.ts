@@ -14,7 +14,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Access } from "./access.ts";
 import { serverActions, withActions } from "./actions.ts";
-import { serverAdmission } from "./admission-plugins.ts";
+import { type ServerAdmission, serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { issuerDocuments } from "./authentication/service-account-issuer.ts";
@@ -51,7 +51,8 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   const served = openTable(config, state, access);
   const { table } = served;
   const large = openThreads(config, state);
-  const parts = await openHandlers(config, state, access, { table, large });
+  const admission = await openAdmission(config, state, access);
+  const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({ parts, stores: state.stores, table, ...routes(config, state, access, table) });
   return {
     handle: openChain(config, state, access, { parts, route }),
@@ -63,7 +64,10 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     start: served.start,
     isSynced: served.isSynced,
     closeCustomResources: served.close,
-    close: () => large.close(),
+    close() {
+      admission.close();
+      return large.close();
+    },
   };
 }
 
@@ -117,30 +121,38 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
   });
 }
 
-async function openHandlers(
+function openAdmission(
   config: AssembleConfig,
-  { rbac, lookups, objects }: ServerState,
+  { rbac, lookups }: ServerState,
   { authorizer }: Access,
-  more: Pick<HandlerParts, "large"> & { table(): ResourceTable },
-): Promise<HandlerParts> {
-  const { options, requestMetrics } = config;
-  const { tables, gates } = config.plan;
-  const admission = await serverAdmission({
+): Promise<ServerAdmission> {
+  const { options } = config;
+  return serverAdmission({
     ...config,
     lookups,
     authorizer,
     rbacIndex: rbac.index,
-    gate: gates.isOn,
+    plan: config.admission,
+    gate: config.plan.gates.isOn,
     enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
   });
+}
+
+function openHandlers(
+  config: AssembleConfig,
+  { objects }: ServerState,
+  { authorizer }: Access,
+  more: Pick<HandlerParts, "large" | "admission"> & { table(): ResourceTable },
+): HandlerParts {
+  const { options, requestMetrics } = config;
+  const { tables, gates } = config.plan;
   return handlerParts({
     ...config,
     ...more,
     tables,
     gates,
     objects,
-    admission,
     authorizer,
     sizes: sizesHere(config.largeBytes),
     bodyLimitBytes,

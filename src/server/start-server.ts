@@ -22,6 +22,7 @@ import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { Assembled } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
+import { type AdmissionPlan, planAdmission } from "./admission/plan.ts";
 import { type AuthorizationPlan, planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { type ControllerCredentials, readControllerCredentials } from "./controllers/credentials.ts";
@@ -112,6 +113,7 @@ interface Inputs {
   readonly issuer: ServiceAccountIssuer;
   readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
+  readonly admission: AdmissionPlan;
   readonly controllerCredentials: ControllerCredentials;
   /** The data folder was used before. */
   readonly isMarked: boolean;
@@ -142,9 +144,10 @@ async function readInputs(sources: CredentialSources): Promise<Inputs> {
       )
     : undefined;
   const authorization = await planAuthorization(options, apiDomain(options.apiDomain));
+  const admission = await planAdmission(options, apiDomain(options.apiDomain));
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
-  return { current, plan, issuer, external, authorization, controllerCredentials, isMarked };
+  return { current, plan, issuer, external, authorization, admission, controllerCredentials, isMarked };
 }
 
 interface Start {
@@ -262,6 +265,7 @@ async function start({
     clientTrust,
     external: inputs.external,
     authorization: inputs.authorization,
+    admission: inputs.admission,
     audit: audit?.filters,
     adminToken: credentials.admin.token,
     issuer: inputs.issuer,

@@ -1,0 +1,197 @@
+/**
+ * ImagePolicyWebhook: asks a webhook with an ImageReview whether a pod may have its images. Answers are kept; equal
+ * questions in progress share a call. A webhook that gives no answer refuses or allows, as configured. Source:
+ * upstream's plugin of this name.
+ */
+import { hash } from "node:crypto";
+import type { Pod } from "#api/core/v1.ts";
+import type { ImageReviewSpec, ImageReviewStatus } from "#api/imagepolicy/v1alpha1.ts";
+import type { Outgoing } from "#client/outgoing-https.ts";
+import { askWebhook } from "#client/webhook-question.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { qualifiedName } from "#meta/names.ts";
+import type { Clock } from "#std/clock.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
+import type { Random } from "#std/random.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, type Operation, refusal } from "./plugin.ts";
+
+export interface ImagePolicyOptions {
+  readonly domain: ApiDomain;
+  readonly url: string;
+  /** Credentials for the webhook. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly outgoing: Outgoing;
+  /** How long answers are kept; 0 keeps none. */
+  readonly allowTtlMs: number;
+  readonly denyTtlMs: number;
+  /** Before the second call; each further wait is half as long again. */
+  readonly retryBackoffMs: number;
+  /** What becomes of pods without an answer. */
+  readonly defaultAllow: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The webhook gave no answer. */
+  failed(error: unknown): void;
+}
+
+/** Answers in each of the cache's generations; upstream keeps twice as many in its only one. */
+const keptMax = 512;
+const timeoutMs = 30_000;
+const answerBytesMax = 64 * 1024;
+/** Different questions that wait for the webhook; more count as not answered. */
+const waitingMax = 1000;
+
+/** The plugin, and the way to give up its calls. */
+export class ImagePolicyWebhook implements AdmissionPlugin {
+  readonly name = "ImagePolicyWebhook";
+  readonly operations: readonly Operation[] = ["CREATE", "UPDATE"];
+  readonly #options: ImagePolicyOptions;
+  readonly #kept = new ExpiringCache<ImageReviewStatus>(keptMax);
+  readonly #waiting = new Map<string, Promise<ImageReviewStatus>>();
+  readonly #gone = new AbortController();
+  readonly #ownAnnotations: string;
+  readonly #auditPrefix: string;
+  readonly #apiVersion: string;
+
+  constructor(options: ImagePolicyOptions) {
+    this.#options = options;
+    const { rename } = options.domain;
+    this.#ownAnnotations = rename(".image-policy.k8s.io/");
+    this.#auditPrefix = rename("imagepolicywebhook.image-policy.k8s.io/");
+    this.#apiVersion = rename("imagepolicy.k8s.io/v1alpha1");
+  }
+
+  validate(attributes: AdmissionAttributes): void | Promise<void> {
+    const { resource, subresource } = attributes;
+    if (resource.group !== "" || resource.resource !== "pods") return undefined;
+    if (subresource !== "" && subresource !== "ephemeralcontainers") return undefined;
+    const spec = this.#specOf(attributes);
+    const key = hash("sha256", JSON.stringify(spec), "latin1");
+    const kept = this.#kept.get(key, this.#options.clock.monotonic());
+    return kept === undefined ? this.#wait(attributes, this.#ask(key, spec)) : this.#decide(attributes, kept);
+  }
+
+  /** Gives up what is under way. */
+  close(): void {
+    this.#gone.abort();
+  }
+
+  #specOf(attributes: AdmissionAttributes): ImageReviewSpec {
+    const { metadata, spec } = attributes.object as Pod; // the resource says so
+    const { containers, initContainers = [], ephemeralContainers = [] } = spec;
+    const asked = attributes.subresource === "" ? [...(containers ?? []), ...initContainers] : ephemeralContainers;
+    const annotations = Object.entries(metadata.annotations ?? {})
+      .filter(([key]) => key.includes(this.#ownAnnotations))
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+    return {
+      ...(asked.length === 0 ? {} : { containers: asked.map(({ image = "" }) => (image === "" ? {} : { image })) }),
+      ...(annotations.length === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
+      namespace: attributes.namespace,
+    };
+  }
+
+  #ask(key: string, spec: ImageReviewSpec): Promise<ImageReviewStatus> {
+    const under = this.#waiting.get(key);
+    if (under !== undefined) return under;
+    if (this.#waiting.size >= waitingMax) return Promise.reject(new Error("too many questions wait for the webhook"));
+    const asked = this.#review(key, spec).finally(() => this.#waiting.delete(key));
+    this.#waiting.set(key, asked);
+    return asked;
+  }
+
+  async #review(key: string, spec: ImageReviewSpec): Promise<ImageReviewStatus> {
+    const { allowTtlMs, denyTtlMs, retryBackoffMs, clock, failed } = this.#options;
+    const review = {
+      kind: "ImageReview",
+      apiVersion: this.#apiVersion,
+      metadata: { creationTimestamp: null },
+      spec,
+      status: { allowed: false },
+    };
+    try {
+      const answer = await askWebhook({
+        ...this.#options,
+        body: Buffer.from(JSON.stringify(review)),
+        timeoutMs,
+        answerBytesMax,
+        firstPauseMs: retryBackoffMs,
+        signal: this.#gone.signal,
+      });
+      const status = statusOf(answer);
+      const ttlMs = status.allowed ? allowTtlMs : denyTtlMs;
+      if (ttlMs > 0) this.#kept.set(key, status, clock.monotonic() + ttlMs);
+      return status;
+    } catch (error) {
+      if (!this.#gone.signal.aborted) failed(error);
+      throw error;
+    }
+  }
+
+  async #wait(attributes: AdmissionAttributes, asked: Promise<ImageReviewStatus>): Promise<void> {
+    const { signal } = attributes.context;
+    let status: ImageReviewStatus;
+    try {
+      status = await unlessAborted(asked, signal);
+    } catch (error) {
+      // A request that was given up is not let through, whatever the policy.
+      if (signal?.aborted === true) throw error;
+      if (!this.#options.defaultAllow) {
+        throw refusal(attributes, error instanceof Error ? error.message : String(error));
+      }
+      attributes.context.annotate(`${this.#auditPrefix}failed-open`, "true");
+      return;
+    }
+    this.#decide(attributes, status);
+  }
+
+  #decide(attributes: AdmissionAttributes, { allowed, reason = "", auditAnnotations = {} }: ImageReviewStatus): void {
+    for (const [key, value] of Object.entries(auditAnnotations)) {
+      const name = this.#auditPrefix + key;
+      if (qualifiedName(name).length === 0) attributes.context.annotate(name, value);
+    }
+    if (allowed) return;
+    throw refusal(
+      attributes,
+      reason === ""
+        ? "one or more images rejected by webhook backend"
+        : `image policy webhook backend denied one or more images: ${reason}`,
+    );
+  }
+}
+
+/** The result of `asked`, which goes on for others when the signal ends this wait. */
+function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return asked;
+  return new Promise((resolve, reject) => {
+    const end = (): void => reject(signal.reason as Error); // a request is aborted with an error
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+    asked.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
+}
+
+/** A review without a status allows nothing. Throws for what is no review. */
+function statusOf(body: Buffer): ImageReviewStatus {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(body.toString());
+  } catch {
+    // The text of the parser would show parts of the answer.
+  }
+  const { kind = "ImageReview", status = {} } = isObject(answer) ? answer : { kind: "" };
+  if (kind !== "ImageReview" || !isObject(status)) throw new Error("the webhook's answer is no ImageReview");
+  const { allowed = false, reason = "", auditAnnotations } = status;
+  const annotations = auditAnnotations ?? {};
+  if (
+    typeof allowed !== "boolean" ||
+    typeof reason !== "string" ||
+    !isObject(annotations) ||
+    !Object.values(annotations).every((value) => typeof value === "string")
+  ) {
+    throw new Error("the webhook's answer is no ImageReview");
+  }
+  return { allowed, reason, auditAnnotations: annotations as Readonly<Record<string, string>> }; // checked above
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

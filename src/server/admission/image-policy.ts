@@ -1,0 +1,110 @@
+/**
+ * The configuration of ImagePolicyWebhook, and the plugin opened by it. Loaded only when the plugin is on. Source:
+ * upstream's `plugin/pkg/admission/imagepolicy/config.go`.
+ */
+import { ImagePolicyWebhook } from "#admission/image-policy-webhook.ts";
+import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import { printGoDuration } from "#std/go-duration.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import { seldom } from "../seldom.ts";
+
+export interface ImagePolicySettings {
+  readonly connection: WebhookConnection;
+  readonly allowTtlMs: number;
+  readonly denyTtlMs: number;
+  readonly retryBackoffMs: number;
+  readonly defaultAllow: boolean;
+}
+
+interface Settings {
+  readonly imagePolicy?: {
+    readonly kubeConfigFile?: string;
+    /** Seconds. */
+    readonly allowTTL?: number;
+    readonly denyTTL?: number;
+    /** Milliseconds. */
+    readonly retryBackoff?: number;
+    readonly defaultAllow?: boolean;
+  };
+}
+
+const fields = {
+  imagePolicy: struct({
+    kubeConfigFile: textValue,
+    allowTTL: integerValue,
+    denyTTL: integerValue,
+    retryBackoff: integerValue,
+    defaultAllow: booleanValue,
+  }),
+};
+
+const secondMs = 1000;
+const minuteMs = 60_000;
+const ttlBounds = { unitMs: secondMs, min: "1s", maxMs: 30 * minuteMs };
+const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
+
+/** Settings of the decoded file. Throws `ConfigError`. */
+export function readImagePolicy(value: unknown): ImagePolicySettings {
+  const { imagePolicy: given = {} } = readSettings<Settings>(value, fields);
+  const file = given.kubeConfigFile ?? "";
+  if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
+  return {
+    retryBackoffMs: bounded("retryBackoff", given.retryBackoff, 500, backoffBounds),
+    allowTtlMs: bounded("allowTTL", given.allowTTL, 5 * minuteMs, ttlBounds),
+    denyTtlMs: bounded("denyTTL", given.denyTTL, 30 * secondMs, ttlBounds),
+    defaultAllow: given.defaultAllow ?? false,
+    connection: readWebhookConnection(file),
+  };
+}
+
+interface Bounds {
+  readonly unitMs: number;
+  /** One unit or less, as messages show it. */
+  readonly min: string;
+  readonly maxMs: number;
+}
+
+/** Upstream: -1 is none, 0 the default. */
+function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxMs }: Bounds): number {
+  if (count === -1) return 0;
+  if (count === 0) return initialMs;
+  const ms = count * unitMs;
+  if (ms > 0 && ms <= maxMs) return ms;
+  const range = `valid value is between ${min} and ${printGoDuration(maxMs)}, got ${printGoDuration(ms)}`;
+  throw new ConfigError(`imagePolicy.${name}: ${range}`);
+}
+
+export interface ImagePolicySurroundings {
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** The plugin, and what ends it with its connections. */
+export function openImagePolicy(
+  { connection, ...settings }: ImagePolicySettings,
+  { log, ...surroundings }: ImagePolicySurroundings,
+): { readonly plugin: ImagePolicyWebhook; close(): void } {
+  const { clock } = surroundings;
+  const outgoing = openWebhook(connection, clock);
+  const plugin = new ImagePolicyWebhook({
+    ...settings,
+    ...surroundings,
+    url: connection.url,
+    headers: connection.headers,
+    outgoing,
+    failed: seldom(clock, (error) => log.error({ error }, "the image policy webhook gave no answer")),
+  });
+  return {
+    plugin,
+    close() {
+      plugin.close();
+      outgoing.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * Settings of admission plugins, read from flags and files before anything is opened or written. An invalid
+ * configuration ends the start here. Source: upstream's `apiserver/pkg/admission/config.go`.
+ */
+import { dirname, resolve } from "node:path";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { StartError } from "#std/start-error.ts";
+import { readGiven } from "../credentials.ts";
+import type { ServerOptions } from "../options.ts";
+import type { ImagePolicySettings } from "./image-policy.ts";
+
+export interface AdmissionPlan {
+  /** `undefined` when the plugin is off. */
+  readonly imagePolicy: ImagePolicySettings | undefined;
+}
+
+interface PluginConfig {
+  readonly name?: string;
+  readonly path?: string;
+  readonly configuration?: unknown;
+}
+
+const imagePolicyWebhook = "ImagePolicyWebhook";
+
+/** Rejects with `StartError`. Loads what reads files only where there are any. */
+export async function planAdmission(options: ServerOptions, domain: ApiDomain): Promise<AdmissionPlan> {
+  const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
+  const plugins = file === undefined ? [] : await readPlugins(file, domain);
+  if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined };
+  return {
+    imagePolicy: await planned(imagePolicyWebhook, async () => {
+      const { readImagePolicy } = await import("./image-policy.ts");
+      const { decodeYaml } = await import("#codec/yaml.ts");
+      const config = plugins.find(({ name }) => name === imagePolicyWebhook);
+      const given = config?.configuration ?? undefined;
+      if (given !== undefined) return readImagePolicy(given);
+      if ((config?.path ?? "") === "") throw new StartError("no config specified");
+      return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
+    }),
+  };
+}
+
+/** The result of `read`. Throws `StartError` in upstream's words. */
+async function planned<T>(plugin: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new StartError(`couldn't init admission plugin ${JSON.stringify(plugin)}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The file's entries, with paths relative to it; those of plugins that are not there, too. */
+async function readPlugins(file: string, domain: ApiDomain): Promise<readonly PluginConfig[]> {
+  const { anyValue, listOf, readDocument, struct, textValue } = await import("#codec/config-document.ts");
+  const { decodeYaml } = await import("#codec/yaml.ts");
+  const text = readGiven(file);
+  try {
+    // Upstream: an image policy by itself is read, too, in its place.
+    if (isImagePolicy(decodeYaml(Buffer.from(text)).value)) return [{ name: imagePolicyWebhook, path: file }];
+    const { plugins = [] } = readDocument<{ plugins?: readonly PluginConfig[] }>(text, {
+      kind: "AdmissionConfiguration",
+      apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"].map(domain.rename),
+      fields: { plugins: listOf(struct({ name: textValue, path: textValue, configuration: anyValue })) },
+      lenient: true,
+    });
+    return plugins.map((plugin) =>
+      (plugin.path ?? "") === "" ? plugin : { ...plugin, path: resolve(dirname(file), plugin.path!) },
+    );
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new StartError(`${file}: ${error.message}`, { cause: error });
+  }
+}
+
+const isImagePolicy = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "imagePolicy" in value && !("kind" in value);
