@@ -53,6 +53,30 @@ test("the first plugin that refuses ends the chain", async () => {
   assert.deepEqual(asked, ["a", "b"]);
 });
 
+test("a request that was given up while a plugin thought goes no further", async () => {
+  for (const method of ["admit", "validate"] as const) {
+    const given = new AbortController();
+    const thought = Promise.withResolvers<undefined>();
+    const asked: string[] = [];
+    const plugin = (name: string): AdmissionPlugin => ({
+      name,
+      operations: ["CREATE"],
+      [method]: () => {
+        asked.push(name);
+        return thought.promise;
+      },
+    });
+    const chain = admissionChain([plugin("slow"), plugin("next")]);
+    const attributes = attributesOf(object);
+    const context = { ...attributes.context, signal: given.signal };
+    const answer = chain[method]({ ...attributes, context });
+    given.abort(new Error("too late"));
+    thought.resolve(undefined);
+    await assert.rejects(async () => answer, /too late/);
+    assert.deepEqual(asked, ["slow"]);
+  }
+});
+
 test("a refusal names the object as far as it has a name", () => {
   const message = (object: ApiObject) => refusal(attributesOf(object), "no").message;
   assert.equal(message({ metadata: { generateName: "p-" } }), 'configmaps "p-" is forbidden: no');

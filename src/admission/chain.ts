@@ -44,7 +44,7 @@ function admitFrom(
     const answer = plugins[i]!.admit!(current);
     if (answer instanceof Promise) {
       const [before, so] = [current, last];
-      return answer.then((object) =>
+      return unlessGivenUp(attributes, answer).then((object) =>
         object === undefined
           ? admitFrom(plugins, i + 1, before, so)
           : admitFrom(plugins, i + 1, withObject(before, object), object),
@@ -64,8 +64,16 @@ function validateFrom(
 ): void | Promise<void> {
   for (let i = start; i < plugins.length; i++) {
     const answer = plugins[i]!.validate!(attributes);
-    if (answer instanceof Promise) return answer.then(() => validateFrom(plugins, i + 1, attributes));
+    if (answer instanceof Promise)
+      return unlessGivenUp(attributes, answer).then(() => validateFrom(plugins, i + 1, attributes));
   }
+}
+
+/** The answer, unless the request ended before it: what was answered with 504 must not be written later. */
+async function unlessGivenUp<T>({ context }: AdmissionAttributes, answer: Promise<T>): Promise<T> {
+  const result = await answer;
+  context.signal?.throwIfAborted();
+  return result;
 }
 
 /** Not a spread: attributes may read their objects when they are asked for. */

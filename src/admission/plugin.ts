@@ -32,7 +32,10 @@ export interface AdmissionAttributes {
   readonly options: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A plugin answers at once or with a promise; both throw `StatusError` to refuse. */
+/**
+ * A plugin answers at once or with a promise; both throw `StatusError` to refuse. The chain drops a request that was
+ * given up while it waited for the promise; a plugin that waits long may end its own work by `context.signal`.
+ */
 export interface AdmissionPlugin {
   /** Upstream's name, as flags say it. */
   readonly name: string;

@@ -44,7 +44,7 @@ export interface ServerAdmission {
 
 /** Throws `StartError` for plugins that are switched on and off. */
 export async function serverAdmission(options: AdmissionOptions): Promise<ServerAdmission> {
-  const { domain, lookups, authorizer, rbacIndex, clock, random, plan, gate, enabled, disabled } = options;
+  const { domain, lookups, authorizer, rbacIndex, clock, random, log, plan, gate, enabled, disabled } = options;
   const both = enabled.filter((name) => disabled.includes(name)).toSorted();
   if (both.length > 0) {
     throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
@@ -86,6 +86,11 @@ export async function serverAdmission(options: AdmissionOptions): Promise<Server
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
   ];
+  const here = new Set(plugins.map(({ name }) => name));
+  const missing = [...new Set(enabled)].filter((name) => !here.has(name));
+  if (missing.length > 0) {
+    log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
+  }
   const chain = admissionChain([
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // Not a plugin upstream, so it cannot be disabled. It sees the result of the others, before validation.

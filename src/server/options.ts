@@ -214,7 +214,7 @@ export const serverFlags = {
   enableAdmissionPlugins: list(
     ["enable-admission-plugins", "Admission"],
     "names",
-    "Admission plugins to run beside the default ones.",
+    "Admission plugins to run beside the default ones; the log names those that this server does not have.",
     unknownPlugin,
   ),
   disableAdmissionPlugins: list(
