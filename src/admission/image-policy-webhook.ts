@@ -7,11 +7,12 @@ import { hash } from "node:crypto";
 import type { Pod } from "#api/core/v1.ts";
 import type { ImageReviewSpec, ImageReviewStatus } from "#api/imagepolicy/v1alpha1.ts";
 import type { Outgoing } from "#client/outgoing-https.ts";
-import { askWebhook } from "#client/webhook-question.ts";
+import { answerObject, askWebhook } from "#client/webhook-question.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { qualifiedName } from "#meta/names.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
+import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, type Operation, refusal } from "./plugin.ts";
 
@@ -115,6 +116,7 @@ export class ImagePolicyWebhook implements AdmissionPlugin {
         timeoutMs,
         answerBytesMax,
         firstPauseMs: retryBackoffMs,
+        complaint: "Error contacting webhook:",
         signal: this.#gone.signal,
       });
       const status = statusOf(answer);
@@ -172,13 +174,7 @@ function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): P
 
 /** A review without a status allows nothing. Throws for what is no review. */
 function statusOf(body: Buffer): ImageReviewStatus {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body.toString());
-  } catch {
-    // The text of the parser would show parts of the answer.
-  }
-  const { kind = "ImageReview", status = {} } = isObject(answer) ? answer : { kind: "" };
+  const { kind = "ImageReview", status = {} } = answerObject(body) ?? { kind: "" };
   if (kind !== "ImageReview" || !isObject(status)) throw new Error("the webhook's answer is no ImageReview");
   const { allowed = false, reason = "", auditAnnotations } = status;
   const annotations = auditAnnotations ?? {};
@@ -192,6 +188,3 @@ function statusOf(body: Buffer): ImageReviewStatus {
   }
   return { allowed, reason, auditAnnotations: annotations as Readonly<Record<string, string>> }; // checked above
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isObject } from "#std/is-object.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Schema } from "#schema/schema.ts";
 import { checkApplied } from "./check-applied.ts";
@@ -11,7 +12,7 @@ import { elementText } from "./conflicts.ts";
 import { type FieldSet, parseFieldSet, pathsOf } from "./field-set.ts";
 import { frozen } from "./frozen.ts";
 import { gadget, gadgetSpec } from "./gadget-for-tests.ts";
-import { isObject, type JsonObject } from "./json-value.ts";
+import type { JsonObject } from "./json-value.ts";
 import { type OwnedObject, updateManagedFields } from "./managed-fields.ts";
 import { applyFields } from "./server-side-apply.ts";
 

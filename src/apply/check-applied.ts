@@ -3,10 +3,11 @@
  * with the same key. Source of rules and wording: structured-merge-diff's `typed` package.
  */
 import { goQuote } from "#meta/field-error.ts";
+import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { elementText } from "./conflicts.ts";
-import { isArray, isObject, type JsonObject, member } from "./json-value.ts";
+import { isArray, type JsonObject, member } from "./json-value.ts";
 import { elementsOf, hasRepeats, type ListRule, listRuleOf } from "./topology.ts";
 
 /** Findings reported at most; upstream reports all. */

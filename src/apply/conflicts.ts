@@ -1,8 +1,9 @@
 /** Conflicts of an apply: the fields of other managers that it would change, and the error that lists them. */
 import { goQuote } from "#meta/field-error.ts";
+import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { childrenOf, compareText, contentOf, type FieldSet, isMemberNode } from "./field-set.ts";
-import { isArray, isObject } from "./json-value.ts";
+import { isArray } from "./json-value.ts";
 import type { FieldManager } from "./field-managers.ts";
 
 /** Fields of one other manager that an apply would change; never empty. */

@@ -14,8 +14,9 @@
  *     v:<JSON>      item of a list that is a set
  *     i:<number>    item of a list by index
  */
+import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { isArray, isObject, type JsonObject } from "./json-value.ts";
+import { isArray, type JsonObject } from "./json-value.ts";
 
 /** A canonical FieldsV1 value. Make one with the functions here only. */
 export interface FieldSet {

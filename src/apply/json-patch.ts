@@ -3,13 +3,13 @@
  * (evanphx/json-patch 4 as the API server configures it): negative indices, `replace` of an absent member, `test` of an
  * absent member for null, and an ignored first path segment.
  */
+import { isObject } from "#std/is-object.ts";
 import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import {
   type DraftObject,
   isArray,
   isNestedAtMost,
-  isObject,
   type JsonObject,
   jsonEquals,
   kindInErrors,

@@ -9,10 +9,6 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** An object that is still being built by its only owner. */
 export type DraftObject = Record<string, unknown>;
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
 /** Own member of an object; `undefined` when absent, never something inherited. */

@@ -4,8 +4,9 @@
  * `lastAppliedManager` and `lastAppliedUpdater`.
  */
 import type { Schema } from "#schema/schema.ts";
+import { isObject } from "#std/is-object.ts";
 import { difference, type FieldSet, unionAll } from "./field-set.ts";
-import { isObject, type JsonObject, member } from "./json-value.ts";
+import { type JsonObject, member } from "./json-value.ts";
 import { compareTyped, fieldsOf } from "./typed-fields.ts";
 import { checkApplied } from "./check-applied.ts";
 

@@ -5,8 +5,9 @@
  */
 import type { ManagedFieldsEntry, ObjectMeta } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
+import { isObject } from "#std/is-object.ts";
 import { difference, type FieldSet, isEmptySet, recursiveDifference, union } from "./field-set.ts";
-import { isObject, type JsonObject, jsonEquals } from "./json-value.ts";
+import { type JsonObject, jsonEquals } from "./json-value.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
 import { fold, identify, type FieldManager, readFieldManagers, writeFieldManagers } from "./field-managers.ts";
 import { compareObjects, type FieldChanges } from "./typed-fields.ts";

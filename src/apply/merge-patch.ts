@@ -2,7 +2,8 @@
  * JSON Merge Patch (RFC 7386) over read-only values. Upstream (evanphx/json-patch 4) differs from the RFC in one
  * place: a list that replaces an object keeps the nulls in its items, one that replaces anything else loses them.
  */
-import { type DraftObject, isArray, isObject, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
+import { isObject } from "#std/is-object.ts";
+import { type DraftObject, isArray, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /**

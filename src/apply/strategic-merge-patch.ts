@@ -4,7 +4,8 @@
  * what changes is copied. Hot path. Source: upstream's `util/strategicpatch`.
  */
 import type { Schema } from "#schema/schema.ts";
-import { type DraftObject, isArray, isObject, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
+import { isObject } from "#std/is-object.ts";
+import { type DraftObject, isArray, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
 import { withoutNulls } from "./merge-patch.ts";
 import { PatchError } from "./patch-error.ts";
 

@@ -3,10 +3,11 @@
  * path element of a list item. Hot path: list rules are computed once per schema. Source: structured-merge-diff's
  * `schema` and `typed` packages and kube-openapi's `schemaconv`.
  */
+import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { compareText, keyElement, valueElement } from "./field-set.ts";
-import { isArray, isObject, type JsonObject, member } from "./json-value.ts";
+import { isArray, type JsonObject, member } from "./json-value.ts";
 
 /** Special types without fields of their own. The structure of the others is deduced from the value. */
 const wholeTypes: ReadonlySet<SpecialType> = new Set<SpecialType>([

@@ -3,6 +3,7 @@
  * upstream's `plugin/webhook` and its backoff.
  */
 import type { Outgoing } from "#client/outgoing-https.ts";
+import { repeated } from "#client/webhook-question.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { EventWriter } from "./backend.ts";
@@ -15,7 +16,7 @@ export interface AuditWebhookOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** The domain's `audit.k8s.io/v1`. */
   readonly apiVersion: string;
-  /** Before the second call; each further wait is half as long again. */
+  /** Before the second call; each further pause is half as long again. */
   readonly initialBackoffMs: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -23,7 +24,6 @@ export interface AuditWebhookOptions {
   readonly signal: AbortSignal;
 }
 
-const callsMax = 5;
 const callTimeoutMs = 30_000;
 const answerBytesMax = 1024 * 1024;
 
@@ -44,24 +44,16 @@ export function auditWebhook(options: AuditWebhookOptions): EventWriter {
     if (code < 200 || code > 299) throw new Error(`the webhook answered ${code}`);
   }
 
-  async function callUntilTaken(body: Buffer): Promise<void> {
-    let backoffMs = options.initialBackoffMs;
-    for (let calls = 1; ; calls++) {
-      try {
-        await call(body);
-        return;
-      } catch (error) {
-        if (calls >= callsMax || signal.aborted) throw error;
-      }
-      await pause(options, backoffMs * (1 + 0.2 * options.random.next()));
-      backoffMs *= 1.5;
-    }
-  }
-
+  const retry = { ...options, firstPauseMs: options.initialBackoffMs };
   const underWay = new Set<Promise<void>>();
   return {
     write(records) {
-      const calls = callUntilTaken(eventList(records, apiVersion)).finally(() => underWay.delete(calls));
+      const body = eventList(records, apiVersion);
+      const calls = repeated(
+        () => call(body),
+        () => true,
+        retry,
+      ).finally(() => underWay.delete(calls));
       underWay.add(calls);
       return calls;
     },
@@ -77,18 +69,4 @@ function eventList(records: readonly EventRecord[], apiVersion: string): Buffer 
   return Buffer.from(
     `{"kind":"EventList","apiVersion":${JSON.stringify(apiVersion)},"metadata":{},"items":[${items}]}\n`,
   );
-}
-
-/** Ends early when the signal is aborted. */
-function pause({ clock, signal }: AuditWebhookOptions, delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, end);
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
-  });
 }

@@ -37,7 +37,7 @@ test("both versions are read, with the group of the domain [AUTHRES-50] [AUTHRES
   assert.deepEqual(read({}, { domain }, "apiserver.config.platform.io/v1beta1").issuers, []);
   assert.throws(() => read({}, { domain }), {
     message:
-      'must be a AuthenticationConfiguration of apiserver.config.platform.io/v1beta1 or apiserver.config.platform.io/v1alpha1, not "AuthenticationConfiguration" of "apiserver.config.k8s.io/v1beta1"',
+      'must be of kind AuthenticationConfiguration in apiserver.config.platform.io/v1beta1 or apiserver.config.platform.io/v1alpha1, not "AuthenticationConfiguration" in "apiserver.config.k8s.io/v1beta1"',
   });
 });
 
@@ -54,7 +54,7 @@ anonymous: {enabled: true}
 anonymous: {enabled: false}
 `;
   assert.throws(() => readAuthenticationConfig(text, rules), /key "anonymous" already set in map/);
-  assert.throws(() => readAuthenticationConfig("", rules), /^ConfigError: must be a AuthenticationConfiguration of/);
+  assert.throws(() => readAuthenticationConfig("", rules), /^ConfigError: must be of kind AuthenticationConfiguration in/);
   assert.throws(() => readAuthenticationConfig("{", rules), { name: "ConfigError" });
 });
 

@@ -11,6 +11,7 @@
 import { constants, type KeyObject, sign, verify } from "node:crypto";
 import { tooManyRequests } from "#meta/status-error.ts";
 import { Deque } from "#std/deque.ts";
+import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
 /** A parsed token; untrusted until its signature is verified. */
@@ -58,8 +59,7 @@ const scratch = Buffer.allocUnsafeSlow(tokenLengthMax);
 function decodeJson(part: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(scratch.toString("utf8", 0, scratch.write(part, "base64url")));
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    return value as Record<string, unknown>; // an object that is no array
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -4,10 +4,11 @@
  * token costs one digest. Source: upstream's `plugin/pkg/authenticator/token/oidc`.
  */
 import type { Clock } from "#std/clock.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
-import { TokenCache, tokenDigest } from "./cached-token.ts";
+import { tokenDigest } from "./token-digest.ts";
 import { audienceClaim, type Jwt, parseJwt, SignatureVerifier, textClaim, timeClaims } from "./jwt.ts";
 import { ClaimError, type ClaimRules, userOfClaims } from "./oidc-claims.ts";
 import type { OidcProvider } from "./oidc-provider.ts";
@@ -37,7 +38,7 @@ const notBeforeLeewayMs = 5 * 60_000;
 export class OidcTokens implements TokenAuthenticator {
   readonly #clock: Clock;
   readonly #verifier = new SignatureVerifier();
-  #known = new TokenCache<Known>(knownMax);
+  #known = new ExpiringCache<Known>(knownMax);
   #issuers: ReadonlyMap<string, TokenIssuer> = new Map();
 
   constructor(clock: Clock) {
@@ -47,7 +48,7 @@ export class OidcTokens implements TokenAuthenticator {
   /** Replaces the issuers and clears the cache of tokens. */
   use(issuers: readonly TokenIssuer[]): void {
     this.#issuers = new Map(issuers.map((issuer) => [issuer.url, issuer]));
-    this.#known = new TokenCache(knownMax);
+    this.#known = new ExpiringCache(knownMax);
   }
 
   authenticateToken(token: string): MaybePromise<Authentication> {

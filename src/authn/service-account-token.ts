@@ -15,10 +15,12 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
+import { isObject } from "#std/is-object.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
-import { TokenCache, tokenDigest } from "./cached-token.ts";
+import { tokenDigest } from "./token-digest.ts";
 import {
   audienceClaim,
   type Jwt,
@@ -173,8 +175,8 @@ class ServiceAccountTokens implements TokenAuthenticator {
   readonly #names: ClaimNames;
   readonly #issuers: ReadonlySet<string>;
   readonly #verifier = new SignatureVerifier();
-  readonly #verified = new TokenCache<Verified>(verifiedMax);
-  readonly #bad = new TokenCache<Authentication>(badMax);
+  readonly #verified = new ExpiringCache<Verified>(verifiedMax);
+  readonly #bad = new ExpiringCache<Authentication>(badMax);
   readonly #waiting = new Map<string, Promise<Finding>>();
 
   constructor(options: ServiceAccountTokenOptions) {
@@ -422,8 +424,7 @@ function legacyRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames
 }
 
 function asRecord(value: unknown): Record<string, unknown> | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return value as Record<string, unknown>; // an object that is no array
+  return isObject(value) ? value : undefined;
 }
 
 function accountProblem(

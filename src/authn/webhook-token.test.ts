@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
 import { WebhookTokens } from "./webhook-token.ts";
 
 type Respond = (token: string, call: OutgoingCall) => Promise<{ code: number; body: string }>;
@@ -32,6 +33,7 @@ function webhook(respond: Respond, over: { audiences?: readonly string[]; cacheT
     audiences: ["api"],
     cacheTtlMs: 120_000,
     clock,
+    random: { ...seededRandom(1), next: () => 0 },
     failed: (error) => failures.push(error),
     ...over,
   });

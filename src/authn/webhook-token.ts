@@ -4,14 +4,17 @@
  * upstream's `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
-import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import type { Outgoing } from "#client/outgoing-https.ts";
+import { askWebhook, reviewStatus } from "#client/webhook-question.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
+import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Random } from "#std/random.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
-import { TokenCache } from "./cached-token.ts";
 
 export interface WebhookTokenOptions {
   readonly url: string;
@@ -25,13 +28,9 @@ export interface WebhookTokenOptions {
   /** How long answers are kept; 0 keeps none. */
   readonly cacheTtlMs: number;
   readonly clock: Clock;
+  readonly random: Random;
   /** The webhook gave no answer. */
   failed(error: unknown): void;
-}
-
-interface Kept {
-  readonly answer: Authentication;
-  readonly untilMs: number;
 }
 
 const keptMax = 4096;
@@ -39,15 +38,12 @@ const timeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 /** Distinct tokens that may wait for the webhook; further ones are told to retry. */
 const waitingMax = 1000;
-const attemptsMax = 5;
 const firstPauseMs = 500;
-/** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
-const passingCodes: readonly number[] = [429, 500, 504];
 
 export class WebhookTokens implements TokenAuthenticator {
   readonly #options: WebhookTokenOptions;
-  readonly #good = new TokenCache<Kept>(keptMax);
-  readonly #bad = new TokenCache<Kept>(keptMax);
+  readonly #good = new ExpiringCache<Authentication>(keptMax);
+  readonly #bad = new ExpiringCache<Authentication>(keptMax);
   readonly #waiting = new Map<string, Promise<Authentication>>();
   readonly #gone = new AbortController();
 
@@ -58,10 +54,9 @@ export class WebhookTokens implements TokenAuthenticator {
   /** Rejects with a `StatusError` (429) when too many wait: such a token was neither good nor bad. */
   authenticateToken(token: string, audiences = this.#options.audiences): MaybePromise<Authentication> {
     const key = hash("sha256", JSON.stringify([token, ...audiences]));
-    const kept = this.#good.get(key) ?? this.#bad.get(key);
-    if (kept !== undefined && this.#options.clock.monotonic() < kept.untilMs) return kept.answer;
-    const under = this.#waiting.get(key);
-    if (under !== undefined) return under;
+    const nowMs = this.#options.clock.monotonic();
+    const known = this.#good.get(key, nowMs) ?? this.#bad.get(key, nowMs) ?? this.#waiting.get(key);
+    if (known !== undefined) return known;
     if (this.#waiting.size >= waitingMax) {
       return Promise.reject(tooManyRequests("too many new tokens wait for the webhook, please try again later", 1));
     }
@@ -79,8 +74,8 @@ export class WebhookTokens implements TokenAuthenticator {
     const { clock, cacheTtlMs, failed } = this.#options;
     try {
       const answer = this.#read(await this.#review(token, audiences), audiences);
-      const kept = { answer, untilMs: clock.monotonic() + cacheTtlMs };
-      (answer.outcome === "user" ? this.#good : this.#bad).set(key, kept);
+      const kept = answer.outcome === "user" ? this.#good : this.#bad;
+      if (cacheTtlMs > 0) kept.set(key, answer, clock.monotonic() + cacheTtlMs);
       return answer;
     } catch (error) {
       if (!this.#gone.signal.aborted) failed(error);
@@ -90,41 +85,17 @@ export class WebhookTokens implements TokenAuthenticator {
 
   /** The review's `status`. Throws when there is none. */
   async #review(token: string, audiences: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
-    const { url, headers, outgoing, apiVersion } = this.#options;
     const review = {
       kind: "TokenReview",
-      apiVersion,
+      apiVersion: this.#options.apiVersion,
       metadata: { creationTimestamp: null },
       spec: { token, ...(audiences.length === 0 ? {} : { audiences }) },
       status: { user: {} },
     };
     const body = Buffer.from(JSON.stringify(review));
-    for (let attempt = 1; ; attempt++) {
-      let problem: Error;
-      try {
-        const answer = await outgoing.callOut({
-          url,
-          method: "POST",
-          headers: { ...headers, "content-type": "application/json", accept: "application/json" },
-          body,
-          timeoutMs,
-          maxBytes: answerBytesMax,
-          signal: this.#gone.signal,
-        });
-        if (answer.code >= 200 && answer.code <= 206) return statusOf(answer.body);
-        problem = new Error(`the webhook answered ${answer.code}`);
-        if (!passingCodes.includes(answer.code)) throw problem;
-      } catch (error) {
-        if (!isPassing(error)) throw error;
-        problem = error as Error; // it has a code
-      }
-      if (attempt === attemptsMax || this.#gone.signal.aborted) throw problem;
-      await this.#pause(firstPauseMs * 1.5 ** (attempt - 1));
-    }
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((wake) => void this.#options.clock.after(ms, wake));
+    const { signal } = this.#gone;
+    const answer = await askWebhook({ ...this.#options, body, timeoutMs, answerBytesMax, firstPauseMs, signal });
+    return reviewStatus(answer, "TokenReview");
   }
 
   #read(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): Authentication {
@@ -145,22 +116,6 @@ export class WebhookTokens implements TokenAuthenticator {
 
 const refused = (reason: string): Authentication => ({ outcome: "refused", reason: `token webhook: ${reason}` });
 
-function isPassing(error: unknown): boolean {
-  return !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-}
-
-function statusOf(body: Buffer): Readonly<Record<string, unknown>> {
-  let review: unknown;
-  try {
-    review = JSON.parse(body.toString());
-  } catch {
-    // The text of the parser would show parts of the answer.
-  }
-  const { kind, status } = (isObject(review) ? review : {}) as { readonly kind?: unknown; readonly status?: unknown };
-  if (kind !== "TokenReview" || !isObject(status)) throw new Error("the webhook's answer is no TokenReview");
-  return status;
-}
-
 function userOf(value: unknown): UserInfo | undefined {
   if (!isObject(value)) return undefined;
   const { username, uid, groups = [], extra = {} } = value;
@@ -179,9 +134,6 @@ function userOf(value: unknown): UserInfo | undefined {
     ...(entries.length === 0 ? {} : { extra: Object.fromEntries(entries) }),
   };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const textList = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.every((one) => typeof one === "string") ? value : undefined;

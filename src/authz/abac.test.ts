@@ -80,7 +80,7 @@ test("lines that are empty or comments are passed over, others are named with wh
   assert.deepEqual(read("\n  # nothing\n\r\n"), []);
   assert.equal(read(line({ user: "a" }, "abac.authorization.platform.io/v1beta1")).length, 1);
   assert.throws(() => read(`\n${line({})}`), {
-    message: "line 2: must be a Policy of abac.authorization.platform.io/v1beta1",
+    message: "line 2: must be of kind Policy in abac.authorization.platform.io/v1beta1",
   });
   assert.throws(() => read('{"user":'), { message: "line 1: not JSON" });
   assert.throws(() => read("[]"), { message: "line 1: not an object" });

@@ -5,6 +5,7 @@
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { groupAuthenticated, type UserInfo } from "#meta/user-info.ts";
+import { isObject } from "#std/is-object.ts";
 import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import { matchesUrl } from "./rules.ts";
 
@@ -50,7 +51,7 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
   const { apiVersion, kind } = value;
   if (apiVersion === undefined && kind === undefined) return unversioned(value);
   const wanted = domain.rename("abac.authorization.kubernetes.io/v1beta1");
-  if (apiVersion !== wanted || kind !== "Policy") throw new Error(`must be a Policy of ${wanted}`);
+  if (apiVersion !== wanted || kind !== "Policy") throw new Error(`must be of kind Policy in ${wanted}`);
   const spec = value["spec"] ?? {};
   if (!isObject(spec)) throw new Error("spec: must be an object");
   const policy = fieldsOf(spec, "spec.");
@@ -92,9 +93,6 @@ function fieldsOf(value: Readonly<Record<string, unknown>>, path: string): Polic
   ]; // as many as names
   return { user, group, readonly: isReadonly, apiGroup, resource, namespace, nonResourcePath };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const allowed: Verdict = { decision: "allow", reason: "" };
 const unmatched: Verdict = { ...noOpinion, reason: "No policy matched." };

@@ -190,7 +190,7 @@ test("another kind, another version and unknown fields are refused", () => {
   const rules = { domain: apiDomain("platform.io"), compile: noConditions };
   const wrong = (document: object, message: RegExp): void =>
     assert.throws(() => readAuthorizationConfig(JSON.stringify(document), rules), { message });
-  wrong({ apiVersion, kind: "AuthenticationConfiguration" }, /^must be a AuthorizationConfiguration of /);
+  wrong({ apiVersion, kind: "AuthenticationConfiguration" }, /^must be of kind AuthorizationConfiguration in /);
   wrong(
     { apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration" },
     /apiserver\.config\.platform\.io\/v1 or /,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
 import { attributes, pathAttributes } from "./attributes-for-tests.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
 import { type ReviewSpec, webhook, type WebhookOptions } from "./webhook.ts";
@@ -39,6 +40,7 @@ function asked(respond: Respond, over: Partial<WebhookOptions> = {}) {
     conditions: [],
     selectors: true,
     clock,
+    random: { ...seededRandom(1), next: () => 0 },
     observe: {
       asked: (result) => observed.push(result),
       failedOpen: (result) => observed.push(`open ${result}`),

@@ -5,10 +5,12 @@
  */
 import { hash } from "node:crypto";
 import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import { askWebhook, reviewStatus } from "#client/webhook-question.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Random } from "#std/random.ts";
 import { type Attributes, type Authorizer, type Decision, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
 
 /** The question to the webhook, also the input of match conditions. In the form of version v1. */
@@ -48,6 +50,7 @@ export interface WebhookOptions {
   /** Tells the webhook about selectors. */
   readonly selectors: boolean;
   readonly clock: Clock;
+  readonly random: Random;
   readonly observe: WebhookObserver;
 }
 
@@ -70,10 +73,7 @@ const answerBytesMax = 1024 * 1024;
 const reasonMax = 1024;
 /** Different questions that wait for the webhook; more count as not answered. */
 const waitingMax = 2000;
-const attemptsMax = 5;
 const firstPauseMs = 500;
-/** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
-const passingCodes: readonly number[] = [429, 500, 504];
 
 export interface Webhook extends Required<Authorizer> {
   /** Aborts pending questions. */
@@ -251,7 +251,7 @@ async function review(
   spec: ReviewSpec,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { url, headers, outgoing, clock, timeoutMs, group, version } = options;
+  const { clock, timeoutMs, group, version } = options;
   const deadlineMs = clock.monotonic() + timeoutMs;
   const { groups, ...rest } = spec;
   const sent = version === "v1" || groups === undefined ? spec : { ...rest, group: groups };
@@ -264,45 +264,8 @@ async function review(
       status: { allowed: false },
     }),
   );
-  for (let attempt = 1; ; attempt++) {
-    const answer = await outgoing
-      .callOut({
-        url,
-        method: "POST",
-        headers: { ...headers, "content-type": "application/json", accept: "application/json" },
-        body,
-        timeoutMs: deadlineMs - clock.monotonic(),
-        maxBytes: answerBytesMax,
-        signal,
-      })
-      .catch((error: unknown) => {
-        if (isPassing(error)) return error as Error; // it has a code
-        throw error;
-      });
-    if (!(answer instanceof Error) && answer.code >= 200 && answer.code <= 206) return statusOf(answer.body);
-    const problem = answer instanceof Error ? answer : new Error(`the webhook answered ${answer.code}`);
-    if (!(answer instanceof Error) && !passingCodes.includes(answer.code)) throw problem;
-    const pauseMs = firstPauseMs * 1.5 ** (attempt - 1);
-    if (attempt === attemptsMax || signal.aborted || clock.monotonic() + pauseMs >= deadlineMs) throw problem;
-    await new Promise<void>((wake) => void clock.after(pauseMs, wake));
-  }
-}
-
-const isPassing = (error: unknown): boolean =>
-  !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-
-function statusOf(body: Buffer): Readonly<Record<string, unknown>> {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(body.toString());
-  } catch {
-    // The text of the parser would show parts of the answer.
-  }
-  const { kind, status } = (isObject(answer) ? answer : {}) as { readonly kind?: unknown; readonly status?: unknown };
-  if (kind !== "SubjectAccessReview" || !isObject(status)) {
-    throw new Error("the webhook's answer is no SubjectAccessReview");
-  }
-  return status;
+  const answer = await askWebhook({ ...options, body, deadlineMs, answerBytesMax, firstPauseMs, signal });
+  return reviewStatus(answer, "SubjectAccessReview");
 }
 
 function verdictOf({ allowed, denied, reason }: Readonly<Record<string, unknown>>): Verdict {
@@ -320,9 +283,6 @@ function verdictOf({ allowed, denied, reason }: Readonly<Record<string, unknown>
   }
   return { decision: denied === true ? "deny" : allowed === true ? "allow" : "noOpinion", reason: text };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function resultOf(error: unknown): WebhookResult {
   if (!(error instanceof OutgoingError)) return "error";

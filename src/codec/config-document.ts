@@ -38,8 +38,8 @@ export function readDocument<T>(
     const { apiVersion: version, kind: found } = (value ?? {}) as { readonly apiVersion?: unknown; kind?: unknown };
     if (found !== kind || typeof version !== "string" || !apiVersions.includes(version)) {
       const given =
-        found === undefined && version === undefined ? "" : `, not ${printed(found)} of ${printed(version)}`;
-      throw new ConfigError(`must be a ${kind} of ${apiVersions.join(" or ")}${given}`);
+        found === undefined && version === undefined ? "" : `, not ${printed(found)} in ${printed(version)}`;
+      throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${given}`);
     }
     const schema = struct({ apiVersion: textValue, kind: textValue, ...fields });
     const findings: Findings = { keys: 0, unknown: false };

@@ -17,6 +17,7 @@ import { type Status, StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
+import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { type ApiRequest, type AuditedBody, type Reply, unknownUser } from "./api-request.ts";
@@ -338,8 +339,6 @@ function listWithoutManagedFields(list: EncodableList): EncodableList {
   };
   return { ...list, item, itemJson: undefined, json: undefined };
 }
-
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** Which credentials were tried, never what they were. Source: upstream's `getAuthMethods`. */
 function attempted(request: ApiRequest): string {

@@ -52,7 +52,7 @@ export function serverActions(parts: ActionParts): Actions {
   };
 }
 
-function requestToken({ options, plan, domain, clock, random, issuer, lookups }: ActionParts): Action {
+function requestToken({ options, serving, domain, clock, random, issuer, lookups }: ActionParts): Action {
   return tokenRequest({
     domain,
     clock,
@@ -62,7 +62,7 @@ function requestToken({ options, plan, domain, clock, random, issuer, lookups }:
     audiences: issuer.audiences,
     lifetimeSecondsMax: Math.floor(options.serviceAccountMaxTokenExpirationMs / 1000),
     extendsLifetime: options.serviceAccountExtendTokenExpiration,
-    bindsNodes: plan.gates.isOn("ServiceAccountTokenNodeBinding"),
+    bindsNodes: serving.gates.isOn("ServiceAccountTokenNodeBinding"),
     sign: (claims) => issuer.sign(claims),
   });
 }

@@ -22,7 +22,7 @@ import type { ServingPlan } from "./credentials/serving-plan.ts";
 
 export interface AssembleConfig {
   readonly options: ServerOptions;
-  readonly plan: ServingPlan;
+  readonly serving: ServingPlan;
   readonly domain: ApiDomain;
   readonly cache: WatchCache;
   readonly log: Log;

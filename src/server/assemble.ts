@@ -22,7 +22,7 @@ import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
-  for (const warning of config.plan.gates.warnings) config.log.warn({}, warning);
+  for (const warning of config.serving.gates.warnings) config.log.warn({}, warning);
   const loopback = new Loopback(config.clock);
   const ownUsers = new WeakSet<UserInfo>();
   const clients = controllerClients({
@@ -70,8 +70,8 @@ async function runControllers(
   { localVersions }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
-  const { options, domain, plan, health } = config;
-  const { gates } = plan;
+  const { options, domain, serving, health } = config;
+  const { gates } = serving;
   await ensureSystemNamespaces(clients.server, domain);
   const [stopPolicy] = await Promise.all([
     startBootstrapPolicy({ ...config, client: clients.server, gate: gates.isOn }),
@@ -87,7 +87,7 @@ async function runControllers(
     url: externalUrl(options, config.url),
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
-    kubernetesService: kubernetesService(options, plan.clusterIps, config.url),
+    kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.allocator.isIncomplete(service),
     localVersions,
   });

@@ -8,14 +8,13 @@ import { lossesTold } from "#audit/losses.ts";
 import { openBackends, truncatedAnnotation } from "#audit/open-backends.ts";
 import { AuditPolicy } from "#audit/policy.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
-import { ConfigError } from "#codec/config-document.ts";
 import { type AuditFilters, auditFilters } from "#http/audit-requests.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
-import { StartError } from "#std/start-error.ts";
+import { asStart } from "./as-start.ts";
 import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.ts";
 import { readGiven } from "./credentials.ts";
 import type { ServerOptions } from "./options.ts";
@@ -32,19 +31,9 @@ export function planAudit(file: string, options: ServerOptions, domain: ApiDomai
   const text = readGiven(file);
   const { auditWebhookConfigFile: webhookFile } = options;
   return {
-    policy: new AuditPolicy(configured(`${file}: `, () => readAuditPolicy(text, domain))),
-    webhook: webhookFile === undefined ? undefined : configured("", () => readWebhookConnection(webhookFile)),
+    policy: new AuditPolicy(asStart(`${file}: `, () => readAuditPolicy(text, domain))),
+    webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),
   };
-}
-
-/** The result of `read`. Throws `StartError` with `where` before the message. */
-function configured<T>(where: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ConfigError) throw new StartError(where + error.message, { cause: error });
-    throw error;
-  }
 }
 
 export interface AuditParts {

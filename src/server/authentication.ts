@@ -25,7 +25,7 @@ export interface ServerAuthenticators {
 export async function serverAuthenticators(config: AccessConfig): Promise<ServerAuthenticators> {
   const { options, domain, clock, log, issuer } = config;
   const own = readTokenFile(`${config.adminToken},admin,,"system:masters"\n`, "the server's own token");
-  const given = config.plan.tokens === undefined ? [] : [config.plan.tokens];
+  const given = config.serving.tokens === undefined ? [] : [config.serving.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
   const find = config.lookups.get.bind(config.lookups);
   const accounts = serviceAccountTokens({

@@ -12,13 +12,14 @@ import type { AccessConfig } from "./access-config.ts";
 import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
 
 export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
-  const { authorization, domain, clock, log, metrics, rbacIndex, nodeGraph, plan } = config;
+  const { authorization, domain, clock, random, log, metrics, rbacIndex, nodeGraph, serving } = config;
   const roles = rbac(rbacIndex, clock);
-  const selectors = plan.gates.isOn("AuthorizeWithSelectors");
+  const selectors = serving.gates.isOn("AuthorizeWithSelectors");
   const chain = await openAuthorizers({
     plan: authorization,
     domain,
     clock,
+    random,
     log,
     metrics,
     selectors,
@@ -29,7 +30,7 @@ export async function serverAuthorizer(config: AccessConfig): Promise<Authorizer
         domain,
         graph: nodeGraph,
         rules: nodeRules(config),
-        selectors: selectors && plan.gates.isOn("AuthorizeNodeWithSelectors"),
+        selectors: selectors && serving.gates.isOn("AuthorizeNodeWithSelectors"),
       });
     },
   });
@@ -52,8 +53,8 @@ function byRolesAlone(
 }
 
 /** Of the role that nodes had before there was an authorizer of their own. */
-function nodeRules({ domain, plan }: AccessConfig): readonly CompiledRule[] {
-  const policy = bootstrapPolicy(domain, plan.gates.isOn);
+function nodeRules({ domain, serving }: AccessConfig): readonly CompiledRule[] {
+  const policy = bootstrapPolicy(domain, serving.gates.isOn);
   const role = policy.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "system:node");
   return role === undefined || "roleRef" in role ? [] : (role.rules ?? []).map(compileRule);
 }

@@ -73,7 +73,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
 
 /** The table of built-in kinds with their behaviour, and custom kinds. */
 function openTable(config: AssembleConfig, state: ServerState, access: Access) {
-  const { cache, domain, plan, options } = config;
+  const { cache, domain, serving, options } = config;
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(
     serverActions({ ...config, access, lookups: state.lookups, storeOf: state.storeOf }),
@@ -86,7 +86,7 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access) {
   let changed = (): void => undefined;
   const custom = customResources({
     ...config,
-    tables: plan.tables,
+    tables: serving.tables,
     builtIn: builtIn.definitions,
     objects: state.objects,
     objectBytesMax: options.objectBytesMax,
@@ -133,7 +133,7 @@ function openAdmission(
     authorizer,
     rbacIndex: rbac.index,
     plan: config.admission,
-    gate: config.plan.gates.isOn,
+    gate: config.serving.gates.isOn,
     enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
   });
@@ -146,7 +146,7 @@ function openHandlers(
   more: Pick<HandlerParts, "large" | "admission"> & { table(): ResourceTable },
 ): HandlerParts {
   const { options, requestMetrics } = config;
-  const { tables, gates } = config.plan;
+  const { tables, gates } = config.serving;
   return handlerParts({
     ...config,
     ...more,
@@ -168,10 +168,10 @@ function routes(
   { authorizer }: Access,
   table: () => ResourceTable,
 ): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
-  const { options, domain, log, requestMetrics, plan } = config;
+  const { options, domain, log, requestMetrics, serving } = config;
   const documents = issuerDocuments(config.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
-  const publisher = createPublisher({ domain, tables: plan.tables, definitions: () => table().definitions });
+  const publisher = createPublisher({ domain, tables: serving.tables, definitions: () => table().definitions });
   const explainAccess = debugAccess(authorizer);
   return {
     deprecated: (info, removedRelease) => requestMetrics.requestedDeprecated(info, removedRelease),

@@ -109,7 +109,7 @@ export async function startServer(
 /** Files that were given or lie in the data folder; all read and understood. */
 interface Inputs {
   readonly current: ServingCredentials;
-  readonly plan: ServingPlan;
+  readonly serving: ServingPlan;
   readonly issuer: ServiceAccountIssuer;
   readonly external: ExternalPlan | undefined;
   readonly authorization: AuthorizationPlan;
@@ -133,7 +133,7 @@ async function readInputs(sources: CredentialSources): Promise<Inputs> {
   const { options, folder } = sources;
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
-  const plan = planServing(options, apiDomain(options.apiDomain), sources.clock);
+  const serving = planServing(options, apiDomain(options.apiDomain), sources.clock);
   const current = readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = namesProviders(options)
@@ -147,7 +147,7 @@ async function readInputs(sources: CredentialSources): Promise<Inputs> {
   const admission = await planAdmission(options, apiDomain(options.apiDomain));
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
-  return { current, plan, issuer, external, authorization, admission, controllerCredentials, isMarked };
+  return { current, serving, issuer, external, authorization, admission, controllerCredentials, isMarked };
 }
 
 interface Start {
@@ -187,7 +187,7 @@ async function start({
   const metrics = new Metrics();
   const requestMetrics = new RequestMetrics({
     metrics,
-    isServed: (info) => assembled?.serves(info) ?? isServed(inputs.plan.table, info),
+    isServed: (info) => assembled?.serves(info) ?? isServed(inputs.serving.table, info),
   });
   addProcessMetrics(metrics);
 
@@ -251,7 +251,7 @@ async function start({
   const url = urlOf(options, listener.port);
   assembled = await assemble({
     options,
-    plan: inputs.plan,
+    serving: inputs.serving,
     domain: apiDomain(options.apiDomain),
     cache,
     log,
@@ -340,7 +340,7 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
       tls: tlsFiles(options, inputs.current),
       http1Only: options.disableHttp2,
       limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
-      compress: inputs.plan.gates.isOn("APIResponseCompression"),
+      compress: inputs.serving.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
       ...rest,
     });

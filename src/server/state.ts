@@ -33,7 +33,7 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, log, random, plan } = config;
+  const { options, domain, cache, clock, log, random, serving } = config;
   const objects = new StoredObjects();
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
   const informers = new StoreInformers({ cache, clock, log }, stores);
@@ -43,12 +43,12 @@ export function openState(config: AssembleConfig): ServerState {
   const services = new ServiceFollower({
     random,
     informers,
-    clusterIps: plan.clusterIps,
+    clusterIps: serving.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
   const fairness = options.enablePriorityAndFairness ? new Fairness({ ...config, stores, informers }) : undefined;
   const builtIn = new ResourceTable(
-    plan.table.definitions
+    serving.table.definitions
       .map((definition) => nodes.waiting(rbac.waiting(services.waiting(definition))))
       .map((definition) => fairness?.waiting(definition) ?? definition),
     1,

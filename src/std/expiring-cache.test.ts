@@ -16,3 +16,14 @@ test("what is used stays, what is not goes when others come", () => {
   for (const key of ["d", "e"]) cache.set(key, key, 10);
   assert.deepEqual([cache.get("used", 0), cache.get("idle", 0)], ["used", undefined]);
 });
+
+test("a flood leaves at most two generations, and what is used stays", () => {
+  const cache = new ExpiringCache<number>(10);
+  cache.set("used", -1);
+  for (let i = 0; i < 1000; i++) {
+    cache.set(`bad ${i}`, i);
+    if (i % 5 === 0) assert.equal(cache.get("used"), -1, `after ${i}`);
+  }
+  const left = Array.from({ length: 1000 }, (_, i) => cache.get(`bad ${i}`)).filter((value) => value !== undefined);
+  assert.ok(left.length <= 20, `${left.length} left`);
+});

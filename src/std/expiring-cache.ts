@@ -1,5 +1,5 @@
 /**
- * Values that count for a while, such as the answers of webhooks. Bounded: two generations of at most `sizeMax`
+ * Values that count for a while, such as the answers of webhooks, or as long as they are used. Bounded: two generations of at most `sizeMax`
  * entries; a full young generation replaces the old one, and used entries move to the young one.
  */
 interface Kept<T> {
@@ -16,8 +16,8 @@ export class ExpiringCache<T> {
     this.#sizeMax = sizeMax;
   }
 
-  /** The value if it still counts at `nowMs`. */
-  get(key: string, nowMs: number): T | undefined {
+  /** The value if it still counts at `nowMs`, which is needed where values have a time. */
+  get(key: string, nowMs = 0): T | undefined {
     let kept = this.#young.get(key);
     if (kept === undefined) {
       kept = this.#old.get(key);
@@ -26,7 +26,7 @@ export class ExpiringCache<T> {
     return kept !== undefined && nowMs < kept.untilMs ? kept.value : undefined;
   }
 
-  set(key: string, value: T, untilMs: number): void {
+  set(key: string, value: T, untilMs = Number.POSITIVE_INFINITY): void {
     if (this.#young.size >= this.#sizeMax) {
       this.#old = this.#young;
       this.#young = new Map();

@@ -21,6 +21,7 @@ import {
   unsupportedMediaType,
 } from "#meta/status-error.ts";
 import { withBigInts } from "#schema/plain-numbers.ts";
+import { isObject } from "#std/is-object.ts";
 import type { Reply } from "../api-request.ts";
 import { weightOf } from "../large-requests.ts";
 import { isConsumable } from "../negotiation.ts";
@@ -108,8 +109,8 @@ function readPatch(scope: Scope, type: string, bytes: Buffer, options: WriteOpti
 
 /** A strategic patch may say any type (clients name the resource's kind to its scale): the path decides. */
 function withoutType(patch: unknown): unknown {
-  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
-  const { apiVersion, kind, ...rest } = patch as Readonly<Record<string, unknown>>; // an object that is no array
+  if (!isObject(patch)) return patch;
+  const { apiVersion, kind, ...rest } = patch;
   const isSaid = (value: unknown): boolean => value !== undefined && value !== null && typeof value !== "string";
   return isSaid(apiVersion) || isSaid(kind) ? patch : rest;
 }

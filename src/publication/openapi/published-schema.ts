@@ -3,6 +3,7 @@
  * alternatives and no defaults, and no structure where `kubectl` would refuse values that the server accepts. Source:
  * upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
  */
+import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 
 /** A JSON object under construction. */
@@ -160,9 +161,6 @@ function isEitherType(list: unknown): boolean {
 }
 
 const isNumber = (value: unknown): boolean => typeof value === "number" || isRawNumber(value);
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function mapObject(object: Json, change: (value: Json) => Json): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as Json)])); // schemas

@@ -79,7 +79,7 @@ test("what is missing or out of bounds stops the start", async () => {
   await refused({ admissionControlConfigFile: join(folder, "nothing") }, /^cannot read /);
   await refused(
     { admissionControlConfigFile: file("wrong", "kind: Pod") },
-    /wrong: must be a AdmissionConfiguration of apiserver\.config\.k8s\.io\/v1 or /,
+    /wrong: must be of kind AdmissionConfiguration in apiserver\.config\.k8s\.io\/v1 or /,
   );
   await refused({ ...on, admissionControlConfigFile: configured({ path: "absent" }) }, /cannot read .*absent/);
 });

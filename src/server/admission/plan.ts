@@ -4,7 +4,9 @@
  */
 import { dirname, resolve } from "node:path";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
+import { asStart } from "../as-start.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import type { ImagePolicySettings } from "./image-policy.ts";
@@ -27,29 +29,17 @@ export async function planAdmission(options: ServerOptions, domain: ApiDomain): 
   const { admissionControlConfigFile: file, enableAdmissionPlugins: enabled } = options;
   const plugins = file === undefined ? [] : await readPlugins(file, domain);
   if (!enabled.includes(imagePolicyWebhook)) return { imagePolicy: undefined };
-  return {
-    imagePolicy: await planned(imagePolicyWebhook, async () => {
-      const { readImagePolicy } = await import("./image-policy.ts");
-      const { decodeYaml } = await import("#codec/yaml.ts");
-      const config = plugins.find(({ name }) => name === imagePolicyWebhook);
-      const given = config?.configuration ?? undefined;
-      if (given !== undefined) return readImagePolicy(given);
-      if ((config?.path ?? "") === "") throw new StartError("no config specified");
-      return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
-    }),
-  };
-}
-
-/** The result of `read`. Throws `StartError` in upstream's words. */
-async function planned<T>(plugin: string, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    throw new StartError(`couldn't init admission plugin ${JSON.stringify(plugin)}: ${error.message}`, {
-      cause: error,
-    });
-  }
+  const { readImagePolicy } = await import("./image-policy.ts");
+  const { decodeYaml } = await import("#codec/yaml.ts");
+  const config = plugins.find(({ name }) => name === imagePolicyWebhook);
+  // Upstream's words.
+  const imagePolicy = asStart(`couldn't init admission plugin ${JSON.stringify(imagePolicyWebhook)}: `, () => {
+    const given = config?.configuration ?? undefined;
+    if (given !== undefined) return readImagePolicy(given);
+    if ((config?.path ?? "") === "") throw new StartError("no config specified");
+    return readImagePolicy(decodeYaml(Buffer.from(readGiven(config!.path!))).value);
+  });
+  return { imagePolicy };
 }
 
 /** The file's entries, with paths relative to it; those of plugins that are not there, too. */
@@ -57,7 +47,7 @@ async function readPlugins(file: string, domain: ApiDomain): Promise<readonly Pl
   const { anyValue, listOf, readDocument, struct, textValue } = await import("#codec/config-document.ts");
   const { decodeYaml } = await import("#codec/yaml.ts");
   const text = readGiven(file);
-  try {
+  return asStart(`${file}: `, () => {
     // Upstream: an image policy by itself is read, too, in its place.
     if (isImagePolicy(decodeYaml(Buffer.from(text)).value)) return [{ name: imagePolicyWebhook, path: file }];
     const { plugins = [] } = readDocument<{ plugins?: readonly PluginConfig[] }>(text, {
@@ -69,11 +59,7 @@ async function readPlugins(file: string, domain: ApiDomain): Promise<readonly Pl
     return plugins.map((plugin) =>
       (plugin.path ?? "") === "" ? plugin : { ...plugin, path: resolve(dirname(file), plugin.path!) },
     );
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    throw new StartError(`${file}: ${error.message}`, { cause: error });
-  }
+  });
 }
 
-const isImagePolicy = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && "imagePolicy" in value && !("kind" in value);
+const isImagePolicy = (value: unknown): boolean => isObject(value) && "imagePolicy" in value && !("kind" in value);

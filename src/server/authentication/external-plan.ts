@@ -11,7 +11,7 @@ import {
   noExpressions,
   readAuthenticationConfig,
 } from "#authn/configuration.ts";
-import { ConfigError } from "#codec/config-document.ts";
+import { asStart } from "../as-start.ts";
 import { readAuthorities, readGiven } from "../credentials.ts";
 import { hasOidcFlags } from "./external-choice.ts";
 import type { ServerOptions } from "../options.ts";
@@ -56,15 +56,6 @@ export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssue
     anonymous: config?.anonymous,
     webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),
   };
-}
-
-function asStart<T>(prefix: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ConfigError) throw new StartError(prefix + error.message, { cause: error });
-    throw error;
-  }
 }
 
 /** The configuration entry equivalent to the flags. */

@@ -14,6 +14,7 @@ import {
 import { signJwt } from "#authn/jwt.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { methodUnknown } from "#meta/status-error.ts";
+import { asStart } from "../as-start.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";
@@ -70,11 +71,7 @@ function verificationKeys(options: ServerOptions, signing: SigningKey): Verifica
 
 function read<T>(file: string, parse: (pem: string) => T): T {
   const pem = readGiven(file);
-  try {
-    return parse(pem);
-  } catch (error) {
-    throw new StartError(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
+  return asStart(`${file}: `, () => parse(pem));
 }
 
 export interface IssuerDocuments {

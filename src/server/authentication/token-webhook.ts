@@ -7,7 +7,7 @@ import { openWebhook, type WebhookConnection } from "#client/webhook-connection.
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */
 export function openTokenWebhook(
-  { options, domain, clock, log, issuer }: AccessConfig,
+  { options, domain, clock, random, log, issuer }: AccessConfig,
   connection: WebhookConnection,
 ): { readonly tokens: TokenAuthenticator; close(): void } {
   const outgoing = openWebhook(connection, clock);
@@ -19,6 +19,7 @@ export function openTokenWebhook(
     audiences: issuer.audiences,
     cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,
     clock,
+    random,
     failed: seldom(clock, (error) => log.error({ error }, "the token webhook gave no answer")),
   });
   return {

@@ -10,6 +10,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Random } from "#std/random.ts";
 import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
@@ -20,6 +21,7 @@ export interface ChainOptions {
   readonly plan: AuthorizationPlan;
   readonly domain: ApiDomain;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
@@ -163,6 +165,7 @@ async function openAuthorizer(
     group: options.domain.rename("authorization.k8s.io"),
     selectors: options.selectors,
     clock: options.clock,
+    random: options.random,
     observe: counts.webhook(
       planned.name,
       seldom(options.clock, (error) =>

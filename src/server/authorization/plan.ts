@@ -6,6 +6,7 @@ import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { Policy } from "#authz/abac.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";
+import { asStart } from "../as-start.ts";
 import { authorizationFlags, type AuthorizationMode } from "./flags.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
@@ -88,13 +89,4 @@ async function ofFlags(options: ServerOptions, domain: ApiDomain): Promise<reado
     };
   };
   return Promise.all(modes.map(planned));
-}
-
-function asStart<T>(prefix: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    throw new StartError(prefix + error.message, { cause: error });
-  }
 }

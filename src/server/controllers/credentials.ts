@@ -11,6 +11,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { type Authority, readAuthority } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
+import { asStart } from "../as-start.ts";
 import { type KeyPair, readAuthorities, readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import type { ServiceAccountIssuer } from "../authentication/service-account-issuer.ts";
@@ -141,10 +142,6 @@ function readPair({ certificate, key }: Files): Authority {
 function tokenSigner(file: string | undefined, issuer: ServiceAccountIssuer): ControllerCredentials["signToken"] {
   if (file === undefined) return (parties, domain) => issuer.sign(legacyClaims(parties, domain));
   const pem = readGiven(file);
-  try {
-    const { key, id } = readSigningKey(pem);
-    return (parties, domain) => signJwt(legacyClaims(parties, domain), key, id);
-  } catch (error) {
-    throw new StartError(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
+  const { key, id } = asStart(`${file}: `, () => readSigningKey(pem));
+  return (parties, domain) => signJwt(legacyClaims(parties, domain), key, id);
 }

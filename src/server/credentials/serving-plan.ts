@@ -11,10 +11,10 @@ import type { IpRange } from "#meta/ip-range.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { Clock } from "#std/clock.ts";
+import { asStart } from "../as-start.ts";
 import { readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 import { clusterIpRanges } from "../services.ts";
-import { StartError } from "#std/start-error.ts";
 
 export interface ServingPlan {
   readonly tables: ApiTables;
@@ -43,7 +43,7 @@ export function planServing(options: ServerOptions, domain: ApiDomain, clock: Cl
   const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
   const kinds = planKinds(options, domain, clock);
   const tokens =
-    tokenAuthFile === undefined ? undefined : asStart(() => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
+    tokenAuthFile === undefined ? undefined : asStart("", () => readTokenFile(readGiven(tokenAuthFile), tokenAuthFile));
   return { ...kinds, clusterIps, tokens };
 }
 
@@ -54,8 +54,8 @@ export function planKinds(
   clock: Clock,
 ): Omit<ServingPlan, "tokens" | "clusterIps"> {
   const tables = loadDefinitions(domain);
-  const gates = asStart(() => parseFeatureGates(tables.gates, options.featureGates));
-  const runtimeConfig = asStart(() => parseRuntimeConfig(options.runtimeConfig, tables.versions));
+  const gates = asStart("", () => parseFeatureGates(tables.gates, options.featureGates));
+  const runtimeConfig = asStart("", () => parseRuntimeConfig(options.runtimeConfig, tables.versions));
   const served = new Set(servedKinds(tables.kinds, runtimeConfig, gates.isOn));
   const definitions = builtInDefinitions(
     tables,
@@ -63,14 +63,4 @@ export function planKinds(
     (facts) => served.has(facts),
   );
   return { tables, gates, table: new ResourceTable(definitions, 1) };
-}
-
-/** Turns a parser's error into the `StartError` of the program. */
-function asStart<T>(parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof StartError) throw error;
-    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
 }
