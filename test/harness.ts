@@ -15,6 +15,7 @@ import { after, test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
 import type { Environment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
+import { MovingClock } from "./moving-clock.ts";
 import { namespace, namespaces, type Place, placeOf } from "./objects.ts";
 import type { Rename } from "./view.ts";
 
@@ -77,11 +78,16 @@ process.once("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
+/** Path of a new file with this text, in a folder of its own. */
+export function file(name: string, text: string): string {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, text);
+  return path;
+}
+
 /** A file with the tokens above, or other lines. */
 export function tokenFile(lines: readonly string[] = tokenLines): string {
-  const file = join(temporaryFolder(), "tokens.csv");
-  writeFileSync(file, `${lines.join("\n")}\n`);
-  return file;
+  return file("tokens.csv", `${lines.join("\n")}\n`);
 }
 
 /** Log lines that say that something is broken are part of a test's output; others are not. */
@@ -179,6 +185,33 @@ export class Api extends Client {
     (await this.post(namespaces, namespace(ns))).expect(201);
     return placeOf(ns);
   }
+}
+
+export interface Observed {
+  readonly api: Api;
+  readonly clock: MovingClock;
+  /** Lines of the server's log so far. */
+  readonly logged: string[];
+  close(): Promise<void>;
+}
+
+/** A server whose log is read and whose time is advanced. The caller closes it. */
+export async function observed(domain: Domain, settings: ServerSettings): Promise<Observed> {
+  const { openLog } = await import("#std/log.ts");
+  const clock = new MovingClock();
+  const logged: string[] = [];
+  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
+  const server = await openServer(domain, { ...gated, ...settings }, { clock, log });
+  const api = new Api(server);
+  return {
+    api,
+    clock,
+    logged,
+    async close() {
+      api.close();
+      await server.close();
+    },
+  };
 }
 
 /** Runs `work` with an own server in each domain. For tests of options. */

@@ -1,5 +1,6 @@
 /** A real-time clock for running servers that tests can advance; timers that become due fire at once. */
 import { type Clock, systemClock } from "#std/clock.ts";
+import { patienceMs } from "./client.ts";
 
 interface Timer {
   readonly delayMs: number;
@@ -36,9 +37,17 @@ export class MovingClock implements Clock {
     };
   }
 
-  /** How many wait that were set for this long. */
+  /** How many wait that were set for this long. Delays that are computed from times may be off by a millisecond. */
   waiting(delayMs: number): number {
-    return [...this.#timers].filter((timer) => timer.delayMs === delayMs).length;
+    return [...this.#timers].filter((timer) => Math.abs(timer.delayMs - delayMs) <= 1).length;
+  }
+
+  /** Resolves when so many wait. Rejects when that takes too long. */
+  async untilWaiting(delayMs: number, count = 1): Promise<void> {
+    for (const endMs = systemClock.now() + patienceMs; this.waiting(delayMs) !== count; ) {
+      if (systemClock.now() > endMs) throw new Error(`${this.waiting(delayMs)} wait ${delayMs} ms, not ${count}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
   }
 
   /** Timers that are set meanwhile wait for the next push. */

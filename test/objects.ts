@@ -42,6 +42,13 @@ export const secret = (name: string, stringData: Fields = {}, metadata: Fields =
   stringData,
 });
 
+export const pod = (name: string, spec: Fields = {}, metadata: Fields = {}): ObjectBody => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, ...metadata },
+  spec: { containers: [{ name: "c", image: "i" }], ...spec },
+});
+
 export const namespace = (name: string, metadata: Fields = {}): ObjectBody => ({
   apiVersion: "v1",
   kind: "Namespace",

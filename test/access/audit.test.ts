@@ -3,7 +3,7 @@
  * slow, invalid and redirecting backends.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { dirname, join, relative, resolve } from "node:path";
@@ -11,9 +11,17 @@ import { test, type TestContext } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
 import { StartError } from "#std/start-error.ts";
-import { openLog } from "#std/log.ts";
-import { Api, type Domain, domains, eventually, gated, openServer, temporaryFolder, renamer } from "../harness.ts";
-import { MovingClock } from "../moving-clock.ts";
+import {
+  type Domain,
+  domains,
+  eventually,
+  file,
+  type Observed,
+  observed,
+  openServer,
+  temporaryFolder,
+  renamer,
+} from "../harness.ts";
 import { connectRaw } from "../raw.ts";
 
 interface Event {
@@ -48,12 +56,6 @@ interface Body {
 const policyVersion = "audit.k8s.io/v1";
 const json = JSON.stringify;
 
-function file(name: string, text: string): string {
-  const path = join(temporaryFolder(), name);
-  writeFileSync(path, text);
-  return path;
-}
-
 function policyFile(domain: Domain, policy: object): string {
   return file("policy.json", renamer(domain)(json({ apiVersion: policyVersion, kind: "Policy", ...policy })));
 }
@@ -64,37 +66,23 @@ const notItself = [
   { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
 ];
 
-interface Audited {
-  readonly api: Api;
+interface Audited extends Observed {
   readonly path: string;
-  readonly clock: MovingClock;
-  readonly logged: string[];
   /** Events of requests to a path, in order; kept once the request is answered. */
   of(part: string): Event[];
-  close(): Promise<void>;
 }
 
 async function audited(domain: Domain, policy: object, settings: ServerSettings = {}): Promise<Audited> {
   const path = join(temporaryFolder(), "logs", "audit.log");
-  const logged: string[] = [];
-  const clock = new MovingClock();
-  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
-  const server = await openServer(
-    domain,
-    { ...gated, auditPolicyFile: policyFile(domain, policy), auditLogPath: path, ...settings },
-    { log, clock },
-  );
-  const api = new Api(server);
+  const on = await observed(domain, {
+    auditPolicyFile: policyFile(domain, policy),
+    auditLogPath: path,
+    ...settings,
+  });
   return {
-    api,
+    ...on,
     path,
-    clock,
-    logged,
-    of: (part) => events(path).filter(({ requestURI }) => requestURI.includes(api.name(part))),
-    async close() {
-      api.close();
-      await server.close();
-    },
+    of: (part) => events(path).filter(({ requestURI }) => requestURI.includes(on.api.name(part))),
   };
 }
 
@@ -495,7 +483,7 @@ test("a policy that cannot be used stops the start before anything is written, a
     [{ ...kind, rules: [{ level: "None", users: "alice" }] }, /policy\.json: .*users/],
     [
       { apiVersion: "audit.k8s.io/v1beta1", kind: "Policy", rules: [{ level: "None" }] },
-      /must be a Policy of audit\.k8s\.io\/v1/,
+      /must be of kind Policy in audit\.k8s\.io\/v1/,
     ],
   ];
   for (const [policy, message] of bad) {

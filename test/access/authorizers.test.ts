@@ -5,11 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { openLog } from "#std/log.ts";
 import type { Answer } from "../client.ts";
 import { Decider, type Question } from "../decider.ts";
 import {
@@ -17,15 +15,16 @@ import {
   type Domain,
   domains,
   eventually,
+  file,
   gated,
+  type Observed,
+  observed,
   openServer,
   renamer,
-  temporaryFolder,
   tokenFile,
   tokenLines,
   withOwnServer,
 } from "../harness.ts";
-import { MovingClock } from "../moving-clock.ts";
 import { configMap, namespace, namespaces, secret } from "../objects.ts";
 import { absent } from "../view.ts";
 
@@ -40,28 +39,16 @@ after(() => {
   second.close();
 });
 
-function file(name: string, text: string): string {
-  const path = join(temporaryFolder(), name);
-  writeFileSync(path, text);
-  return path;
-}
-
-/** A server whose log is read and whose time is pushed. */
-async function observed(
+async function whileObserved(
   domain: Domain,
   settings: ServerSettings,
-  run: (api: Api, clock: MovingClock, logged: readonly string[]) => Promise<void>,
+  run: (on: Observed) => Promise<void>,
 ): Promise<void> {
-  const clock = new MovingClock();
-  const logged: string[] = [];
-  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
-  const server = await openServer(domain, { ...gated, ...settings }, { clock, log });
-  const api = new Api(server);
+  const on = await observed(domain, settings);
   try {
-    await run(api, clock, logged);
+    await run(on);
   } finally {
-    api.close();
-    await server.close();
+    await on.close();
   }
 }
 
@@ -129,7 +116,7 @@ withOwnServer(
 
 for (const domain of domains) {
   test(`${domain}: reviews show what the webhook denies, leaves open and fails to say [AUTHRES-14] [AUTHRES-15]`, () =>
-    observed(domain, byFlags, async (api) => {
+    whileObserved(domain, byFlags, async ({ api }) => {
       const review = async (as = "bob"): Promise<Answer> => {
         const spec = { resourceAttributes: { verb: "list", resource: "configmaps", namespace: api.unique("ns") } };
         const kind = "SelfSubjectAccessReview";
@@ -153,7 +140,7 @@ for (const domain of domains) {
     }));
 
   test(`${domain}: an answer counts for a while, the good ones longer [AUTHRES-57] [AUTHRES-58]`, () =>
-    observed(domain, byFlags, async (api, clock) => {
+    whileObserved(domain, byFlags, async ({ api, clock }) => {
       first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
       const ask = async (): Promise<number> => {
         const before = first.questions.length;
@@ -209,7 +196,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
   for (const [what, kubeconfig, prepare] of failures) {
     prepare();
     const open = configuration("k8s.io", [hook("open", kubeconfig), { type: "RBAC" }]);
-    await observed("k8s.io", { authorizationConfig: open }, async (api, _clock, logged) => {
+    await whileObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
       (await api.get("/healthz", bob)).expect(200);
       (await api.get(maps, bob)).refused(403, "Forbidden");
       const { text } = (await api.get("/metrics")).expect(200);
@@ -225,7 +212,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
       );
     });
     const closed = configuration("k8s.io", [hook("closed", kubeconfig, { failurePolicy: "Deny" }), { type: "RBAC" }]);
-    await observed("k8s.io", { authorizationConfig: closed }, async (api) => {
+    await whileObserved("k8s.io", { authorizationConfig: closed }, async ({ api }) => {
       (await api.get("/healthz", bob)).refused(403, "Forbidden", /: authorizer closed could not decide$/);
       (await api.get(maps)).expect(200);
     });
@@ -240,7 +227,7 @@ for (const domain of domains) {
       hook("second", second.kubeconfig()),
       { type: "RBAC" },
     ]);
-    await observed(domain, { authorizationConfig: config }, async (api) => {
+    await whileObserved(domain, { authorizationConfig: config }, async ({ api }) => {
       first.reset(({ resourceAttributes }) => ({ allowed: resourceAttributes?.["verb"] === "list" }));
       second.reset(() => ({ denied: true }));
       (await api.get(maps, bob)).expect(200);
@@ -265,7 +252,7 @@ for (const domain of domains) {
       const name = "apiserver_authorization_config_controller_automatic_reloads_total";
       return Number(new RegExp(`${name}{[^}]*status="${status}"} (\\d+)`).exec(text)?.[1] ?? 0);
     };
-    await observed(domain, { authorizationConfig: config }, async (api, clock, logged) => {
+    await whileObserved(domain, { authorizationConfig: config }, async ({ api, clock, logged }) => {
       first.reset(() => ({ denied: true }));
       second.reset(() => ({ allowed: true }));
       const becomes = async (text: string, status: "success" | "failure"): Promise<void> => {
@@ -327,8 +314,8 @@ test("servers with the same file decide alike [AUTHZ-42]", async () => {
     const answers = [api.get(maps, bob), api.get(`${maps}/c`, bob), api.get("/version", bob), api.get("/metrics", bob)];
     return (await Promise.all(answers)).map(({ status }) => status);
   };
-  await observed("k8s.io", { authorizationConfig }, (one) =>
-    observed("k8s.io", { authorizationConfig }, async (other) => {
+  await whileObserved("k8s.io", { authorizationConfig }, ({ api: one }) =>
+    whileObserved("k8s.io", { authorizationConfig }, async ({ api: other }) => {
       const expected = [200, 403, 200, 403];
       assert.deepEqual(await decisions(one), expected);
       assert.deepEqual(await decisions(other), expected);
@@ -394,7 +381,7 @@ test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () =
       ].join("\n"),
     );
     const settings = { authorizationMode: ["ABAC"], authorizationPolicyFile: policies };
-    await observed(domain, settings, async (api) => {
+    await whileObserved(domain, settings, async ({ api }) => {
       (await api.get(maps, bob)).expect(200);
       (await api.get("/apis", bob)).expect(200);
       (await api.post(maps, configMap("c"), bob)).refused(403, "Forbidden", /: No policy matched\.$/);
@@ -427,7 +414,7 @@ test("no secret of a webhook is logged, whatever goes wrong", async () => {
   const key = users[0].user["client-key-data"]!;
   const config = configuration("k8s.io", [hook("h", kubeconfig), { type: "RBAC" }]);
   const settings = { authorizationConfig: config, tokenAuthFile: tokenFile(tokenLines) };
-  await observed("k8s.io", settings, async (api, _clock, logged) => {
+  await whileObserved("k8s.io", settings, async ({ api, logged }) => {
     (await api.get(maps, bob)).expect(403);
     const all = logged.join("\n");
     assert.ok(!all.includes(key) && !all.includes("bob-token"));

@@ -15,20 +15,20 @@ import tls from "node:tls";
 import { type FakeAuthority, fakeAuthority, type IssueOptions } from "#authn/fake-authority.ts";
 import { signJwt } from "#authn/jwt.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { openLog } from "#std/log.ts";
 import type { Answer, SendOptions } from "../client.ts";
 import {
   Api,
   domains,
   type Domain,
   eventually,
+  file,
   gated,
+  observed,
   openServer,
   temporaryFolder,
   withOwnServer,
 } from "../harness.ts";
 import { spawnProvider } from "../identity-provider.ts";
-import { MovingClock } from "../moving-clock.ts";
 import { absent } from "../view.ts";
 
 const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -45,30 +45,6 @@ async function isKnownAs(answer: Promise<Answer>, username: string, groups?: rea
 }
 
 const isRefused = async (answer: Promise<Answer>): Promise<Answer> => (await answer).refused(401, "Unauthorized");
-
-function file(name: string, text: string): string {
-  const path = join(temporaryFolder(), name);
-  writeFileSync(path, text);
-  return path;
-}
-
-/** A server whose log is read and whose time is pushed. */
-async function observed(domain: Domain, settings: ServerSettings) {
-  const clock = new MovingClock();
-  const logged: string[] = [];
-  const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
-  const server = await openServer(domain, { ...gated, ...settings }, { clock, log });
-  const api = new Api(server);
-  return {
-    api,
-    clock,
-    logged,
-    async close() {
-      api.close();
-      await server.close();
-    },
-  };
-}
 
 // Identity providers
 
@@ -300,7 +276,7 @@ test("a file that cannot be ends the start, which has written nothing [AUTHRES-5
   for (const [settings, message] of [
     [{ authenticationConfig: wrong }, /wrong\.yaml: jwt\[0\]\.issuer\.url: .* URL scheme must be https$/],
     [{ authenticationConfig: open, anonymousAuth: true }, /^--anonymous-auth cannot be set when the field anonymous/],
-    [{ authenticationTokenWebhookConfigFile: unreadable }, /webhook\.yaml: must be a Config of v1/],
+    [{ authenticationTokenWebhookConfigFile: unreadable }, /webhook\.yaml: must be of kind Config in v1/],
     [{ requestheaderClientCaFile: unreadable }, /webhook\.yaml: no certificate in it$/],
     [{ oidcClientId: "api" }, /^--oidc-issuer-url and --oidc-client-id must be set together/],
   ] as const) {

@@ -4,7 +4,7 @@ import { createHmac, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import type { Answer } from "../client.ts";
 import { Api, domains, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
-import { configMap, namespaces } from "../objects.ts";
+import { configMap, namespaces, pod } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 const everything = { ...gated, enableBootstrapTokenAuth: true, controllers: ["*", "bootstrapsigner", "tokencleaner"] };
@@ -22,12 +22,6 @@ const account = (name: string, more: object = {}) => ({
   kind: "ServiceAccount",
   metadata: { name },
   ...more,
-});
-const pod = (name: string, spec: object = {}) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name },
-  spec: { containers: [{ name: "c", image: "i" }], ...spec },
 });
 const accountSecret = (name: string, ofAccount: string, annotations: object = {}) => ({
   apiVersion: "v1",

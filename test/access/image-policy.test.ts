@@ -1,7 +1,5 @@
 /** The image policy webhook over TLS with a private authority: answers, kept answers, and a webhook that gives none. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, test } from "node:test";
 import type { ImageReviewSpec } from "#api/imagepolicy/v1alpha1.ts";
 import { fakeAuthority } from "#authn/fake-authority.ts";
@@ -9,35 +7,26 @@ import { openLog } from "#std/log.ts";
 import { StartError } from "#std/start-error.ts";
 import { patchTypes } from "../client.ts";
 import { Decider } from "../decider.ts";
-import { Api, type Domain, domains, eventually, gated, openServer, renamer, temporaryFolder } from "../harness.ts";
-import { MovingClock } from "../moving-clock.ts";
+import { Api, type Domain, domains, file, type Observed, observed, openServer, renamer } from "../harness.ts";
+import { configMap, pod } from "../objects.ts";
 
 const decider = await Decider.open<ImageReviewSpec>();
 after(() => decider.close());
 
 const denied = /is forbidden: image policy webhook backend denied one or more images: no bad images$/;
 
-const podOf = (name: string, image: string, annotations: object = {}): object => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, annotations },
-  spec: { containers: [{ name: "c", image }] },
-});
+const podOf = (name: string, image: string, annotations: object = {}): object =>
+  pod(name, { containers: [{ name: "c", image }] }, { annotations });
 
 function configFile(domain: Domain, imagePolicy: object): string {
-  const path = join(temporaryFolder(), "admission.json");
   const configuration = { imagePolicy: { kubeConfigFile: decider.kubeconfig(), ...imagePolicy } };
   const plugins = [{ name: "ImagePolicyWebhook", configuration }];
   const apiVersion = renamer(domain)("apiserver.config.k8s.io/v1");
-  writeFileSync(path, JSON.stringify({ apiVersion, kind: "AdmissionConfiguration", plugins }));
-  return path;
+  return file("admission.json", JSON.stringify({ apiVersion, kind: "AdmissionConfiguration", plugins }));
 }
 
-interface Policed {
-  readonly api: Api;
+interface Policed extends Omit<Observed, "close"> {
   readonly pods: string;
-  readonly clock: MovingClock;
-  readonly logged: readonly string[];
 }
 
 /** One test per domain, with a server of its own whose webhook allows all images but `bad`. */
@@ -49,22 +38,15 @@ function policed(name: string, imagePolicy: object, run: (on: Policed) => Promis
           ? { allowed: false, reason: "no bad images" }
           : { allowed: true },
       );
-      const clock = new MovingClock();
-      const logged: string[] = [];
-      const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
-      const settings = {
-        ...gated,
+      const { api, close, ...rest } = await observed(domain, {
         enableAdmissionPlugins: ["ImagePolicyWebhook"],
         admissionControlConfigFile: configFile(domain, imagePolicy),
-      };
-      const server = await openServer(domain, settings, { clock, log });
-      const api = new Api(server);
+      });
       try {
         const { ns } = await api.place();
-        await run({ api, pods: `/api/v1/namespaces/${ns}/pods`, clock, logged });
+        await run({ ...rest, api, pods: `/api/v1/namespaces/${ns}/pods` });
       } finally {
-        api.close();
-        await server.close();
+        await close();
       }
     });
   }
@@ -127,7 +109,8 @@ policed("a webhook that gives no answer refuses", {}, async ({ api, pods, clock,
   decider.mode = "silent";
   const before = decider.questions.length;
   const answer = api.post(pods, podOf("p", "silent"));
-  await eventually(() => Promise.resolve(assert.equal(decider.questions.length, before + 1)));
+  await clock.untilWaiting(30_000);
+  assert.equal(decider.questions.length, before + 1);
   clock.advance(30_000);
   (await answer).refused(403, "Forbidden", /no answer from 127\.0\.0\.1:\d+ within 30000ms$/);
   assert.ok(logged.some((line) => line.includes("the image policy webhook gave no answer")));
@@ -144,10 +127,10 @@ policed("or allows, if the configuration says so", { defaultAllow: true }, async
 
 test("a webhook of another authority is not believed", async () => {
   const { certificate } = await fakeAuthority("another");
-  const file = configFile("k8s.io", { kubeConfigFile: decider.kubeconfig({ ca: certificate }) });
+  const admissionControlConfigFile = configFile("k8s.io", { kubeConfigFile: decider.kubeconfig({ ca: certificate }) });
   const server = await openServer(
     "k8s.io",
-    { enableAdmissionPlugins: ["ImagePolicyWebhook"], admissionControlConfigFile: file },
+    { enableAdmissionPlugins: ["ImagePolicyWebhook"], admissionControlConfigFile },
     { log: openLog({ format: "json", verbosity: 0, write: () => undefined }) },
   );
   const api = new Api(server);
@@ -165,3 +148,14 @@ test("without its configuration the server does not start", () =>
     assert.equal(error.message, `couldn't init admission plugin "ImagePolicyWebhook": no config specified`);
     return true;
   }));
+
+test("plugins that this server does not have are named in its log, and do not run", async () => {
+  const { api, logged, close } = await observed("k8s.io", {
+    enableAdmissionPlugins: ["PodSecurity", "NodeRestriction", "AlwaysDeny", "ServiceAccount"],
+  });
+  (await api.post("/api/v1/namespaces/default/configmaps", configMap("c"))).expect(201);
+  const [line, ...more] = logged.filter((one) => one.includes("--enable-admission-plugins"));
+  assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "PodSecurity,AlwaysDeny");
+  assert.deepEqual(more, []);
+  await close();
+});

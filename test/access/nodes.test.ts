@@ -2,7 +2,7 @@
 import type { ServerSettings } from "#server/options.ts";
 import { type Answer, patchTypes } from "../client.ts";
 import { type Api, gated, tokenFile, tokenLines, withOwnServer } from "../harness.ts";
-import { configMap, type ObjectBody, secret } from "../objects.ts";
+import { configMap, type ObjectBody, secret, pod } from "../objects.ts";
 
 const settings: ServerSettings = {
   ...gated,
@@ -25,13 +25,6 @@ const node = (name: string, metadata: object = {}, spec: object = {}): ObjectBod
   kind: "Node",
   metadata: { name, ...metadata },
   spec,
-});
-
-const pod = (name: string, spec: object = {}, metadata: object = {}): ObjectBody => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, ...metadata },
-  spec: { containers: [{ name: "c", image: "i" }], ...spec },
 });
 
 /** A pod of an administrator on a node, with a secret, a config map and a claim. */

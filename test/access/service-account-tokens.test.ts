@@ -21,7 +21,7 @@ import { signJwt } from "#authn/jwt.ts";
 import { openLog } from "#std/log.ts";
 import type { Answer, SendOptions } from "../client.ts";
 import { Api, domains, eventually, gated, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
-import { secret } from "../objects.ts";
+import { pod, secret } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 const inBothDomains = suite({ ...gated, enableBootstrapTokenAuth: true });
@@ -233,13 +233,9 @@ inBothDomains("a token bound to a pod names it and its node, and dies with it [A
   const nodeUid = (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: node } }))
     .expect(201)
     .string("metadata.uid");
-  const pod = (name: string, nodeName: string) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name },
-    spec: { serviceAccountName: "robot", nodeName, containers: [{ name: "c", image: "i" }] },
-  });
-  const podUid = (await api.post(`${it.core}/pods`, pod("p", node))).expect(201).string("metadata.uid");
+  const podUid = (await api.post(`${it.core}/pods`, pod("p", { serviceAccountName: "robot", nodeName: node })))
+    .expect(201)
+    .string("metadata.uid");
   const ref = { apiVersion: "v1", kind: "Pod", name: "p" };
   const token = await it.token({ boundObjectRef: ref });
   const extra = "status.userInfo.extra";

@@ -87,6 +87,6 @@ test("what is missing or cannot be is named, without a word of any secret", () =
   refused("proxy-url: proxies are not supported", { "proxy-url": "http://proxy" });
   refused("exec: credentials of other programs are not supported", {}, { exec: { command: "x" } });
   refused("token: must be one word of visible ASCII characters", {}, { token: "s3cret two" });
-  refused(/^must be a Config of v1, not "Pod" of "v1"$/, {}, undefined, { kind: "Pod" });
+  refused(/^must be of kind Config in v1, not "Pod" in "v1"$/, {}, undefined, { kind: "Pod" });
   assert.throws(() => readWebhookConnection(join(folder, "none")), /none: cannot be read: no such file$/);
 });

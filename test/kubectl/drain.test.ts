@@ -1,5 +1,6 @@
 /** kubectl drain: empties a node within disruption budgets. */
 import assert from "node:assert/strict";
+import { pod } from "../objects.ts";
 import { kubectlSuite } from "./kubectl.ts";
 
 kubectlSuite((test) => {
@@ -9,9 +10,7 @@ kubectlSuite((test) => {
     const node = api.unique("node");
     (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: node } })).expect(201);
     for (const name of ["a", "b"]) {
-      const pod = { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { app: "x" } } };
-      const spec = { nodeName: node, containers: [{ name: "c", image: "i" }] };
-      (await api.post(`${core}/pods`, { ...pod, spec })).expect(201);
+      (await api.post(`${core}/pods`, pod(name, { nodeName: node }, { labels: { app: "x" } }))).expect(201);
       const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
       (await api.patch(`${core}/pods/${name}/status`, { status })).expect(200);
     }

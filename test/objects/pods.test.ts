@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Answer } from "../client.ts";
 import { type Api, suite } from "../harness.ts";
+import { pod } from "../objects.ts";
 import { absent, type Fields, present } from "../view.ts";
 
 const inBothDomains = suite();
@@ -19,15 +20,8 @@ async function place(api: Api): Promise<Pods> {
   return { api, core, pods: `${core}/pods`, budgets: `/apis/policy/v1/namespaces/${ns}/poddisruptionbudgets` };
 }
 
-const pod = (name: string, spec: Fields = {}): object => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, labels: { app: "x" } },
-  spec: { containers: [{ name: "c", image: "i" }], ...spec },
-});
-
 const make = async ({ api, pods }: Pods, name: string, spec: Fields = {}): Promise<Answer> =>
-  (await api.post(pods, pod(name, spec))).expect(201);
+  (await api.post(pods, pod(name, spec, { labels: { app: "x" } }))).expect(201);
 
 const bind = ({ api, pods }: Pods, name: string, more: Fields = {}, query = ""): Promise<Answer> =>
   api.post(`${pods}/${name}/binding${query}`, {

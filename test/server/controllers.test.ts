@@ -11,7 +11,7 @@ import { newRequest, requests, signingRequest } from "../certificate-requests.ts
 import { Decider } from "../decider.ts";
 import { Api, type Domain, domains, eventually, gated, openServer, renamer, temporaryFolder } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
-import { claim, namespaces } from "../objects.ts";
+import { claim, namespaces, pod } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
 interface Event {
@@ -75,12 +75,6 @@ const account = (name: string, more: object = {}) => ({
   kind: "ServiceAccount",
   metadata: { name },
   ...more,
-});
-const pod = (name: string) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name },
-  spec: { containers: [{ name: "c", image: "i" }] },
 });
 const tokenSecret = (name: string, ofAccount: string) => ({
   apiVersion: "v1",
@@ -332,7 +326,7 @@ withServer(
     assert.ok(sleepers > 0);
     const day = async (): Promise<void> => {
       clock.advance(dayMs);
-      await eventually(() => Promise.resolve(assert.equal(clock.waiting(dayMs), sleepers)));
+      await clock.untilWaiting(dayMs, sleepers);
     };
     for (let passed = 0; passed < 12; passed++) {
       await use(used, 201);

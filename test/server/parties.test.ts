@@ -3,17 +3,13 @@
  * its connection is closed, and other requests go on.
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { join } from "node:path";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { openLog } from "#std/log.ts";
-import { Api, eventually, gated, openServer, temporaryFolder } from "../harness.ts";
-import { MovingClock } from "../moving-clock.ts";
+import { type Api, eventually, file, observed } from "../harness.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const megabyte = 1024 * 1024;
@@ -113,12 +109,6 @@ class Party {
 const party = await Party.open();
 after(() => party.close());
 
-function file(name: string, text: string): string {
-  const path = join(temporaryFolder(), name);
-  writeFileSync(path, text);
-  return path;
-}
-
 const kubeconfig = file(
   "party.kubeconfig",
   JSON.stringify({
@@ -199,11 +189,7 @@ const roles: Readonly<Record<string, Role>> = {
 
 for (const [who, role] of Object.entries(roles)) {
   test(`${who} whose answer never ends costs a bounded time and bounded memory`, { skip }, async () => {
-    const clock = new MovingClock();
-    const logged: string[] = [];
-    const log = openLog({ format: "json", verbosity: 6, write: (line) => logged.push(line) });
-    const server = await openServer("k8s.io", { ...gated, ...role.settings }, { clock, log });
-    const api = new Api(server);
+    const { api, clock, logged, close } = await observed("k8s.io", role.settings);
     try {
       for (const misdeed of Object.keys(misdeeds) as Misdeed[]) {
         party.misdeed = misdeed;
@@ -229,8 +215,7 @@ for (const [who, role] of Object.entries(roles)) {
         (await api.get("/readyz")).expect(200);
       }
     } finally {
-      api.close();
-      await server.close();
+      await close();
     }
   });
 }
