@@ -54,7 +54,10 @@ anonymous: {enabled: true}
 anonymous: {enabled: false}
 `;
   assert.throws(() => readAuthenticationConfig(text, rules), /key "anonymous" already set in map/);
-  assert.throws(() => readAuthenticationConfig("", rules), /^ConfigError: must be of kind AuthenticationConfiguration in/);
+  assert.throws(
+    () => readAuthenticationConfig("", rules),
+    /^ConfigError: must be of kind AuthenticationConfiguration in/,
+  );
   assert.throws(() => readAuthenticationConfig("{", rules), { name: "ConfigError" });
 });
 

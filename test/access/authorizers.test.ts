@@ -8,7 +8,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
-import type { Answer } from "../client.ts";
+import { newRequest, requests, signingRequest } from "../certificate-requests.ts";
+import { type Answer, patchTypes } from "../client.ts";
 import { Decider, type Question } from "../decider.ts";
 import {
   Api,
@@ -137,6 +138,31 @@ for (const domain of domains) {
       });
       (await review("admin")).has({ "status.allowed": true });
       first.mode = "well";
+    }));
+
+  test(`${domain}: what was answered with 504 while an admission plugin waited is not written later`, () =>
+    whileObserved(domain, byFlags, async ({ api, clock }) => {
+      const { request } = await newRequest([{ CN: ["robot"] }]);
+      const spec = { request, signerName: "example.com/signer", usages: ["client auth"] };
+      (await api.post(requests, signingRequest("late", spec))).expect(201);
+      const decided = Promise.withResolvers<object>();
+      const isApproval = ({ resourceAttributes }: Question["spec"]): boolean =>
+        resourceAttributes?.["verb"] === "approve";
+      first.reset((asked) => (isApproval(asked) ? decided.promise : { allowed: true }));
+      const approval = { status: { conditions: [{ type: "Approved", status: "True", reason: "Test" }] } };
+      const answer = api.patch(`${requests}/late/approval?timeout=2s`, approval, patchTypes.merge, bob);
+      await eventually(() => Promise.resolve(assert.ok(first.questions.some(({ spec: asked }) => isApproval(asked)))));
+      clock.advance(2_000);
+      (await answer).refused(504, "Timeout");
+      decided.resolve({ allowed: true });
+      // The webhook's answer is known here once it is not asked again.
+      await eventually(async () => {
+        const before = first.questions.length;
+        (await api.patch(`${requests}/late/approval?dryRun=All`, approval, patchTypes.merge, bob)).expect(200);
+        assert.equal(first.questions.length, before);
+      });
+      (await api.get(`${requests}/late`)).expect(200, { "status.conditions": absent });
+      first.reset(() => ({ allowed: false }));
     }));
 
   test(`${domain}: an answer counts for a while, the good ones longer [AUTHRES-57] [AUTHRES-58]`, () =>
