@@ -14,7 +14,8 @@ import { decodeTyped, type Findings } from "#schema/typed.ts";
 import { applyDefaults } from "#schema/structural.ts";
 import { coerceEmbedded, type CustomType } from "./custom-object.ts";
 import { decodeJson } from "./json.ts";
-import { type FieldValidation, kindOf, withType } from "./object.ts";
+import { type FieldValidation, withType } from "./object.ts";
+import { kindOf } from "./unreadable.ts";
 import { decodeYaml } from "./yaml.ts";
 
 export interface AppliedBody {

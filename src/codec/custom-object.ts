@@ -55,7 +55,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
   try {
     const read = body.encoding.decode(body.bytes, body.type.metadata);
     ({ value, hasRawNumbers } = read);
-    const said = saidType(value);
+    const said = saidType(value, body.encoding.mistyped);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${read.text()}'`);
     if (said.apiVersion !== "" && parseApiVersion(said.apiVersion) === undefined) {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);

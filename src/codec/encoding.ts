@@ -20,10 +20,16 @@ export interface BodyEncoding {
   readonly tables: boolean;
   /** The feature gate that must be on; left out: there is none. `server/` reads it. */
   readonly gate?: string;
+  /** Whether bodies are text, which errors show, and frames are lines of it, which WebSockets send as such. */
+  readonly isText: boolean;
   /** How many times as much work a byte is as one of ordinary JSON. */
   readonly weight: number;
+  /** How many objects a body has, rather too many than too few. Takes about as long as reading the bytes once. */
+  objects(bytes: Uint8Array): number;
   /** Decodes one value. `schema` is the expected type, for formats without types. Throws `DecodeError`. */
   decode(bytes: Uint8Array, schema: Schema): DecodedValue;
+  /** The error of a value that is no object, or whose `field` is no text; left out: as of JSON. */
+  mistyped?(found: unknown, field?: string): string;
 }
 
 /** An encoding that answers can have. A `Status` is an object like any other. */
@@ -96,6 +102,3 @@ export interface DecodedValue {
   /** Whether there may be numbers in it that JavaScript would change. */
   readonly hasRawNumbers: boolean;
 }
-
-/** How the error of a body begins that does not say what it is, in upstream's words. */
-export const unreadablePrefix = "couldn't get version/kind; json parse error: ";

@@ -4,9 +4,10 @@
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { andThen } from "#std/maybe-promise.ts";
-import { type Encoding, unreadablePrefix } from "./encoding.ts";
-import { decodeJson, encodePrettyJson } from "./json.ts";
+import type { Encoding } from "./encoding.ts";
+import { bracesIn, decodeJson, encodePrettyJson } from "./json.ts";
 import { listChunks } from "./list-chunks.ts";
+import { unreadablePrefix } from "./unreadable.ts";
 
 const mediaType = "application/json";
 
@@ -16,7 +17,9 @@ const common = {
   stream: mediaType,
   typedOnly: false,
   tables: true,
+  isText: true,
   weight: 1,
+  objects: bracesIn,
   decode(bytes) {
     try {
       const { value, keys, text, hasRawNumbers } = decodeJson(bytes);

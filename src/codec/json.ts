@@ -216,3 +216,12 @@ const htmlCharacters = /[<>&\u2028\u2029]/;
 const allHtmlCharacters = /[<>&\u2028\u2029]/g;
 
 const escapeCharacter = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** How many objects a text has at most: its opening braces. */
+export function bracesIn(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === brace) count++;
+  return count;
+}
+
+const brace = 0x7b;

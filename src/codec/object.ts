@@ -7,11 +7,11 @@ import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/grou
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
-import { type BodyEncoding, type DecodedValue, unreadablePrefix } from "./encoding.ts";
+import type { BodyEncoding, DecodedValue } from "./encoding.ts";
 import { strictFindings, unknownFields } from "./strict.ts";
+import { kindOf, mistypedJson } from "./unreadable.ts";
 
 /** The treatment of unknown and duplicate fields: dropped silently, dropped with a warning, refused. */
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
@@ -56,13 +56,13 @@ export function decodeObject(body: ObjectBody): DecodedObject {
   let actual: GroupVersionKind;
   try {
     read = body.encoding.decode(body.bytes, body.schema);
-    actual = meantKind(read.value, gvk);
+    actual = meantKind(read.value, gvk, body.encoding.mistyped);
   } catch (error) {
     if (error instanceof DecodeError) throw unrecognized(body, error);
     throw error;
   }
   try {
-    checkKind(body, actual, () => Buffer.from(body.bytes).toString());
+    checkKind(body, actual, () => (body.encoding.isText ? Buffer.from(body.bytes).toString() : read.text()));
     return finish(body.schema, read, isOptions(body) ? gvk : actual, body.fieldValidation);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
@@ -125,41 +125,28 @@ interface SaidType {
   readonly kind: string;
 }
 
+/** How formats say that a value is no object with texts in it. */
+type Mistyped = BodyEncoding["mistyped"];
+
 /** The type in the value; empty strings where it has none. */
-export function saidType(value: unknown): SaidType {
+export function saidType(value: unknown, mistyped: Mistyped = mistypedJson): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
-  if (typeof value !== "object" || Array.isArray(value) || isRawNumber(value)) {
-    throw new DecodeError(
-      `${unreadablePrefix}json: cannot unmarshal ${kindOf(value)} into Go value of type struct { ${goTypeMeta} }`,
-    );
-  }
-  const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>;
+  if (kindOf(value) !== "object") throw new DecodeError(mistyped(value));
+  const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>; // checked above
   if (isTextOrNull(apiVersion) && isTextOrNull(kind)) return { apiVersion: apiVersion ?? "", kind: kind ?? "" };
   // The first wrong one in the order of the text.
-  for (const [name, field] of Object.entries(value)) {
+  for (const [name, field] of Object.entries(value as object)) {
     if ((name !== "apiVersion" && name !== "kind") || isTextOrNull(field)) continue;
-    const what = kindOf(field);
-    throw new DecodeError(
-      `${unreadablePrefix}json: cannot unmarshal ${what} into Go struct field .${name} of type string`,
-    );
+    throw new DecodeError(mistyped(field, name));
   }
   return { apiVersion: "", kind: "" };
 }
 
 const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
 
-const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
-
-/** The kind of a JSON value as Go names it in errors. */
-export function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "object") return isRawNumber(value) ? "number" : "object";
-  return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
-}
-
 /** The kind of the value, completed by `fallback`. Throws `DecodeError` when there is none. */
-export function meantKind(value: unknown, fallback: GroupVersionKind): GroupVersionKind {
-  const said = saidType(value);
+export function meantKind(value: unknown, fallback: GroupVersionKind, mistyped?: Mistyped): GroupVersionKind {
+  const said = saidType(value, mistyped);
   const gv = said.apiVersion === "/" ? { group: "", version: "" } : parseApiVersion(said.apiVersion);
   if (gv === undefined) throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
   const kind = said.kind === "" ? fallback.kind : said.kind;
@@ -168,7 +155,7 @@ export function meantKind(value: unknown, fallback: GroupVersionKind): GroupVers
   return { group: fallback.group, version: fallback.version, kind };
 }
 
-/** Throws a `DecodeError` unless `actual` is what is wanted. `text` is the whole body, for the message. */
+/** Throws a `DecodeError` unless `actual` is what is wanted. `text` shows the body in the message. */
 export function checkKind(expected: Expected, actual: GroupVersionKind, text: () => string): void {
   const { gvk } = expected;
   const isSame = (other: GroupVersionKind): boolean =>

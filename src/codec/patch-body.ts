@@ -16,12 +16,12 @@ import {
   type DecodedObject,
   type Expected,
   type FieldValidation,
-  kindOf,
   meantKind,
   strictMessage,
   withType,
 } from "./object.ts";
 import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
+import { kindOf } from "./unreadable.ts";
 
 export interface DecodedPatch {
   /** Integers beyond 2^53 are `bigint`, as in `apply/`. */

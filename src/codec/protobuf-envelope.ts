@@ -8,6 +8,9 @@ import type { ProtobufWriter } from "./protobuf-writer.ts";
 
 const magic = Buffer.from("k8s\0");
 
+/** Bytes before the first field. */
+export const magicLength = magic.length;
+
 export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;

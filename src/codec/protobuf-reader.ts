@@ -5,7 +5,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 export const varintType = 0;
 export const fixed64Type = 1;
 export const bytesType = 2;
-const fixed32Type = 5;
+export const fixed32Type = 5;
 
 const truncated = (): DecodeError => new DecodeError("unexpected EOF");
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

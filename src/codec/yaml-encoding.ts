@@ -9,7 +9,9 @@ export const yamlEncoding: Encoding = {
   stream: "",
   typedOnly: false,
   tables: true,
+  isText: true,
   weight: 4,
+  objects: objectsIn,
   sendsStored: false,
   decode(bytes) {
     const { value, duplicates } = decodeYaml(bytes);
@@ -41,3 +43,13 @@ function membersText({ members }: EncodableList, isWanted: (key: string) => bool
   const some = Object.entries(members).filter(([key]) => isWanted(key));
   return some.length === 0 ? "" : encodeYaml(Object.fromEntries(some)).toString();
 }
+
+/** An object begins with a brace, or has a key with a colon. */
+function objectsIn(bytes: Uint8Array): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === brace || byte === colon) count++;
+  return count;
+}
+
+const brace = 0x7b;
+const colon = 0x3a;

@@ -116,6 +116,8 @@ export interface Reply {
 export interface StreamSink {
   /** Queues bytes. Returns false when the peer reads too slowly; `onDrain` is called when it caught up. */
   write(bytes: Buffer): boolean;
+  /** The same for one event that is no text, where peers are sent messages (WebSockets). */
+  message?(bytes: Buffer): boolean;
   /** Whether earlier bytes still wait for the peer. */
   readonly blocked: boolean;
   onDrain: (() => void) | undefined;

@@ -18,6 +18,7 @@ export function frameEncoder(scope: Scope, view: EventView, encoding: Encoding):
   return {
     // Forms of one name are shared; most are JSON, so these need no name of their own.
     name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
+    isText: encoding.isText,
     event(type, entry, revision) {
       if (isPlain && entry.revision === revision) {
         return encoding.frame(type, new StoredContent(parts.objects, definition, entry));

@@ -3,6 +3,8 @@
  * go and throw `TooLargeHere` before anything was done. The same handlers then process the request again in a thread
  * (`server/large-requests.ts`), where only the limits of stored objects apply.
  */
+import type { BodyEncoding } from "#codec/encoding.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -20,17 +22,12 @@ export const turnFor = (bytes: number): MaybePromise<void> => (bytes > turnBytes
 /** The minimum weight of an object: defaults, ownership and checks make `{}` into much more. */
 const objectWeight = 32;
 
-/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. `byteWeight`: of its encoding. */
-export function weightOf(bytes: Uint8Array, byteWeight = 1): number {
-  const { length } = bytes;
-  const size = length * byteWeight;
-  if (length <= turnBytes || size > largeBytes) return size;
-  let objects = 0;
-  for (let at = 0; at < length; at++) if (bytes[at] === openBrace) objects++;
-  return Math.max(size, objects * objectWeight);
+/** The size of a body, or of a stored object, that counts here: in bytes of ordinary JSON. */
+export function weightOf(bytes: Uint8Array, encoding: Pick<BodyEncoding, "weight" | "objects"> = jsonEncoding): number {
+  const size = bytes.length * encoding.weight;
+  if (size <= turnBytes || size > largeBytes) return size;
+  return Math.max(size, encoding.objects(bytes) * objectWeight);
 }
-
-const openBrace = 0x7b;
 
 /** The request must be handled in a thread. Never reaches a client. */
 export class TooLargeHere extends Error {

@@ -11,6 +11,7 @@ import { type FrameEncoder, WatchStream } from "./watch-stream.ts";
 
 const prefix = "/registry/core/configmaps/n/";
 const encoder: FrameEncoder = {
+  isText: true,
   name: "text",
   event: (type, entry) => Buffer.from(`${type} ${entry.key.slice(prefix.length)} ${entry.value.toString()}\n`),
   bookmark: (revision) => Buffer.from(`BOOKMARK ${revision}\n`),

@@ -17,6 +17,8 @@ import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 export interface FrameEncoder {
   /** Names the form; frames of equal names are interchangeable. Empty: frames are not shared. */
   readonly name: string;
+  /** Whether frames are lines of text. */
+  readonly isText: boolean;
   /** One event. `revision` is what the object must carry when it differs from that of its own bytes. */
   event(type: EventType, entry: Entry, revision: Revision): Buffer;
   bookmark(revision: Revision, initialEventsEnd: boolean): Buffer;
@@ -66,6 +68,8 @@ export class WatchStream implements ReplyStream {
   #pausedAt: string | undefined;
   #pieceLength = firstPieceLength;
   #over = false;
+  /** Whether each event is a message of its own. */
+  #sendsMessages = false;
   onBegun: (() => void) | undefined;
 
   constructor({ initial, ...options }: WatchStreamOptions) {
@@ -79,7 +83,8 @@ export class WatchStream implements ReplyStream {
 
   open(sink: StreamSink): void {
     this.#sink = sink;
-    const { clock, timeoutMs, bookmarks } = this.#options;
+    const { clock, timeoutMs, bookmarks, encoder } = this.#options;
+    this.#sendsMessages = !encoder.isText && sink.message !== undefined;
     sink.onClose = () => this.#finish();
     sink.onDrain = () => this.#drained();
     this.#cancels.push(clock.after(timeoutMs, () => this.#end()));
@@ -112,15 +117,13 @@ export class WatchStream implements ReplyStream {
     while (!this.#over && this.#initialNext < initial.length) {
       const frames: Buffer[] = [];
       let length = 0;
-      let count = 0;
       while (this.#initialNext < initial.length && length < this.#pieceLength) {
         const entry = initial[this.#initialNext++]!;
         const frame = encoder.event("ADDED", entry, entry.revision);
         frames.push(frame);
         length += frame.length;
-        count++;
       }
-      this.#write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, length), count);
+      this.#writeAll(frames);
       this.#pieceLength = Math.min(2 * this.#pieceLength, pieceLengthMax);
       if (this.#sink?.blocked !== true) continue;
       this.#cancels[4] = clock.after(slowMs, () => this.#pause());
@@ -189,20 +192,16 @@ export class WatchStream implements ReplyStream {
   #deliver(events: readonly StoreEvent[]): boolean {
     if (this.#over) return false;
     const { filter, encoder } = this.#options;
-    let bytes: Buffer | undefined;
-    let count = events.length;
-    if (filter === undefined && encoder.name !== "") {
-      bytes = joinShared(events, encoder);
+    if (filter === undefined && encoder.name !== "" && !this.#sendsMessages) {
+      this.#write(joinShared(events, encoder), events.length);
     } else {
       const frames: Buffer[] = [];
       for (const event of events) {
         const frame = filter === undefined ? frameOf(event, encoder) : filteredFrame(event, filter, encoder);
         if (frame !== undefined) frames.push(frame);
       }
-      count = frames.length;
-      bytes = frames.length < 2 ? frames[0] : Buffer.concat(frames);
+      this.#writeAll(frames);
     }
-    if (bytes !== undefined) this.#write(bytes, count);
     return this.#sink?.blocked !== true;
   }
 
@@ -221,8 +220,14 @@ export class WatchStream implements ReplyStream {
     this.#write(this.#options.encoder.bookmark(this.#watch.position, false), 0);
   }
 
+  #writeAll(frames: readonly Buffer[]): void {
+    if (this.#sendsMessages) for (const frame of frames) this.#write(frame, 1);
+    else if (frames.length > 0) this.#write(frames.length === 1 ? frames[0]! : Buffer.concat(frames), frames.length);
+  }
+
   #write(bytes: Buffer, count: number): void {
-    this.#sink?.write(bytes);
+    if (this.#sendsMessages) this.#sink?.message?.(bytes);
+    else this.#sink?.write(bytes);
     this.#options.observe?.(count, bytes.length);
   }
 

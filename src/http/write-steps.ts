@@ -32,7 +32,7 @@ export async function readObject(scope: Scope, options: WriteOptions): Promise<W
   const { request, parts } = scope;
   const encoding = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(parts.bodyLimitBytes);
-  parts.sizes.check(weightOf(bytes, encoding.weight));
+  parts.sizes.check(weightOf(bytes, encoding));
   return decodeBody(scope, options, bytes, encoding);
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import type { Message } from "./incoming-request.ts";
-import { closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
+import { binaryFrame, closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
@@ -71,7 +71,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
     this.#isOpen = true;
   }
 
-  /** Writes lines of JSON, each as a text frame. */
+  /** Writes lines of text, each as a text frame. */
   write(bytes: Buffer): boolean {
     return this.channel.write(textFrames(bytes));
   }
@@ -86,7 +86,9 @@ export class WebSocketResponseWriter implements ResponseWriter {
   }
 
   sink(): StreamSink & { lost(): void } {
-    return new ChannelSink(this);
+    const sink = new ChannelSink(this);
+    const message = (bytes: Buffer): boolean => !this.gone && this.channel.write(binaryFrame(bytes));
+    return Object.assign(sink, { message });
   }
 
   end(): void {

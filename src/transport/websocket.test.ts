@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { FrameReader, textFrames } from "./websocket.ts";
+import { binaryFrame, FrameReader, textFrames } from "./websocket.ts";
 
 /** A client's frame. */
 function frame(op: number, payload: Buffer, { final = true, masked = true, length = payload.length } = {}): Buffer {
@@ -33,7 +33,7 @@ function told(bytes: Buffer, cut: () => number): string[] {
   return heard;
 }
 
-test("each line of a batch is a text frame, with the shortest length that fits", () => {
+test("each line of a batch is a text frame, other bytes are a binary one, with the shortest length that fits", () => {
   for (const [length, head] of [
     [1, "8101"],
     [125, "817d"],
@@ -46,6 +46,7 @@ test("each line of a batch is a text frame, with the shortest length that fits",
     const one = Buffer.concat([Buffer.from(head, "hex"), line]);
     assert.ok(frames.equals(Buffer.concat([one, one])), `${length}`);
   }
+  assert.equal(binaryFrame(Buffer.from("a\nb")).toString("hex"), "8203610a62");
   const batch = Buffer.from("a\n");
   assert.equal(textFrames(batch), textFrames(batch));
 });

@@ -45,6 +45,7 @@ export const closedNormally = 1000;
 const protocolError = 1002;
 
 const opText = 1;
+const opBinary = 2;
 const opClose = 8;
 const opPing = 9;
 const opPong = 10;
@@ -53,7 +54,7 @@ const newline = 0x0a;
 /** Frames by batch, so that a batch for many watchers is framed once. */
 const framed = new WeakMap<Buffer, Buffer>();
 
-/** Lines of JSON as text frames, one each, the line's end included. */
+/** Lines of text as text frames, one each, the line's end included. */
 export function textFrames(lines: Buffer): Buffer {
   let frames = framed.get(lines);
   if (frames === undefined) {
@@ -69,6 +70,9 @@ export function textFrames(lines: Buffer): Buffer {
   }
   return frames;
 }
+
+/** Bytes that are no text as one message. */
+export const binaryFrame = (bytes: Buffer): Buffer => Buffer.concat([frameHead(opBinary, bytes.length), bytes]);
 
 export function closeFrame(code: number): Buffer {
   return Buffer.from([0x80 | opClose, 2, code >> 8, code & 0xff]);

@@ -11,9 +11,10 @@ import type { Encoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { listChunks } from "#codec/list-chunks.ts";
+import { sortedJson } from "#codec/strict.ts";
 import type { ApiRequest, Reply, StreamSink } from "#http/api-request.ts";
 import { errorReplies } from "#http/filters/catch-errors.ts";
-import { largeBytes, sizesHere } from "#http/large-requests.ts";
+import { largeBytes, sizesHere, TooLargeHere } from "#http/large-requests.ts";
 import { negotiator } from "#http/negotiation.ts";
 import { createRouter } from "#http/router.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -57,9 +58,15 @@ const invertedEncoding: Encoding = {
   typedOnly: false,
   tables: true,
   gate,
+  isText: false,
   weight: 2,
+  objects: (bytes) => bytes.filter((byte) => byte === ("{".charCodeAt(0) ^ 0xff)).length,
   sendsStored: false,
-  decode: (bytes, schema) => jsonEncoding.decode(Buffer.from(reverted(bytes)), schema),
+  decode(bytes, schema) {
+    const { value, ...rest } = jsonEncoding.decode(Buffer.from(reverted(bytes)), schema);
+    return { ...rest, value, text: () => sortedJson(value) };
+  },
+  mistyped: (_found, field) => `inverted: bad ${field ?? "value"}`,
   object: ({ value }) => inverted(JSON.stringify(value)),
   list: (list, { clock }) =>
     listChunks(list.count, clock, {
@@ -152,6 +159,27 @@ const textOf = async (reply: Reply): Promise<string> => reverted(await bytesOf(r
 const metadataOf = (object: unknown): string | undefined =>
   (object as { metadata?: { name: string } } | null)?.metadata?.name; // objects of the API, or null
 
+const initialEvents =
+  "watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+
+/** What a watch writes at first, to a sink that takes messages or one that takes bytes. */
+async function begin(watch: Reply, isWebSocket = false): Promise<Buffer[]> {
+  const sent: Buffer[] = [];
+  const take = (bytes: Buffer): boolean => sent.push(bytes) > 0;
+  const sink: StreamSink = {
+    write: isWebSocket ? () => assert.fail("not a message") : take,
+    ...(isWebSocket ? { message: take } : {}),
+    blocked: false,
+    onDrain: undefined,
+    onClose: undefined,
+    end() {},
+  };
+  watch.stream!.open(sink);
+  await Promise.resolve();
+  sink.onClose?.();
+  return sent;
+}
+
 test("an encoding that is in the list reads and writes objects, lists, Tables and watches", async () => {
   const route = await server();
   const created = await route(request("create", "", map("a")));
@@ -176,34 +204,23 @@ test("an encoding that is in the list reads and writes objects, lists, Tables an
   const row = valuesOf(await bytesOf(table))[1] as { cells: unknown[] };
   assert.deepEqual(row.cells.slice(0, 2), ["a", 0]);
 
-  const watch = await route(
-    request(
-      "watch",
-      "",
-      "",
-      mediaType,
-      "watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-    ),
-  );
+  const watch = await route(request("watch", "", "", mediaType, initialEvents));
   assert.equal(watch.contentType, `${mediaType};stream=watch`);
-  const sent: Buffer[] = [];
-  const sink: StreamSink = {
-    write: (bytes) => sent.push(bytes) > 0,
-    blocked: false,
-    onDrain: undefined,
-    onClose: undefined,
-    end() {},
-  };
-  watch.stream!.open(sink);
+  const sent = await begin(watch);
   const events = valuesOf(Buffer.concat(sent)) as { type: string; object: unknown }[];
   assert.deepEqual(
     events.map(({ type, object }) => [type, metadataOf(object)]),
     [
       ["ADDED", "a"],
       ["ADDED", "b"],
+      ["BOOKMARK", undefined],
     ],
   );
-  sink.onClose?.();
+  assert.equal(sent.length, 2, "the initial objects together, and the bookmark");
+  // A WebSocket.
+  const messages = await begin(await route(request("watch", "", "", mediaType, initialEvents)), true);
+  assert.deepEqual(Buffer.concat(messages), Buffer.concat(sent));
+  assert.equal(messages.length, 3);
 });
 
 test("an encoding behind a gate is served when the gate is on", () => {
@@ -216,6 +233,19 @@ test("an encoding behind a gate is served when the gate is on", () => {
     () => servedEncodings([{ ...invertedEncoding, gate: "CborServing" }], { gates }, parseFeatureGates(gates, [])),
     /there is no gate CborServing/,
   );
+});
+
+test("a body of an encoding is refused in its words, and large when it has many objects", async () => {
+  const route = await server();
+  const refused = async (value: unknown, message: RegExp): Promise<void> => {
+    const body = inverted(JSON.stringify(value));
+    await assert.rejects(async () => route(request("create", "", body)), { message });
+  };
+  await refused(1, /: inverted: bad value \(ce\)$/);
+  await refused({ kind: 1 }, /: inverted: bad kind \([0-9a-f]+\)$/);
+  await refused({ kind: "X", apiVersion: "x/" }, /'apiVersion' is missing in '\{"apiVersion":"x\/","kind":"X"\}'$/);
+  const many = { kind: "ConfigMap", list: Array.from({ length: 3000 }, () => ({})) };
+  await assert.rejects(async () => route(request("create", "", inverted(JSON.stringify(many)))), TooLargeHere);
 });
 
 test("a failure is told in an encoding that is in the list", () => {

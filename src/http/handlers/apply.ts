@@ -6,6 +6,7 @@ import { checkApplied } from "#apply/check-applied.ts";
 import { applyFields } from "#apply/server-side-apply.ts";
 import { type AppliedBody, decodeApplied, decodeMerged } from "#codec/applied-body.ts";
 import { settleLists } from "#codec/object.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -36,7 +37,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
   // Clients send JSON, which is YAML too.
-  parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? 1 : yamlEncoding.weight));
+  parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? jsonEncoding : yamlEncoding));
   request.audit?.sentPatch(bytes);
   const sent: Sent = { scope, options, bytes, body: undefined };
   const stored = await replaceObject(

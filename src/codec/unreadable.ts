@@ -1,0 +1,22 @@
+/** What is said about values that do not say what they are, in upstream's words for JSON and YAML. */
+import { isRawNumber } from "#std/raw-number.ts";
+
+/** How the error of such a body begins. */
+export const unreadablePrefix = "couldn't get version/kind; json parse error: ";
+
+const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
+
+/** The error of a value that should be an object, or of a `field` of it that should be text. */
+export function mistypedJson(found: unknown, field?: string): string {
+  const what = `${unreadablePrefix}json: cannot unmarshal ${kindOf(found)} into Go`;
+  return field === undefined
+    ? `${what} value of type struct { ${goTypeMeta} }`
+    : `${what} struct field .${field} of type string`;
+}
+
+/** The kind of a JSON value as Go names it in errors. */
+export function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "object") return isRawNumber(value) ? "number" : "object";
+  return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
+}
