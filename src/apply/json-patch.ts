@@ -6,6 +6,7 @@
 import { isObject } from "#std/is-object.ts";
 import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
+import { setKey } from "#std/set-key.ts";
 import {
   type DraftObject,
   isArray,
@@ -14,7 +15,6 @@ import {
   jsonEquals,
   kindInErrors,
   member,
-  setMember,
 } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
@@ -130,7 +130,7 @@ class Run {
 
   #add(path: string, value: unknown): void {
     const [parent, key] = this.#draftParent(path);
-    if (!isArray(parent)) return setMember(parent, key, value);
+    if (!isArray(parent)) return setKey(parent, key, value);
     if (key === "-") return void parent.push(value);
     const index = indexIn(key, parent.length + 1, path);
     if (index === parent.length) parent.push(value);
@@ -156,7 +156,7 @@ class Run {
     }
     const [parent, key] = this.#draftParent(path);
     if (isArray(parent)) parent[indexIn(key, parent.length, path)] = value ?? null;
-    else setMember(parent, key, value ?? null);
+    else setKey(parent, key, value ?? null);
   }
 
   #test(path: string, expected: unknown): void {
@@ -187,7 +187,7 @@ class Run {
       const draft = this.#draft(inner);
       if (draft !== inner) {
         if (isArray(at)) at[indexIn(key, at.length, path)] = draft;
-        else setMember(at, key, draft);
+        else setKey(at, key, draft);
       }
       at = draft;
     }
@@ -219,7 +219,7 @@ class Run {
     for (const name of Object.keys(value)) {
       this.#copies.take(scalarBytes(name) + (first ? 1 : 2));
       first = false;
-      setMember(object, name, this.#copy((value as JsonObject)[name])); // an object that is no array
+      setKey(object, name, this.#copy((value as JsonObject)[name])); // an object that is no array
     }
     this.#drafts.add(object);
     return object;

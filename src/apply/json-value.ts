@@ -16,12 +16,6 @@ export function member(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Sets an own member without ever touching the prototype. */
-export function setMember(draft: DraftObject, name: string, value: unknown): void {
-  if (name !== "__proto__") draft[name] = value;
-  else Object.defineProperty(draft, name, { value, writable: true, enumerable: true, configurable: true });
-}
-
 /** The kind of a value as Go's JSON decoder names it in errors. */
 export function kindInErrors(value: unknown): string {
   if (isArray(value)) return "array";

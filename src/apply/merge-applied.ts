@@ -4,7 +4,8 @@
  * object, so a comparison costs only what changed. Source: structured-merge-diff's `typed` package.
  */
 import type { Schema } from "#schema/schema.ts";
-import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+import { setKey } from "#std/set-key.ts";
+import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import {
   type Elements,
   elementsOf,
@@ -45,7 +46,7 @@ function mergeMembers(schema: Schema | undefined, live: JsonObject, applied: Jso
     const after = mergeApplied(memberSchema(schema, name), before, applied[name]);
     if (after === before) continue;
     merged ??= copyOf(live);
-    setMember(merged, name, after);
+    setKey(merged, name, after);
   }
   return merged ?? live;
 }

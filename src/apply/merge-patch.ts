@@ -3,7 +3,8 @@
  * place: a list that replaces an object keeps the nulls in its items, one that replaces anything else loses them.
  */
 import { isObject } from "#std/is-object.ts";
-import { type DraftObject, isArray, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
+import { setKey } from "#std/set-key.ts";
+import { type DraftObject, isArray, type JsonObject, kindInErrors, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /**
@@ -27,7 +28,7 @@ function mergeObjects(object: JsonObject, patch: JsonObject): JsonObject {
     if (next === old) continue;
     draft ??= { ...object };
     if (next === undefined) delete draft[name];
-    else setMember(draft, name, next);
+    else setKey(draft, name, next);
   }
   return draft ?? object;
 }
@@ -60,7 +61,7 @@ export function withoutNulls(value: unknown): unknown {
     if (next !== null && next === old) continue;
     draft ??= { ...object };
     if (next === null) delete draft[name];
-    else setMember(draft, name, next);
+    else setKey(draft, name, next);
   }
   return draft ?? object;
 }

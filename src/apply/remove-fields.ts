@@ -3,8 +3,9 @@
  * that no manager applies any more. Source: structured-merge-diff's `typed` package.
  */
 import type { Schema } from "#schema/schema.ts";
+import { setKey } from "#std/set-key.ts";
 import { childrenOf, type FieldSet, isMemberNode, makeNode } from "./field-set.ts";
-import { type DraftObject, type JsonObject, setMember } from "./json-value.ts";
+import { type DraftObject, type JsonObject } from "./json-value.ts";
 import {
   elementsOf,
   itemElement,
@@ -41,7 +42,7 @@ function removeMembers(schema: Schema | undefined, object: JsonObject, set: Fiel
       value = removeFields(memberSchema(schema, name), value, node);
       if (value !== object[name]) isChanged = true;
     }
-    setMember(kept, name, value);
+    setKey(kept, name, value);
     isEmpty = false;
   }
   if (isEmpty) return null;

@@ -5,7 +5,8 @@
  */
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
-import { type DraftObject, isArray, type JsonObject, kindInErrors, member, setMember } from "./json-value.ts";
+import { setKey } from "#std/set-key.ts";
+import { type DraftObject, isArray, type JsonObject, kindInErrors, member } from "./json-value.ts";
 import { withoutNulls } from "./merge-patch.ts";
 import { PatchError } from "./patch-error.ts";
 
@@ -80,14 +81,14 @@ function mergeMember(draft: DraftObject, name: string, value: unknown, schema: S
   const old = member(draft, name);
   if (isObject(old) && isObject(value)) {
     const field = lookup(schema, name);
-    setMember(draft, name, strategyOf(field) === "replace" ? value : mergeMap(old, value, field));
+    setKey(draft, name, strategyOf(field) === "replace" ? value : mergeMap(old, value, field));
   } else if (isArray(old) && isArray(value)) {
     const field = lookupList(schema, name);
-    setMember(draft, name, strategyOf(field) === "merge" ? mergeList(old, value, field) : value);
+    setKey(draft, name, strategyOf(field) === "merge" ? mergeList(old, value, field) : value);
   } else {
     const plain = withoutPatchDirectives(withoutNulls(value));
     if (plain === undefined) delete draft[name];
-    else setMember(draft, name, plain);
+    else setKey(draft, name, plain);
   }
 }
 
@@ -103,7 +104,7 @@ function retainKeys(draft: DraftObject, patch: JsonObject): DraftObject {
     if (!kept.has(name)) throw badFormat();
   }
   const rest: DraftObject = {};
-  for (const name of Object.keys(draft)) if (kept.has(name)) setMember(rest, name, draft[name]);
+  for (const name of Object.keys(draft)) if (kept.has(name)) setKey(rest, name, draft[name]);
   return rest;
 }
 
@@ -142,7 +143,7 @@ function orderList(
   const kind = elementKind(old ?? [], given ?? []);
   const objectOrder =
     given === undefined || old === undefined ? (old ?? []) : orderAfterDeletions(old, given, mergeKey);
-  setMember(draft, name, arrange(list, order, objectOrder, mergeKey, kind === "map"));
+  setKey(draft, name, arrange(list, order, objectOrder, mergeKey, kind === "map"));
   return name;
 }
 
@@ -199,10 +200,10 @@ function deleteScalars(draft: DraftObject, patch: JsonObject, directive: string,
     const field = lookupList(schema, name);
     if (old.length === 0 && gone.length === 0) return;
     if (elementKind(old, gone) === "map") {
-      setMember(draft, name, mergeList(old, gone, field));
+      setKey(draft, name, mergeList(old, gone, field));
     } else {
       const values = new Set(gone);
-      setMember(
+      setKey(
         draft,
         name,
         old.filter((item) => !values.has(item)),
@@ -392,7 +393,7 @@ function withoutPatchDirectives(value: unknown): unknown {
     if (next === old) continue;
     draft ??= { ...map };
     if (next === undefined) delete draft[name];
-    else setMember(draft, name, next);
+    else setKey(draft, name, next);
   }
   return draft ?? map;
 }

@@ -4,8 +4,9 @@
  * costs only what changed. Source: structured-merge-diff's `typed` package and kube-openapi's `schemaconv`.
  */
 import type { Field, Schema } from "#schema/schema.ts";
+import { setKey } from "#std/set-key.ts";
 import { compareText, emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
-import { type DraftObject, type JsonObject, jsonEquals, member, setMember } from "./json-value.ts";
+import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import {
   type Elements,
   elementsOf,
@@ -334,8 +335,7 @@ export function zeroOf(schema: Schema): JsonObject {
   let zero = zeros.get(schema);
   if (zero === undefined) {
     const draft: DraftObject = {};
-    for (const [name, field] of schema.fields ?? [])
-      if (field.keep === true) setMember(draft, name, zeroOfField(field));
+    for (const [name, field] of schema.fields ?? []) if (field.keep === true) setKey(draft, name, zeroOfField(field));
     zero = draft;
     zeros.set(schema, zero);
   }

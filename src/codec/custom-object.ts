@@ -13,6 +13,7 @@ import type { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
 import { applyDefaults, prune, showValue, type StructuralSchema } from "#schema/structural.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
+import { setKey } from "#std/set-key.ts";
 import type { BodyEncoding } from "./encoding.ts";
 import {
   cannotHandle,
@@ -216,8 +217,9 @@ export function coerceEmbedded(
       if (key === "metadata") changed = embeddedMetadata(old, metadata, unknown, at);
     }
     if (changed === old) continue;
-    next = { ...next };
-    Object.defineProperty(next, key, { value: changed, enumerable: true, configurable: true, writable: true });
+    const copy = { ...next };
+    setKey(copy, key, changed);
+    next = copy;
   }
   return next;
 }

@@ -42,6 +42,8 @@ export interface Encoding extends BodyEncoding {
   object(object: Encodable): Buffer;
   /** Encodes a list item by item. An error in its first items rejects; a later one ends the body early. */
   list(list: EncodableList, options: ListOptions): MaybePromise<LongBody>;
+  /** An item as it stands in a list, without its schema; left out by formats that have no use for `LargeItems`. */
+  item?(value: unknown): Buffer;
   /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
   frame(type: string, object: Encodable): Buffer;
 }
@@ -55,6 +57,8 @@ export interface Encodable {
   readonly json: Buffer | undefined;
   /** Shared and read-only. A stored object is decoded on first use. */
   readonly value: object;
+  /** Its type, for formats that need one; of objects of built-in kinds, and not of other views of them. */
+  readonly schema?: Schema | undefined;
 }
 
 /** A list to encode: its items, and its other members. */
@@ -69,6 +73,8 @@ export interface EncodableList {
   readonly count: number;
   /** An item, from 0 on. */
   item(at: number): unknown;
+  /** The type of the items, as of single objects. */
+  readonly schema?: Schema | undefined;
   /** The same as JSON text, where that is cheaper to make by itself. */
   readonly itemJson?: ((at: number) => string) | undefined;
   /** About how many bytes of JSON the item is made of. */
@@ -86,8 +92,8 @@ export interface ListOptions {
 
 export interface LargeItems {
   readonly weight: number;
-  /** `encoding.object` of a plain value. */
-  encode(encoding: Encoding, value: object): Promise<Buffer>;
+  /** `encoding.item` of a plain value. */
+  encode(encoding: Encoding, value: unknown): Promise<Buffer>;
 }
 
 /** A body as a value. */

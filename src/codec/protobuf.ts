@@ -6,6 +6,7 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { formatTime } from "#meta/time.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
+import { setKey } from "#std/set-key.ts";
 import { decodeJson } from "./json.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
 import { bytesType, ProtobufReader } from "./protobuf-reader.ts";
@@ -143,7 +144,7 @@ function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number):
     none.next();
     value = isScalar(items) ? (items.type === "boolean" ? false : 0) : one(items, none, depth);
   }
-  Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
+  setKey(map, key, value);
 }
 
 /** The JSON form of a type with special encoding. */

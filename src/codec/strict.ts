@@ -7,6 +7,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Schema } from "#schema/schema.ts";
+import { setKey } from "#std/set-key.ts";
 
 export interface StrictFindings {
   /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */
@@ -100,7 +101,7 @@ class Walker {
       }
       const below = isUnknown ? "quiet" : inside;
       const value = this.value(field, below === "report" ? prefix + key : "", below);
-      if (this.#build) set(object, key, isDouble && isStruct ? merged(field, object[key], value) : value);
+      if (this.#build) setKey(object, key, isDouble && isStruct ? merged(field, object[key], value) : value);
       this.#space();
       if (this.#text[this.#at] === ",") this.#at++;
       this.#space();
@@ -164,7 +165,7 @@ function merged(schema: Schema | undefined, first: unknown, second: unknown): un
   const out: Json = { ...first };
   for (const [key, value] of Object.entries(second)) {
     const field = schema.fields?.get(key)?.schema;
-    set(out, key, field !== undefined && Object.hasOwn(out, key) ? merged(field, out[key], value) : value);
+    setKey(out, key, field !== undefined && Object.hasOwn(out, key) ? merged(field, out[key], value) : value);
   }
   return out;
 }
@@ -172,19 +173,13 @@ function merged(schema: Schema | undefined, first: unknown, second: unknown): un
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value) && Object.getPrototypeOf(value) !== null;
 
-function set(object: Json, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-  } else object[key] = value;
-}
-
 /** JSON text with the keys of all objects sorted: how upstream hands on what was no JSON text of the client's. */
 export function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => {
     if (typeof item === "bigint") return rawNumber(String(item));
     if (!isObject(item)) return item;
     const sorted: Json = {};
-    for (const key of Object.keys(item).sort()) set(sorted, key, item[key]);
+    for (const key of Object.keys(item).sort()) setKey(sorted, key, item[key]);
     return sorted;
   });
 }

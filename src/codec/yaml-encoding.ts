@@ -27,16 +27,21 @@ export const yamlEncoding: Encoding = {
       empty: `${before}${list.itemsKey}: ${list.emptyIsNull ? "null" : "[]"}\n${after}`,
       separator: "",
       item(at) {
-        const item = [list.item(at)];
-        if (large === undefined || list.weight(at) <= large.weight) return encodeYaml(item).toString();
-        return large.encode(yamlEncoding, item).then((bytes) => bytes.toString());
+        const item = list.item(at);
+        return large === undefined || list.weight(at) <= large.weight ? itemOf(item) : large.encode(yamlEncoding, item);
       },
     });
   },
+  item: itemOf,
   frame() {
     throw new Error("YAML carries no watches");
   },
 };
+
+/** A list of one is its item with a dash. */
+function itemOf(value: unknown): Buffer {
+  return encodeYaml([value]);
+}
 
 /** Members are in the order of their names. */
 function membersText({ members }: EncodableList, isWanted: (key: string) => boolean): string {

@@ -8,6 +8,7 @@ import { isUtf8 } from "node:buffer";
 import { goQuote } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
+import { setKey } from "#std/set-key.ts";
 import { yamlLibrary } from "./yaml/library.ts";
 import { resolve, type ScalarTag } from "./yaml/scalars.ts";
 import { writeYaml } from "./yaml/writer.ts";
@@ -187,7 +188,7 @@ class Builder {
       const name = keyText(key, value);
       // Keys of different types are different, though they end as the same text.
       this.#mark(seen, name, typeof key.value === "string", valueAt, keyAt);
-      set(mapping, name, json(value));
+      setKey(mapping, name, json(value));
     }
     this.#at++;
     return { value: mapping, size };
@@ -201,7 +202,7 @@ class Builder {
       }
       for (const [key, item] of Object.entries(source)) {
         this.#mark(seen, key, true, valueAt, valueAt);
-        set(mapping, key, item);
+        setKey(mapping, key, item);
       }
     }
   }
@@ -280,10 +281,4 @@ function tagged(written: string, text: string): { readonly tag: ScalarTag; reado
   const found = resolve(text);
   if (found.tag === name || (name === "float" && found.tag === "int")) return found;
   throw new DecodeError(`yaml: cannot decode !!${found.tag} \`${text}\` as a !!${name}`);
-}
-
-function set(object: Json, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-  } else object[key] = value;
 }

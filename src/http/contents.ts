@@ -2,6 +2,7 @@
 import type { Encodable } from "#codec/encoding.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Schema } from "#schema/schema.ts";
 import { parseObject, type StoredObjects } from "#registry/stored-object.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 
@@ -23,6 +24,10 @@ export class StoredContent implements Encodable {
     return this.#objects.servedBytes(this.#definition, this.#entry);
   }
 
+  get schema(): Schema | undefined {
+    return schemaOf(this.#definition);
+  }
+
   get value(): Unstructured {
     return this.#object ?? this.#objects.object(this.#definition, this.#entry);
   }
@@ -42,4 +47,8 @@ export class JsonContent implements Encodable {
 }
 
 /** A value without stored bytes. */
-export const madeContent = (value: object): Encodable => ({ json: undefined, value });
+export const madeContent = (value: object, schema?: Schema): Encodable => ({ json: undefined, value, schema });
+
+/** The type of whole objects of a definition, which those of custom kinds do not have. */
+export const schemaOf = ({ custom, schema }: ResourceDefinition): Schema | undefined =>
+  custom === undefined ? schema : undefined;

@@ -5,7 +5,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import { madeContent, StoredContent } from "./contents.ts";
+import { madeContent, schemaOf, StoredContent } from "./contents.ts";
 import type { Scope } from "./scope.ts";
 import type { EventView, ListType } from "./views.ts";
 import type { FrameEncoder } from "./watch-stream.ts";
@@ -14,7 +14,8 @@ import type { FrameEncoder } from "./watch-stream.ts";
 export function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
   const { parts, definition } = scope;
-  const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value));
+  const schema = isPlain ? schemaOf(definition) : undefined;
+  const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value, schema));
   return {
     // Forms of one name are shared; most are JSON, so these need no name of their own.
     name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
@@ -29,7 +30,7 @@ export function frameEncoder(scope: Scope, view: EventView, encoding: Encoding):
       const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && definition.untyped);
       return frame("BOOKMARK", view.object(object));
     },
-    error: (status) => frame("ERROR", status),
+    error: (status) => encoding.frame("ERROR", madeContent(status)),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import type { Listed } from "#registry/store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "./api-request.ts";
-import { madeContent, StoredContent } from "./contents.ts";
+import { madeContent, schemaOf, StoredContent } from "./contents.ts";
 import { isJoinable, listPieces } from "./list-body.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
@@ -23,7 +23,8 @@ export function objectReply(
     const { definition, parts } = scope;
     return { code, encoding, object: new StoredContent(parts.objects, definition, entry, object) };
   }
-  return valueReply(negotiated, code, transform === "" ? object : viewOf(scope, negotiated).object(object));
+  if (transform === "") return { code, encoding, object: madeContent(object, schemaOf(scope.definition)) };
+  return valueReply(negotiated, code, viewOf(scope, negotiated).object(object));
 }
 
 /** An answer with an object that has no other views, such as a `Status`. */
@@ -52,6 +53,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     ...frame,
     count: entries.length,
     item: (at) => view.item(objectAt(at)),
+    schema: negotiated.transform === "" ? schemaOf(definition) : undefined,
     itemJson: itemJson && ((at) => itemJson(objectAt(at))),
     weight: (at) => entries[at]!.value.length,
     ...(negotiated.transform === "" && isJoinable(definition)
@@ -73,6 +75,7 @@ export function madeListReply(
     ...view.list(metadata),
     count: objects.length,
     item: (at: number) => view.item(objects[at]!),
+    schema: negotiated.transform === "" ? schemaOf(scope.definition) : undefined,
     weight: () => 0,
   };
   return { code: 200, encoding: negotiated.encoding, list };

@@ -79,6 +79,6 @@ export interface LargeRequests {
    * and with its own `StatusError`s: no room for the request, time or memory limit exceeded.
    */
   handle(scope: Scope): Promise<Reply>;
-  /** `encoding.object` of a value that is large. */
-  encode(encoding: Encoding, value: object, request: ApiRequest): Promise<Buffer>;
+  /** `encoding.item` of a value that is large. */
+  encode(encoding: Encoding, value: unknown, request: ApiRequest): Promise<Buffer>;
 }

@@ -2,7 +2,7 @@
  * Copy-on-write edits of typed objects for hooks. Every function returns its argument when nothing changes. Absent and
  * null are equal, as to Go's decoder.
  */
-import { setMember } from "#apply/json-value.ts";
+import { setKey } from "#std/set-key.ts";
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 
@@ -27,7 +27,7 @@ export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T
   let next: T | undefined;
   for (const name of Object.keys(defaults) as (keyof T & string)[]) {
     if (!Object.hasOwn(object, name) || isAbsent(object[name])) {
-      setMember((next ??= { ...object }) as Record<string, unknown>, name, defaults[name]); // a copy, to be written
+      setKey((next ??= { ...object }) as Record<string, unknown>, name, defaults[name]); // a copy, to be written
     }
   }
   return next ?? object;

@@ -4,6 +4,7 @@
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
+import { setKey } from "#std/set-key.ts";
 import { DecodeError } from "./decode-error.ts";
 
 /** How many keys the objects inside `value` have, its own included. Deep values do not deepen the stack. */
@@ -82,7 +83,7 @@ function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
     const changed = change(item);
     if (changed === item) continue;
     copy ??= { ...source };
-    Object.defineProperty(copy, key, { value: changed, enumerable: true, configurable: true, writable: true });
+    setKey(copy, key, changed);
   }
   return copy ?? value;
 }

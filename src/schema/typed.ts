@@ -455,6 +455,7 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings): unknown {
   entries.sort((a, b) => (a[0] < b[0] ? -1 : 1));
   const sorted: Json = {};
   for (const [key, value] of entries) {
+    // `setKey`, written out: this is the hot path of bodies.
     if (key === "__proto__") {
       Object.defineProperty(sorted, key, { value, enumerable: true, configurable: true, writable: true });
     } else sorted[key] = value;

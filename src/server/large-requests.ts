@@ -45,7 +45,7 @@ export class LargeRequestThreads implements LargeRequests {
     } as Reply; // absent as undefined
   }
 
-  async encode({ mediaType }: Encoding, value: object, { user, signal }: ApiRequest): Promise<Buffer> {
+  async encode({ mediaType }: Encoding, value: unknown, { user, signal }: ApiRequest): Promise<Buffer> {
     const json = Buffer.from(JSON.stringify(value));
     const { bytes } = await this.#run(user.name, signal, {
       job: () => ({ type: "value", json, mediaType }),

@@ -5,7 +5,15 @@ import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
 import type { Message } from "./incoming-request.ts";
-import { binaryFrame, closedNormally, closeFrame, FrameReader, type Handshake, pongFrame, textFrames } from "./websocket.ts";
+import {
+  binaryFrame,
+  closedNormally,
+  closeFrame,
+  FrameReader,
+  type Handshake,
+  pongFrame,
+  textFrames,
+} from "./websocket.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");

@@ -21,6 +21,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { notFound, StatusError } from "#meta/status-error.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
+import type { Schema } from "#schema/schema.ts";
 import { planKinds } from "#server/credentials/serving-plan.ts";
 import { handlerParts, servedEncodings } from "#server/handler-parts.ts";
 import { FakeClock } from "#std/fake-clock.ts";
@@ -50,6 +51,9 @@ function valuesOf(bytes: Buffer): unknown[] {
   return values;
 }
 
+/** The schemas that were given with what was written last. */
+const schemas = { object: undefined, list: undefined, frame: undefined } as Record<string, Schema | undefined>;
+
 const mediaType = "application/x-inverted";
 const gate = "CBORServingAndStorage";
 const invertedEncoding: Encoding = {
@@ -67,16 +71,24 @@ const invertedEncoding: Encoding = {
     return { ...rest, value, text: () => sortedJson(value) };
   },
   mistyped: (_found, field) => `inverted: bad ${field ?? "value"}`,
-  object: ({ value }) => inverted(JSON.stringify(value)),
-  list: (list, { clock }) =>
-    listChunks(list.count, clock, {
+  object({ value, schema }) {
+    schemas["object"] = schema;
+    return inverted(JSON.stringify(value));
+  },
+  list(list, { clock }) {
+    schemas["list"] = list.schema;
+    return listChunks(list.count, clock, {
       head: sized(list.members),
       tail: sized(null),
       empty: sized(list.members),
       separator: "",
       item: (at) => sized(list.item(at)),
-    }),
-  frame: (type, { value }) => sized({ type, object: value }),
+    });
+  },
+  frame(type, { value, schema }) {
+    schemas["frame"] = schema;
+    return sized({ type, object: value });
+  },
 };
 
 const withInverted = [...encodings, invertedEncoding];
@@ -233,6 +245,26 @@ test("an encoding behind a gate is served when the gate is on", () => {
     () => servedEncodings([{ ...invertedEncoding, gate: "CborServing" }], { gates }, parseFeatureGates(gates, [])),
     /there is no gate CborServing/,
   );
+});
+
+test("an encoding is given the schema of whole objects, and none of other views", async () => {
+  const route = await server();
+  const given = (): boolean[] =>
+    ["object", "list", "frame"].map((of) => schemas[of]?.fields?.has("immutable") === true);
+  const read = async (accept: string, listAccept = accept): Promise<void> => {
+    await route(request("get", "a", "", accept));
+    await route(request("list", "", "", listAccept));
+    await begin(await route(request("watch", "", "", accept, initialEvents)));
+  };
+  await route(request("create", "", map("a")));
+  assert.equal(given()[0], true);
+  await route(request("create", "", map("b"), mediaType, "dryRun=All"));
+  assert.equal(given()[0], true);
+  await read(mediaType);
+  assert.deepEqual(given(), [true, true, true]);
+  const partial = `${mediaType};g=meta.k8s.io;v=v1;as=PartialObjectMetadata`;
+  await read(partial, `${partial}List`);
+  assert.deepEqual(given(), [false, false, false]);
 });
 
 test("a body of an encoding is refused in its words, and large when it has many objects", async () => {

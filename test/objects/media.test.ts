@@ -242,6 +242,20 @@ inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api)
   });
 });
 
+inBothDomains("a protobuf body whose version says nothing is of the expected type", async (api) => {
+  const { configMaps } = await api.place();
+  const sent = (apiVersion: string, kind: string, name: string) =>
+    api.post(configMaps, envelope(apiVersion, kind, field(1, field(1, name))), {
+      type: protobuf,
+      accept: "application/json",
+    });
+  for (const [at, version] of ["", "/", "x/", "a/b/c"].entries()) {
+    (await sent(version, "ConfigMap", `m${at}`)).expect(201, { apiVersion: "v1", "metadata.name": `m${at}` });
+  }
+  const unknown = /^Map in version "v1" cannot be handled as a ConfigMap: no kind "Map" is registered/;
+  (await sent("x/", "Map", "m")).refused(400, "BadRequest", unknown);
+});
+
 inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-13]", async (api) => {
   const { configMaps } = await api.place();
   const good = envelope("v1", "ConfigMap", field(1, field(1, "m1")), entry(2, "k", "v"));

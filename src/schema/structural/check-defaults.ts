@@ -3,8 +3,9 @@
  * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import { setKey } from "#std/set-key.ts";
 import type { Schema } from "../schema.ts";
-import { copyOf, type MutableJson, setMember } from "./copy.ts";
+import { copyOf, type MutableJson } from "./copy.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
 import { explain } from "./explain.ts";
 import type { JsonSchemaProps } from "./json-schema.ts";
@@ -119,7 +120,7 @@ function around(value: unknown, steps: readonly (string | undefined)[]): unknown
     if (name === undefined) inner = [inner];
     else {
       const object: MutableJson = {};
-      setMember(object, name, inner);
+      setKey(object, name, inner);
       inner = object;
     }
   }

@@ -7,12 +7,6 @@ export function copyOf(object: Readonly<Record<string, unknown>>): MutableJson {
   return { ...object };
 }
 
-/** Sets a member, `__proto__` too. */
-export function setMember(object: MutableJson, name: string, value: unknown): void {
-  if (name !== "__proto__") object[name] = value;
-  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
-}
-
 /** Freezes a tree of JSON that many values will share. */
 export function deepFreeze(value: unknown): unknown {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {

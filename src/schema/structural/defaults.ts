@@ -5,7 +5,8 @@
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Room } from "#std/room.ts";
-import { copyOf, deepFreeze, type MutableJson, setMember } from "./copy.ts";
+import { setKey } from "#std/set-key.ts";
+import { copyOf, deepFreeze, type MutableJson } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
 
@@ -41,7 +42,7 @@ function structuredCopy(value: unknown): unknown {
   if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) return value.map(structuredCopy);
   const copy: MutableJson = {};
-  for (const [name, member] of Object.entries(value)) setMember(copy, name, structuredCopy(member));
+  for (const [name, member] of Object.entries(value)) setKey(copy, name, structuredCopy(member));
   return copy;
 }
 
@@ -87,7 +88,7 @@ function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean, 
     }
     if (filled === member || filled === undefined) continue;
     out ??= copyOf(object);
-    setMember(out, name, filled);
+    setKey(out, name, filled);
   }
   const { defaulted } = node;
   for (let at = 0; at < defaulted.length; at++) {
@@ -95,7 +96,7 @@ function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean, 
     if (Object.hasOwn(object, name)) continue;
     out ??= copyOf(object);
     room.take(name.length + 4);
-    setMember(out, name, filledDefault(property, room));
+    setKey(out, name, filledDefault(property, room));
   }
   return out ?? object;
 }

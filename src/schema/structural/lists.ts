@@ -3,6 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { type FieldError, invalid } from "#meta/field-error.ts";
+import { setKey } from "#std/set-key.ts";
 import { goJson, type Json, kindOf, numberOf, showValue } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
@@ -125,14 +126,9 @@ function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: s
   const keys = list.map((item) => {
     const key: Record<string, unknown> = {};
     for (const name of mapKeys) {
-      if (item !== null && Object.hasOwn(item as Json, name)) setOwn(key, name, (item as Json)[name]);
+      if (item !== null && Object.hasOwn(item as Json, name)) setKey(key, name, (item as Json)[name]);
     }
     return key;
   });
   checkSet(keys.map(goJson), keys, field, findings);
-}
-
-function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {
-  if (name !== "__proto__") object[name] = value;
-  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }

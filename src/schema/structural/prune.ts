@@ -3,6 +3,7 @@
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
+import { setKey } from "#std/set-key.ts";
 import { DecodeError } from "../decode-error.ts";
 import { copyOf, type MutableJson } from "./copy.ts";
 import type { SchemaNode } from "./node.ts";
@@ -100,8 +101,7 @@ class Walk {
       this.#path.pop();
       if (pruned === member) continue;
       out ??= copyOf(object);
-      // Not a new member: what is there is replaced.
-      Object.defineProperty(out, name, { value: pruned, enumerable: true, configurable: true, writable: true });
+      setKey(out, name, pruned);
     }
     return out ?? object;
   }

@@ -11,7 +11,6 @@ import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
 import { isWritten } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
-import { madeContent } from "#http/contents.ts";
 import { CustomKind } from "#extensions/custom-kind.ts";
 import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
@@ -115,7 +114,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
 
 function encodedValue({ json, mediaType }: SentValue): SentReply & { readonly bytes: Uint8Array<ArrayBuffer> } {
   const encoding = encodings.filter(isWritten).find((one) => one.mediaType === mediaType)!; // the event loop has the same
-  const bytes = ownBytes(encoding.object(madeContent(parseObject(bufferOf(json).toString()))));
+  const bytes = ownBytes(encoding.item!(parseObject(bufferOf(json).toString()))); // it asked for this
   return { code: 200, headers: undefined, contentType: mediaType, compressible: true, bytes };
 }
 
