@@ -1,7 +1,8 @@
 /**
  * The interface of an encoding: reads bodies and writes answers in one format. Each format is a file
  * (`json-encoding.ts`, `yaml-encoding.ts`, …), and `encodings.ts` lists them. Negotiation chooses one; all other code
- * uses the chosen one. No other file names a media type of objects.
+ * uses the chosen one and names no media type of objects. Exceptions: the types of patches (`http/handlers/patch.ts`), and
+ * `publication/`, which lists what documents can be had in.
  */
 import type { LongBody, Pieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
@@ -12,7 +13,7 @@ import type { Schema } from "#schema/schema.ts";
 export interface BodyEncoding {
   /** `application/json`: how `Accept` and `Content-Type` name it. */
   readonly mediaType: string;
-  /** `Content-Type` of a watch in this encoding; empty when it cannot carry one. */
+  /** `Content-Type` of a watch in this encoding; empty when it has none. `Accept` names it `<mediaType>;stream=watch`. */
   readonly stream: string;
   /** Whether it cannot encode custom resources, whose fields have any type. */
   readonly typedOnly: boolean;
@@ -98,13 +99,17 @@ export interface LargeItems {
 
 /** A body as a value. */
 export interface DecodedValue {
+  /** Plain JSON. Numbers that JavaScript would change are raw ones (`std/raw-number.ts`), as are floats that are whole. */
   readonly value: unknown;
-  /** Keys in the text; `undefined` when double ones were looked for otherwise. */
+  /**
+   * Keys in the text. More of them than in `value` are double ones, which are then looked for in `text`. `undefined` when
+   * `duplicates` has them, or the format cannot have any.
+   */
   readonly keys: number | undefined;
-  /** JSON text to search for problems. */
+  /** The body as JSON text, to search for unknown and double fields; made on demand. */
   text(): string;
-  /** Double keys of YAML, by line. */
+  /** Double keys that the decoder found, in the words for clients: those of YAML, by line. */
   readonly duplicates: readonly string[];
-  /** Whether there may be numbers in it that JavaScript would change. */
+  /** Whether there may be raw numbers in `value`. */
   readonly hasRawNumbers: boolean;
 }

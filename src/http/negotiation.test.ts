@@ -218,7 +218,7 @@ test("a body without a type is JSON, one of another type is refused with 415 [ME
   }
 });
 
-test("a patch needs one of its own types [PATCH-10]", () => {
+test("a patch needs one of its own types", () => {
   const patches = ["application/merge-patch+json"];
   assert.equal(isConsumable("application/merge-patch+json; charset=utf-8", patches), true);
   assert.equal(isConsumable("application/json", patches), false);
