@@ -63,6 +63,8 @@ export class DelayedLog implements LogStore {
       get valueBytes() {
         return follower.valueBytes;
       },
+      scanKeys: (from, to, visit) => follower.scanKeys(from, to, visit),
+      countKeys: (from, to) => follower.countKeys(from, to),
     });
   }
 

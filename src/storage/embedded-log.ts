@@ -3,10 +3,10 @@
  * order, and expiry. The owner makes writes durable: it gets each with its revision through `submit`, and answers by
  * `acknowledge`, `refuse` or `fail`.
  *
- * Hot path: one search of the tree for each commit and each acknowledgement.
+ * Hot path: one map lookup for each commit and each acknowledgement.
  */
 import type { Clock } from "#std/clock.ts";
-import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
+import { prefixEnd } from "#std/ordered-map.ts";
 
 import { Expiry } from "./expiry.ts";
 import {
@@ -79,7 +79,7 @@ const hourMs = 60 * 60 * 1000;
 export class EmbeddedLog {
   readonly #options: EmbeddedLogOptions;
   /** Keys that exist, with the revisions of their durable versions. */
-  readonly #current = new OrderedMap<Revision>();
+  readonly #current = new Map<string, Revision>();
   /** Of each key, the newest write that is not durable yet. */
   readonly #pending = new Map<string, PendingWrite>();
   readonly #expiry = new Expiry((key, revision) => this.#current.get(key) === revision);
@@ -212,16 +212,17 @@ export class EmbeddedLog {
         if (revision !== 0) versions.push({ key: name, revision });
       }
     };
-    this.#current.scan(first, end, (revision, key) => {
+    this.#follower?.scanKeys(first, end, (key) => {
       addChangedBefore(key);
       if (versions.length === limit) return false;
-      if (!rollback.has(key)) versions.push({ key, revision });
+      // Safe: the follower has been told of every durable change.
+      if (!rollback.has(key)) versions.push({ key, revision: this.#current.get(key)! });
       return versions.length < limit;
     });
     addChangedBefore(undefined);
     if (versions.length < limit) return { versions, remaining: 0 };
     const after = limit === 0 ? first : `${versions[limit - 1]!.key}\u0000`;
-    let remaining = this.#current.rank(end) - this.#current.rank(after);
+    let remaining = this.#follower?.countKeys(after, end) ?? 0;
     for (const [key, revision] of changed) {
       if (key >= after) remaining += (revision !== 0 ? 1 : 0) - (this.#current.get(key) === undefined ? 0 : 1);
     }

@@ -82,6 +82,10 @@ export interface LogFollower {
   compacted(revision: Revision): void;
   /** Bytes of values that the follower holds: all that is current, and little else. */
   readonly valueBytes: number;
+  /** Visits the current keys in [from, to) in order until `visit` returns false: a log here need not order them too. */
+  scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void;
+  /** How many current keys there are in [from, to). */
+  countKeys(from: string, to: string | undefined): number;
 }
 
 export interface LogStore {

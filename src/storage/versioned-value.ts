@@ -15,8 +15,10 @@ const nowhere = 0xffffffff;
 export function unversioned(text: string, before: string): Buffer {
   // Four characters of one byte, in whose place the header comes.
   const value = Buffer.from(`\0\0\0\0${text}`);
-  const at = before === "" ? -1 : value.indexOf(before, headerBytes);
-  value.writeUInt32BE(at < 0 ? nowhere : at + before.length - headerBytes, 0);
+  // In ASCII, as most are, characters are bytes.
+  const isAscii = value.length === headerBytes + text.length;
+  const at = before === "" ? -1 : isAscii ? text.indexOf(before) : value.indexOf(before, headerBytes) - headerBytes;
+  value.writeUInt32BE(at < 0 ? nowhere : at + before.length, 0);
   return value;
 }
 
@@ -38,26 +40,30 @@ export function placeOf(value: Uint8Array): number {
   return place > value.length - headerBytes ? -1 : place;
 }
 
-/** The bytes at a revision, in memory of their own. */
-export function atRevision(value: Uint8Array, revision: Revision): Buffer {
-  const place = placeOf(value);
+/** The bytes at a revision, in memory of their own; `place` is that of the value. */
+export function atRevision(value: Uint8Array, revision: Revision, place = placeOf(value)): Buffer {
+  const source = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (source.length <= headerBytes) return Buffer.alloc(0);
+  const digits = place < 0 ? "" : String(revision);
+  const bytes = Buffer.allocUnsafeSlow(source.length - headerBytes + digits.length);
   if (place < 0) {
-    const rest = value.subarray(headerBytes);
-    const bytes = Buffer.allocUnsafeSlow(rest.length);
-    bytes.set(rest);
+    source.copy(bytes, 0, headerBytes);
     return bytes;
   }
-  const digits = String(revision);
-  const bytes = Buffer.allocUnsafeSlow(value.length - headerBytes + digits.length);
-  bytes.set(value.subarray(headerBytes, headerBytes + place));
+  source.copy(bytes, 0, headerBytes, headerBytes + place);
   bytes.write(digits, place, "latin1");
-  bytes.set(value.subarray(headerBytes + place), place + digits.length);
+  source.copy(bytes, place + digits.length, headerBytes + place);
   return bytes;
 }
 
 /** Shown bytes with the digits at `place` (of the revision `from`) replaced by those of `to`. */
 export function moved(bytes: Buffer, place: number, from: Revision, to: Revision): Buffer {
   if (place < 0) return bytes;
+  const digits = String(to);
   const rest = place + String(from).length;
-  return Buffer.concat([bytes.subarray(0, place), Buffer.from(String(to)), bytes.subarray(rest)]);
+  const copy = Buffer.allocUnsafeSlow(place + digits.length + bytes.length - rest);
+  bytes.copy(copy, 0, 0, place);
+  copy.write(digits, place, "latin1");
+  bytes.copy(copy, place + digits.length, rest);
+  return copy;
 }

@@ -180,6 +180,14 @@ export class MemoryCache implements WatchCache, LogFollower {
     return this.#valueBytes;
   }
 
+  scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void {
+    this.#live.scan(from, to, (_versions, key) => visit(key));
+  }
+
+  countKeys(from: string, to: string | undefined): number {
+    return this.#live.rank(to) - this.#live.rank(from);
+  }
+
   get statistics(): CacheStatistics {
     return {
       keys: this.#live.size,
@@ -197,7 +205,8 @@ export class MemoryCache implements WatchCache, LogFollower {
   /** Called by the log: a current entry. */
   load({ key, value, revision, expiresAt }: LogEntry): void {
     const versions = this.#openKey(key);
-    versions.head = this.#keep(key, atRevision(value, revision), placeOf(value), revision, revision, expiresAt);
+    const place = placeOf(value);
+    versions.head = this.#keep(key, atRevision(value, revision, place), place, revision, revision, expiresAt);
     this.#live.set(key, versions);
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
@@ -217,7 +226,8 @@ export class MemoryCache implements WatchCache, LogFollower {
       this.#tombstones.set(versions.key, versions);
     } else {
       const created = previous === undefined ? revision : previous.created;
-      version = this.#keep(versions.key, atRevision(value, revision), placeOf(value), revision, created, expiresAt);
+      const place = placeOf(value);
+      version = this.#keep(versions.key, atRevision(value, revision, place), place, revision, created, expiresAt);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
         if (versions.head !== undefined) this.#tombstones.delete(versions.key);
@@ -255,7 +265,7 @@ export class MemoryCache implements WatchCache, LogFollower {
   }
 
   count(prefix: string): number {
-    return this.#live.rank(prefixEnd(prefix)) - this.#live.rank(prefix);
+    return this.countKeys(prefix, prefixEnd(prefix));
   }
 
   range(prefix: string, options: RangeOptions = {}): Range {
