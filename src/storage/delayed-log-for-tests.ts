@@ -19,17 +19,17 @@ import type {
   StorageFull,
 } from "./log-store.ts";
 
-const latencyMsMax = 5;
-
 export class DelayedLog implements LogStore {
   readonly #log: LogStore;
   readonly #random: Random;
+  readonly #latencyMsMax: number;
   /** Changes on their way to the follower. */
   #told: Promise<void> = Promise.resolve();
 
-  constructor(log: LogStore, random: Random) {
+  constructor(log: LogStore, random: Random, latencyMsMax = 5) {
     this.#log = log;
     this.#random = random;
+    this.#latencyMsMax = latencyMsMax;
   }
 
   get revision(): Revision {
@@ -102,6 +102,6 @@ export class DelayedLog implements LogStore {
   }
 
   async #later(): Promise<void> {
-    await sleep(this.#random.next() * latencyMsMax);
+    await sleep(this.#random.next() * this.#latencyMsMax);
   }
 }

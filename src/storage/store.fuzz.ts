@@ -66,7 +66,7 @@ const subjects: Subject[] = [
     name: "a log far away",
     hasLog: false,
     async open(_dataDir, clock, historyBytesMax, random) {
-      const log = new DelayedLog(openMemoryLog({ clock }), random);
+      const log = new DelayedLog(openMemoryLog({ clock }), random, 1);
       return { cache: await MemoryCache.open(log, { clock, historyBytesMax, compactionIntervalMs: 0 }) };
     },
   },

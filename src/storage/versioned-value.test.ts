@@ -15,6 +15,10 @@ test("a value shows the revision it is read at, and can be moved to another", ()
   assert.equal(later.toString(), `{"name":"ü","resourceVersion":"3456","spec":{"resourceVersion":""}}`);
 });
 
+test("what stands before the place may be any text", () => {
+  assert.equal(atRevision(unversioned("ключ-ü rest", "ключ-ü "), 5).toString(), "ключ-ü 5rest");
+});
+
 test("a value without a place for a revision is the same at each", () => {
   for (const value of [unversioned("plain", member), unversionedBytes(Buffer.from("plain"))]) {
     assert.equal(placeOf(value), -1);

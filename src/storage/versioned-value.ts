@@ -18,7 +18,7 @@ export function unversioned(text: string, before: string): Buffer {
   // In ASCII, as most are, characters are bytes.
   const isAscii = value.length === headerBytes + text.length;
   const at = before === "" ? -1 : isAscii ? text.indexOf(before) : value.indexOf(before, headerBytes) - headerBytes;
-  value.writeUInt32BE(at < 0 ? nowhere : at + before.length, 0);
+  value.writeUInt32BE(at < 0 ? nowhere : at + (isAscii ? before.length : Buffer.byteLength(before)), 0);
   return value;
 }
 
