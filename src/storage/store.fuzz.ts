@@ -147,7 +147,9 @@ class Run {
   async #write(): Promise<void> {
     const count = 1 + Math.floor(this.#random.next() ** 3 * 8);
     const keys = [randomKey(this.#random), randomKey(this.#random)];
+    const before = new Map(keys.map((key) => [key, this.#cache.get(key)?.revision ?? 0]));
     const done: Change[] = [];
+    const refused: { readonly key: string; readonly expected: Revision; readonly current: Revision }[] = [];
     await Promise.all(
       Array.from({ length: count }, async () => {
         const key = pick(this.#random, keys);
@@ -160,7 +162,11 @@ class Run {
           ? await this.#cache.remove(key, expected)
           : await this.#cache.put(key, expected, encoded);
         if (!result.ok) {
-          assert.notEqual(result.current?.revision ?? 0, isRemoval ? expected || -1 : expected, this.#where);
+          refused.push({
+            key,
+            expected: isRemoval ? expected || -1 : expected,
+            current: result.current?.revision ?? 0,
+          });
           return;
         }
         const { revision } = result.entry;
@@ -172,6 +178,17 @@ class Run {
     for (const change of done.toSorted((a, b) => a.revision - b.revision)) {
       assert(change.revision > (this.#changes.at(-1)?.revision ?? 0), this.#where);
       this.#changes.push(change);
+    }
+    for (const { key, expected, current } of refused) {
+      const states = done
+        .filter((change) => change.key === key)
+        .map(({ revision, text }) => (text === undefined ? 0 : revision));
+      states.push(before.get(key)!);
+      assert(states.includes(current), this.#where);
+      assert(
+        states.some((revision) => revision !== expected),
+        this.#where,
+      );
     }
   }
 
