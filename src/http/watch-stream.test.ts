@@ -20,7 +20,7 @@ const encoder: FrameEncoder = {
 
 const put = (cache: WatchCache, name: string, text: string): Promise<unknown> =>
   cache.put(prefix + name, cache.get(prefix + name)?.revision ?? 0, {
-    value: unversionedBytes(Buffer.from(text)),
+    ...unversionedBytes(Buffer.from(text)),
     view: () => undefined,
   });
 

@@ -88,7 +88,7 @@ async function refused(answer: Promise<unknown>): Promise<{ code: number; reason
 test("a corrupt object is removed on request, and by nothing else [DELST-06]", async () => {
   const { cache, store } = await setup();
   await cache.put(store.key("ns", "broken"), 0, {
-    value: unversionedBytes(Buffer.from("{\u0000")),
+    ...unversionedBytes(Buffer.from("{\u0000")),
     view: () => undefined,
   });
   const plain = await refused(store.delete("ns", "broken", { dryRun: false }));
@@ -103,7 +103,7 @@ test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELS
   const { entry } = await store.create(thing("held", { finalizers: ["example.com/hold"] }), attributes);
   assert.ok(entry !== undefined);
   const cut = entry.value.subarray(0, entry.value.length - 8);
-  await cache.put(entry.key, entry.revision, { value: unversionedBytes(cut), view: () => undefined });
+  await cache.put(entry.key, entry.revision, { ...unversionedBytes(cut), view: () => undefined });
   await store.removeUnreadable("ns", "held", readable);
   assert.equal(store.peek("ns", "held"), undefined);
 });

@@ -29,7 +29,6 @@ import {
 } from "#meta/status-error.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-object-meta.ts";
 import { isCompacted, type Revision } from "#storage/log-store.ts";
-import { lengthOf } from "#storage/versioned-value.ts";
 import type { Encoded, Entry, Range, WatchCache } from "#storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 
@@ -433,7 +432,7 @@ export class Store {
   /** Encodes a client's object. Throws when it is too large to be stored; deletions skip that check. */
   #encode(object: Unstructured, attributes: WriteAttributes, creates = false): Encoded {
     const encoded = this.#objects.encode(this.definition, object, creates);
-    if (lengthOf(encoded.value) <= this.#objectBytesMax) return encoded;
+    if (encoded.bytes.length <= this.#objectBytesMax) return encoded;
     const { managedFields, ...metadata } = object.metadata;
     if (attributes.dropsOwners !== true || managedFields === undefined) throw objectTooLarge(this.#objectBytesMax);
     return this.#encode({ ...object, metadata }, { ...attributes, dropsOwners: false }, creates);

@@ -11,7 +11,8 @@ import { exactValue } from "#codec/strict.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured, ObjectMeta } from "#meta/object-meta.ts";
 import { storageReadError } from "#meta/status-error.ts";
-import { unversioned } from "#storage/versioned-value.ts";
+import type { Unversioned } from "#storage/log-store.ts";
+import { placeIn } from "#storage/versioned-value.ts";
 import type { Encoded, Entry } from "#storage/watch-cache.ts";
 import type { Conversion, SchemaEpoch, ResourceDefinition, Strategy } from "./resource-definition.ts";
 
@@ -139,8 +140,9 @@ export function parseObject(text: string): Unstructured {
 }
 
 /** A value encoded by another thread's `StoredObjects`, which also passed its labels. */
-export const encodedElsewhere = (value: Buffer, labels: EntryView["labels"]): Encoded => ({
-  value,
+export const encodedElsewhere = ({ bytes, place }: Unversioned, labels: EntryView["labels"]): Encoded => ({
+  bytes,
+  place,
   view: (): EntryView => ({ labels, object: undefined }),
 });
 
@@ -191,8 +193,11 @@ export class StoredObjects {
     const hub = definition.conversion === undefined ? object : definition.conversion.toHub(object);
     const stored = unversionedObject(hub, layout.storedKind, layout.storedApiVersion);
     const recent = creates ? this.#created : this.#recent;
+    const text = `${escapeHtml(JSON.stringify(stored))}\n`;
+    const bytes = Buffer.from(text);
     return {
-      value: unversioned(`${escapeHtml(JSON.stringify(stored))}\n`, beforeRevision),
+      bytes,
+      place: placeIn(bytes, text, beforeRevision),
       view(revision): EntryView {
         // Safe: no other code has the object.
         (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);

@@ -13,7 +13,7 @@ const key = "/registry/binnacle/settings/api-domain";
 export async function checkDomainRecord(cache: WatchCache, apiDomain: string): Promise<void> {
   const found = cache.get(key)?.value.toString();
   if (found === undefined) {
-    await cache.put(key, 0, { value: unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
+    await cache.put(key, 0, { ...unversionedBytes(Buffer.from(apiDomain)), view: () => undefined });
   } else if (found !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
   }

@@ -77,7 +77,7 @@ void test("a real thread that is stuck in a commit is found", async () => {
   const store = await openSqliteStore({ clock: systemClock, dataDir, faults: { commitDelayMs: 500 } });
   try {
     const { clock, failing } = setup({ askThread: () => store.log.logged([]) });
-    const written = store.cache.put("/a", 0, { value: unversionedBytes(Buffer.from("{}")), view: () => undefined });
+    const written = store.cache.put("/a", 0, { ...unversionedBytes(Buffer.from("{}")), view: () => undefined });
     await turn();
     assert.deepEqual(failing("livez"), []);
     clock.advance(10_000);

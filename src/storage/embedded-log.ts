@@ -12,18 +12,21 @@ import { Expiry } from "./expiry.ts";
 import {
   type CommitResult,
   type LogEntry,
+  type LogEvent,
   type LogFollower,
   type LogRangeOptions,
   type LogWrite,
   type Revision,
   StorageFailure,
   type StorageFull,
+  type Unversioned,
 } from "./log-store.ts";
 
-/** A write on its way to the log, with its revision. */
-export class PendingWrite {
+/** A write on its way to the log, with its revision; the event that it becomes. */
+export class PendingWrite implements LogEvent {
   readonly write: LogWrite;
   readonly key: string;
+  readonly value: Unversioned | undefined;
   readonly revision: Revision;
   /** Revision of the version it replaces, itself possibly pending; 0 when there is none. */
   readonly replaces: Revision;
@@ -44,6 +47,7 @@ export class PendingWrite {
   ) {
     this.write = write;
     this.key = key;
+    this.value = write.value;
     this.revision = revision;
     this.replaces = replaces;
     this.expiresAt = expiresAt;
@@ -229,18 +233,17 @@ export class EmbeddedLog {
     return { versions, remaining };
   }
 
-  #apply({ write, key, revision, expiresAt, resolve }: PendingWrite): void {
-    const { value } = write;
+  #apply(event: PendingWrite): void {
+    const { key, value, revision, expiresAt } = event;
     if (value === undefined) this.#current.delete(key);
     else this.#current.set(key, revision);
     this.#durable = revision;
-    const event = { key, value, revision, expiresAt };
     if (expiresAt !== 0) {
-      this.#expiry.add(event);
+      this.#expiry.add({ key, revision, expiresAt });
       this.#scheduleExpiry();
     }
-    this.#follower?.changed(event, write);
-    resolve({ committed: true, revision });
+    this.#follower?.changed(event, event.write);
+    event.resolve({ committed: true, revision });
   }
 
   #scheduleExpiry(): void {

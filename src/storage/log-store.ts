@@ -14,11 +14,18 @@ export interface LogWrite {
   /** The revision that the latest version of the key must have; 0: there must be none. */
   readonly expected: Revision;
   /** A value that does not know its revision yet (`versioned-value.ts`); `undefined` deletes the key. */
-  readonly value: Buffer | undefined;
+  readonly value: Unversioned | undefined;
   /** Seconds after which the key goes by itself; 0 for never. */
   readonly ttlSeconds: number;
   /** A step of a deletion: it passes while there is no room for other writes, as deletions do. */
   readonly isForDeletion: boolean;
+}
+
+/** A value without its revision (`versioned-value.ts`). */
+export interface Unversioned {
+  readonly bytes: Buffer;
+  /** Where in the bytes the digits of the revision belong; -1: nowhere. */
+  readonly place: number;
 }
 
 /** A failed precondition is an answer, not an error. `revision` is the log's when it compared. */
@@ -28,7 +35,7 @@ export type CommitResult = { readonly committed: boolean; readonly revision: Rev
 export interface LogEntry {
   readonly key: string;
   /** The value as written (`versioned-value.ts`). It belongs to the log; followers keep a copy. */
-  readonly value: Uint8Array;
+  readonly value: Unversioned;
   readonly revision: Revision;
   /** Milliseconds since the epoch at which the key goes, 0 for never. */
   readonly expiresAt: number;
@@ -37,7 +44,7 @@ export interface LogEntry {
 /** One change of one key. */
 export interface LogEvent extends Omit<LogEntry, "value"> {
   /** `undefined`: the key was deleted. */
-  readonly value: Uint8Array | undefined;
+  readonly value: Unversioned | undefined;
 }
 
 /** A change of the past, with what it replaced. */

@@ -23,10 +23,10 @@ export interface ContractSubject {
 }
 
 /** Bytes that name the revision they are read at. */
-export const textOf = (text: string): Encoded => ({ value: unversioned(`${text}@`, "@"), view: () => text });
+export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), view: () => text });
 
 /** Bytes that are the same at every revision. */
-export const bytesOf = (bytes: Uint8Array): Encoded => ({ value: unversionedBytes(bytes), view: () => undefined });
+export const bytesOf = (bytes: Uint8Array): Encoded => ({ ...unversionedBytes(bytes), view: () => undefined });
 
 export const pods = "/registry//pods/";
 const podA = `${pods}shop/a`;
@@ -162,7 +162,7 @@ export function storeContract(subject: ContractSubject): void {
     check("the view is made once, when the write has its revision, and not for a failed comparison", async (cache) => {
       const calls: Revision[] = [];
       const encoded: Encoded = {
-        value: unversionedBytes(Buffer.from("x")),
+        ...unversionedBytes(Buffer.from("x")),
         view(revision) {
           calls.push(revision);
           assert.equal(cache.get(podA)?.view, undefined);

@@ -156,7 +156,7 @@ class Run {
         const current = this.#cache.get(key);
         const expected = this.#random.next() < 0.9 ? (current?.revision ?? 0) : Math.floor(this.#random.next() * 50);
         const filler = "x".repeat(Math.floor(this.#random.next() * 300));
-        const encoded = { value: unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
+        const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), view: () => undefined };
         const isRemoval = current !== undefined && this.#random.next() < 0.3;
         const result = isRemoval
           ? await this.#cache.remove(key, expected)

@@ -1,69 +1,75 @@
 /**
  * Values without and with their revision. A writer does not know the revision of its write, but clients see it in the
- * value. So the log stores the value without the digits, and their offset; readers of the log insert them.
+ * value. So a value is kept without the digits, with their place; readers insert them.
  *
- *     in the log   00 00 00 2f {"kind":"Pod",…,"resourceVersion":"","uid":…     the place, then the bytes
- *     read at 57               {"kind":"Pod",…,"resourceVersion":"57","uid":…
+ *     bytes        {"kind":"Pod",…,"resourceVersion":"","uid":…      place 47
+ *     read at 57   {"kind":"Pod",…,"resourceVersion":"57","uid":…
+ *     packed       00 00 00 2f {"kind":"Pod",…                       one piece of bytes, for logs
  */
-import type { Revision } from "./log-store.ts";
+import type { Revision, Unversioned } from "./log-store.ts";
 
-const headerBytes = 4;
-/** The place of values that show no revision. */
-const nowhere = 0xffffffff;
+/** `text` as a value; the digits belong where `before` first ends, and nowhere in a text without it. */
+export function unversioned(text: string, before: string): Unversioned {
+  const bytes = Buffer.from(text);
+  return { bytes, place: placeIn(bytes, text, before) };
+}
 
-/** `text` as the log keeps it; the digits belong where `before` first ends, and nowhere in a text without it. */
-export function unversioned(text: string, before: string): Buffer {
-  // Four characters of one byte, in whose place the header comes.
-  const value = Buffer.from(`\0\0\0\0${text}`);
+/** Where the digits belong in a text and its bytes. */
+export function placeIn(bytes: Buffer, text: string, before: string): number {
   // In ASCII, as most are, characters are bytes.
-  const isAscii = value.length === headerBytes + text.length;
-  const at = before === "" ? -1 : isAscii ? text.indexOf(before) : value.indexOf(before, headerBytes) - headerBytes;
-  value.writeUInt32BE(at < 0 ? nowhere : at + (isAscii ? before.length : Buffer.byteLength(before)), 0);
-  return value;
+  const isAscii = bytes.length === text.length;
+  const at = isAscii ? text.indexOf(before) : bytes.indexOf(before);
+  return at < 0 ? -1 : at + (isAscii ? before.length : Buffer.byteLength(before));
 }
 
 /** Bytes without a revision, the same at every revision. */
-export function unversionedBytes(bytes: Uint8Array): Buffer {
-  const value = Buffer.allocUnsafe(headerBytes + bytes.length);
-  value.writeUInt32BE(nowhere, 0);
-  value.set(bytes, headerBytes);
-  return value;
-}
+export const unversionedBytes = (bytes: Uint8Array): Unversioned => ({ bytes: Buffer.from(bytes), place: -1 });
 
-/** How long a value is, but for the digits. */
-export const lengthOf = (value: Uint8Array): number => value.length - headerBytes;
-
-/** Where in the shown bytes the digits of the revision begin; -1: nowhere, as in what is no value of ours. */
-export function placeOf(value: Uint8Array): number {
-  if (value.length < headerBytes) return -1;
-  const place = ((value[0]! << 24) | (value[1]! << 16) | (value[2]! << 8) | value[3]!) >>> 0;
-  return place > value.length - headerBytes ? -1 : place;
-}
-
-/** The bytes at a revision, in memory of their own; `place` is that of the value. */
-export function atRevision(value: Uint8Array, revision: Revision, place = placeOf(value)): Buffer {
-  const source = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (source.length <= headerBytes) return Buffer.alloc(0);
-  const digits = place < 0 ? "" : String(revision);
-  const bytes = Buffer.allocUnsafeSlow(source.length - headerBytes + digits.length);
-  if (place < 0) {
-    source.copy(bytes, 0, headerBytes);
-    return bytes;
-  }
-  source.copy(bytes, 0, headerBytes, headerBytes + place);
-  bytes.write(digits, place, "latin1");
-  source.copy(bytes, place + digits.length, headerBytes + place);
-  return bytes;
+/** The bytes at a revision, in memory of their own. */
+export function atRevision({ bytes, place }: Unversioned, revision: Revision): Buffer {
+  return withDigits(bytes, place, place, String(revision));
 }
 
 /** Shown bytes with the digits at `place` (of the revision `from`) replaced by those of `to`. */
 export function moved(bytes: Buffer, place: number, from: Revision, to: Revision): Buffer {
-  if (place < 0) return bytes;
-  const digits = String(to);
-  const rest = place + String(from).length;
+  return withDigits(bytes, place, place + String(from).length, String(to));
+}
+
+/** A copy with `digits` instead of the bytes from `place` to `rest`; without a place, a plain copy. */
+function withDigits(bytes: Buffer, place: number, rest: number, digits: string): Buffer {
+  if (place < 0) {
+    const copy = Buffer.allocUnsafeSlow(bytes.length);
+    bytes.copy(copy);
+    return copy;
+  }
   const copy = Buffer.allocUnsafeSlow(place + digits.length + bytes.length - rest);
   bytes.copy(copy, 0, 0, place);
   copy.write(digits, place, "latin1");
   bytes.copy(copy, place + digits.length, rest);
   return copy;
+}
+
+/** Bytes before those of the value in its packed form. */
+export const headerBytes = 4;
+/** The place of values that show no revision. */
+const nowhere = 0xffffffff;
+
+/** Writes the packed form into `buffer` from `at` on. */
+export function packInto(buffer: Buffer, at: number, { bytes, place }: Unversioned): void {
+  buffer.writeUInt32BE(place < 0 ? nowhere : place, at);
+  bytes.copy(buffer, at + headerBytes);
+}
+
+/** The packed form. */
+export function packed(value: Unversioned): Buffer {
+  const buffer = Buffer.allocUnsafe(headerBytes + value.bytes.length);
+  packInto(buffer, 0, value);
+  return buffer;
+}
+
+/** Reads the packed form, whose memory it shares. Of damaged bytes: something that shows no revision. */
+export function unpacked(buffer: Buffer): Unversioned {
+  if (buffer.length < headerBytes) return { bytes: buffer.subarray(buffer.length), place: -1 };
+  const place = buffer.readUInt32BE(0);
+  return { bytes: buffer.subarray(headerBytes), place: place > buffer.length - headerBytes ? -1 : place };
 }

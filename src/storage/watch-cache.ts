@@ -6,7 +6,7 @@
  * only after it is durable, and revisions become visible strictly in order.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Compacted, Revision, StorageFull } from "./log-store.ts";
+import type { Compacted, Revision, StorageFull, Unversioned } from "./log-store.ts";
 
 /**
  * One version of one key. Shared and immutable, except `view`, where the layer above caches data derived from the bytes
@@ -38,9 +38,7 @@ export interface StoreEvent {
 }
 
 /** An encoded value to store. */
-export interface Encoded {
-  /** As the log keeps it: without the revision (`versioned-value.ts`). */
-  readonly value: Buffer;
+export interface Encoded extends Unversioned {
   /** Data kept with the entry beside its bytes. Called once the write has its revision, before the entry is visible. */
   view(revision: Revision): unknown;
 }

@@ -101,7 +101,7 @@ async function setup() {
 test("what there was is handed over at the start, later writes before they are answered", async () => {
   const { cache, store, informer, names } = await setup();
   await cache.put(store.key("n", "old"), 0, {
-    value: unversionedBytes(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
+    ...unversionedBytes(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
     view: () => undefined,
   });
   await informer.start();
@@ -196,7 +196,7 @@ test("a informer that was closed tries no more, and lets writers go", async () =
 test("an object that cannot be read counts as none, and is told of", async () => {
   const { cache, store, informer, names, errors } = await setup();
   await cache.put(store.key("n", "torn"), 0, {
-    value: unversionedBytes(Buffer.from('{"kind":')),
+    ...unversionedBytes(Buffer.from('{"kind":')),
     view: () => undefined,
   });
   await informer.start();
@@ -212,7 +212,7 @@ async function informerOf(handlers: InformerHandlers) {
   const errors: string[] = [];
   const log = { ...silentLog, error: (_fields: object, message: string) => void errors.push(message) };
   const informer = new StoreInformer({ cache, prefix: "/r/", clock, log, ...handlers });
-  const put = (key: string) => cache.put(key, 0, { value: unversionedBytes(Buffer.from("{}")), view: () => undefined });
+  const put = (key: string) => cache.put(key, 0, { ...unversionedBytes(Buffer.from("{}")), view: () => undefined });
   return { cache, clock, informer, errors, put };
 }
 

@@ -32,7 +32,7 @@ function serviceExchange() {
         ask: {
           key: "/registry/core/services/n/s",
           expected: 0,
-          object: { value: json(service), labels: undefined },
+          object: { bytes: json(service), place: -1, labels: undefined },
           ttlSeconds: 0,
           isForDeletion: false,
         },

@@ -117,7 +117,7 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     const { strategy } = this.#scope.definition;
     const result = await (object === undefined
       ? cache.remove(key, expected)
-      : cache.put(key, expected, encodedElsewhere(bufferOf(object.value), object.labels), {
+      : cache.put(key, expected, encodedElsewhere({ ...object, bytes: bufferOf(object.bytes) }, object.labels), {
           ttlSeconds,
           isForDeletion,
         }));

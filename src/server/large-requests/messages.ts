@@ -65,7 +65,8 @@ export type SentAttributes = Pick<
 
 /** An object encoded for storage (`#storage/versioned-value.ts`). */
 export interface SentObject {
-  readonly value: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly place: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 

@@ -44,11 +44,16 @@ export class RemoteCache implements WatchCache {
     return this.#learn(key, await this.#ask("read", key));
   }
 
-  put(key: string, expected: Revision, { value, view }: Encoded, options: PutOptions = {}): Promise<WriteResult> {
+  put(
+    key: string,
+    expected: Revision,
+    { bytes, place, view }: Encoded,
+    options: PutOptions = {},
+  ): Promise<WriteResult> {
     // Safe: as `StoredObjects` makes views, which do not depend on the revision.
     const { labels } = view(0) as { readonly labels?: SentObject["labels"] };
     const { ttlSeconds = 0, isForDeletion = false } = options;
-    return this.#write({ key, expected, object: { value, labels }, ttlSeconds, isForDeletion });
+    return this.#write({ key, expected, object: { bytes, place, labels }, ttlSeconds, isForDeletion });
   }
 
   remove(key: string, expected: Revision): Promise<WriteResult> {
@@ -67,7 +72,7 @@ export class RemoteCache implements WatchCache {
     const answer = await this.#ask("write", write);
     if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
     const { revision, created, expiresAt } = answer;
-    const value = object === undefined ? noBytes : atRevision(object.value, revision);
+    const value = object === undefined ? noBytes : atRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
     return { ok: true, entry: { key, value, revision, created, expiresAt, view: undefined } };
   }
 

@@ -1,6 +1,6 @@
 /** Values of log files before layout 5, which contain their revision. */
-import { type Revision } from "../log-store.ts";
-import { unversioned, unversionedBytes } from "../versioned-value.ts";
+import type { Revision } from "../log-store.ts";
+import { packed, unversioned, unversionedBytes } from "../versioned-value.ts";
 
 const member = '"resourceVersion":"';
 
@@ -17,6 +17,6 @@ export function legacyValue({
   const text = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString();
   const known = `${member}${revision}"`;
   const at = text.indexOf(known);
-  if (at < 0) return unversionedBytes(value);
-  return unversioned(`${text.slice(0, at)}${member}"${text.slice(at + known.length)}`, member);
+  if (at < 0) return packed(unversionedBytes(value));
+  return packed(unversioned(`${text.slice(0, at)}${member}"${text.slice(at + known.length)}`, member));
 }

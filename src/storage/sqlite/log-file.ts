@@ -49,7 +49,7 @@ export interface LogRow {
   readonly expires: number;
   /** 1 for a deletion, which has no value. */
   readonly deleted: number;
-  /** Without its revision (`versioned-value.ts`). */
+  /** Without its revision, packed (`versioned-value.ts`). */
   readonly value: Uint8Array;
 }
 

@@ -26,6 +26,7 @@ import {
   StorageFull,
   StoreInUse,
 } from "../log-store.ts";
+import { unpacked } from "../versioned-value.ts";
 import { type Link, startWorker } from "./link.ts";
 import type { LogRow } from "./log-file.ts";
 import {
@@ -255,7 +256,7 @@ export class SqliteLog implements LogStore {
 
   #load(rows: Uint8Array): void {
     for (const { key, value, revision, expires } of readRows(rows)) {
-      this.#log.load({ key, value, revision, expiresAt: expires });
+      this.#log.load({ key, value: unpacked(value), revision, expiresAt: expires });
     }
     const buffer = rows.buffer as ArrayBuffer;
     this.#link.send({ kind: "loaded", buffer }, [buffer]);
@@ -313,7 +314,7 @@ export class SqliteLog implements LogStore {
     if (writes.length === 0) return;
     this.#queue = [];
     let capacityBytes = 0;
-    for (const { key, write } of writes) capacityBytes += packedBytesMax(key, write.value);
+    for (const write of writes) capacityBytes += packedBytesMax(write);
     const place = this.#mailbox.place(capacityBytes);
     const writer = new RowWriter(place ?? capacityBytes);
     for (const write of writes) writer.addWrite(write);
@@ -399,5 +400,5 @@ function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): St
 
 /** An entry with bytes of its own, so that it does not keep the whole answer alive. */
 function entryOf({ key, value, revision, expires }: LogRow): LogEntry {
-  return { key, value: Buffer.from(value), revision, expiresAt: expires };
+  return { key, value: unpacked(Buffer.from(value)), revision, expiresAt: expires };
 }

@@ -8,7 +8,8 @@
  * Hot path: one `add` per write.
  */
 import type { PendingWrite } from "../embedded-log.ts";
-import type { Revision } from "../log-store.ts";
+import type { Revision, Unversioned } from "../log-store.ts";
+import { headerBytes as valueHeaderBytes, packInto } from "../versioned-value.ts";
 import type { LogRow } from "./log-file.ts";
 
 /** Faults for tests; none by default. */
@@ -177,12 +178,15 @@ export class Mailbox {
 }
 
 const headerBytes = 36;
-const noValue = Buffer.alloc(0);
 
-/** How many bytes a row with this key and value takes at most. */
-export function packedBytesMax(key: string, value: Uint8Array = noValue): number {
-  return headerBytes + key.length * 3 + value.length;
-}
+/** How many bytes a row with this key, and a value of so many bytes, takes at most. */
+const rowBytesMax = (key: string, valueBytes: number): number => headerBytes + key.length * 3 + valueBytes;
+
+const packedLength = (value: Unversioned | undefined): number =>
+  value === undefined ? 0 : valueHeaderBytes + value.bytes.length;
+
+/** How many bytes a write takes at most. */
+export const packedBytesMax = ({ key, write }: PendingWrite): number => rowBytesMax(key, packedLength(write.value));
 
 /** Packs rows into one buffer: one given, or a new one. */
 export class RowWriter {
@@ -198,8 +202,27 @@ export class RowWriter {
     return this.#length;
   }
 
-  add(revision: Revision, key: string, previous: Revision, expires: number, deleted: number, value: Uint8Array): void {
-    const needed = this.#length + packedBytesMax(key, value);
+  addWrite({ write, key, revision, replaces, expiresAt }: PendingWrite): void {
+    const { value } = write;
+    const at = this.#begin(revision, key, replaces, expiresAt, value === undefined ? 1 : 0, packedLength(value));
+    if (value !== undefined) packInto(this.#buffer, at, value);
+  }
+
+  addRow({ revision, key, previous, expires, deleted, value }: LogRow): void {
+    const at = this.#begin(revision, key, previous, expires, deleted, value.length);
+    this.#buffer.set(value, at);
+  }
+
+  /** Adds a row but for its value, and returns where that belongs. */
+  #begin(
+    revision: Revision,
+    key: string,
+    previous: Revision,
+    expires: number,
+    deleted: number,
+    valueBytes: number,
+  ): number {
+    const needed = this.#length + rowBytesMax(key, valueBytes);
     if (needed > this.#buffer.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
       larger.set(this.#buffer.subarray(0, this.#length));
@@ -212,20 +235,11 @@ export class RowWriter {
     buffer.writeDoubleLE(previous, start + 8);
     buffer.writeDoubleLE(expires, start + 16);
     buffer.writeUInt32LE(keyBytes, start + 24);
-    buffer.writeUInt32LE(value.length, start + 28);
+    buffer.writeUInt32LE(valueBytes, start + 28);
     buffer.writeUInt32LE(deleted, start + 32);
-    buffer.set(value, start + headerBytes + keyBytes);
-    this.#length = start + headerBytes + keyBytes + value.length;
-  }
-
-  /** Adds what a write makes of the log. */
-  addWrite({ write, key, revision, replaces, expiresAt }: PendingWrite): void {
-    const { value } = write;
-    this.add(revision, key, replaces, expiresAt, value === undefined ? 1 : 0, value ?? noValue);
-  }
-
-  addRow(row: LogRow): void {
-    this.add(row.revision, row.key, row.previous, row.expires, row.deleted, row.value);
+    const at = start + headerBytes + keyBytes;
+    this.#length = at + valueBytes;
+    return at;
   }
 
   /** The rows so far, in a buffer of their own that may be handed over. The writer is spent. */
@@ -236,7 +250,7 @@ export class RowWriter {
 }
 
 /** Unpacks what a `RowWriter` packed. Values are views into `bytes`. */
-export function* readRows(bytes: Uint8Array): Generator<LogRow> {
+export function* readRows(bytes: Uint8Array): Generator<LogRow & { readonly value: Buffer }> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   for (let at = 0; at < buffer.length; ) {
     const keyEnd = at + headerBytes + buffer.readUInt32LE(at + 24);

@@ -24,7 +24,7 @@ import {
   StorageFailure,
   type StorageFull,
 } from "../log-store.ts";
-import { atRevision, moved, placeOf } from "../versioned-value.ts";
+import { atRevision, moved } from "../versioned-value.ts";
 import type {
   Encoded,
   Entry,
@@ -79,20 +79,18 @@ const defaultCompactionMs = 5 * 60 * 1000;
 class CacheWrite implements LogWrite {
   readonly key: string;
   readonly expected: Revision;
-  readonly value: Buffer | undefined;
+  readonly value: Encoded | undefined;
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
-  readonly encoded: Encoded | undefined;
   /** Once it is visible. */
   entry: Version | undefined = undefined;
 
   constructor(key: string, expected: Revision, encoded: Encoded | undefined, options: PutOptions) {
     this.key = key;
     this.expected = expected;
-    this.value = encoded?.value;
+    this.value = encoded;
     this.ttlSeconds = options.ttlSeconds ?? 0;
     this.isForDeletion = encoded === undefined || options.isForDeletion === true;
-    this.encoded = encoded;
   }
 }
 
@@ -205,8 +203,7 @@ export class MemoryCache implements WatchCache, LogFollower {
   /** Called by the log: a current entry. */
   load({ key, value, revision, expiresAt }: LogEntry): void {
     const versions = this.#openKey(key);
-    const place = placeOf(value);
-    versions.head = this.#keep(key, atRevision(value, revision, place), place, revision, revision, expiresAt);
+    versions.head = this.#keep(key, atRevision(value, revision), value.place, revision, revision, expiresAt);
     this.#live.set(key, versions);
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
@@ -226,8 +223,8 @@ export class MemoryCache implements WatchCache, LogFollower {
       this.#tombstones.set(versions.key, versions);
     } else {
       const created = previous === undefined ? revision : previous.created;
-      const place = placeOf(value);
-      version = this.#keep(versions.key, atRevision(value, revision, place), place, revision, created, expiresAt);
+      const { key: own } = versions;
+      version = this.#keep(own, atRevision(value, revision), value.place, revision, created, expiresAt);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
         if (versions.head !== undefined) this.#tombstones.delete(versions.key);
@@ -235,7 +232,7 @@ export class MemoryCache implements WatchCache, LogFollower {
       }
     }
     if (write instanceof CacheWrite) {
-      version.view = write.encoded?.view(revision);
+      version.view = write.value?.view(revision);
       write.entry = version;
     }
     version.older = versions.head;
