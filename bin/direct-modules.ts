@@ -6,11 +6,12 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
-/** `probe` is where Node itself finds `#server/start-error.ts`. */
-export function loadOwnModulesDirectly(probe: string): void {
-  const suffix = "server/start-error.js";
-  if (!probe.startsWith("file:") || !probe.endsWith(`/${suffix}`)) return;
-  const root = probe.slice(0, -suffix.length);
+/** Does nothing in source that is not compiled. */
+export function loadOwnModulesDirectly(): void {
+  // Any name will do: whether there is such a file is not asked.
+  const probe = import.meta.resolve("#any.ts");
+  if (!probe.startsWith("file:") || !probe.endsWith("/any.js")) return;
+  const root = probe.slice(0, -"any.js".length);
   registerHooks({
     resolve(specifier, context, next) {
       const url = ownUrl(root, specifier, context.parentURL);

@@ -47,7 +47,7 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
 /** Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is as for commands. */
 export async function program(args: readonly string[], entry: string): Promise<void> {
   try {
-    loadOwnModulesDirectly(import.meta.resolve("#std/start-error.ts"));
+    loadOwnModulesDirectly();
     await main(args, entry);
   } catch (error) {
     const isExpected = error instanceof StartError;

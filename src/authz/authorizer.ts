@@ -25,6 +25,9 @@ export interface Verdict {
   readonly error?: string;
 }
 
+/** Longest time a webhook has for its answer. */
+export const webhookTimeoutMaxMs = 30_000;
+
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
 /** The rules of a user in a namespace, as far as an authorizer can list them. */

@@ -5,6 +5,7 @@
  */
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { webhookTimeoutMaxMs } from "./authorizer.ts";
 import type { FailurePolicy, MatchCondition } from "./webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { duplicate, type FieldError, forbidden, invalid, notSupported, required, tooMany } from "#meta/field-error.ts";
@@ -20,9 +21,6 @@ import {
   textValue,
 } from "#codec/config-document.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
-
-/** Longest time a webhook has for its answer. */
-export const webhookTimeoutMaxMs = 30_000;
 
 export interface WebhookSettings {
   readonly connection: WebhookConnection;

@@ -5,8 +5,8 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "#http/api-request.ts";
 import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
-import { OpenApiV2 } from "./openapi-v2.ts";
-import { type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
+import type { OpenApi } from "./openapi.ts";
+import type { OpenApiRequest } from "./openapi-v3.ts";
 
 export interface PublisherOptions {
   readonly domain: ApiDomain;
@@ -35,6 +35,8 @@ export interface DiscoveryAndOpenApi {
 const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
 const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
+const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
+
 export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi {
   const { domain, tables, otherPaths = usualPaths } = options;
   const discovery = new Discovery({
@@ -43,15 +45,17 @@ export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi 
     ...(options.serverAddress === undefined ? {} : { serverAddress: options.serverAddress }),
   });
   const groups = (): readonly ServedGroup[] => discovery.groups();
-  const openApiV2 = new OpenApiV2({ tables, groups });
-  const openApiV3 = new OpenApiV3({ tables, groups });
+  let openApi: Promise<OpenApi> | undefined;
   return {
     reply(request) {
       if (request.path === "/") {
         checkMethod(request);
         return discovery.paths([...openApiPaths, ...otherPaths]);
       }
-      return discovery.reply(request) ?? openApiV3.reply(request) ?? openApiV2.reply(request);
+      if (!isOpenApi(request.path)) return discovery.reply(request);
+      checkMethod(request);
+      openApi ??= import("./openapi.ts").then(({ OpenApi }) => new OpenApi({ tables, groups }));
+      return openApi.then((loaded) => loaded.reply(request));
     },
     unknown: (path) => discovery.unknown(path),
   };

@@ -6,7 +6,6 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { checkMethod } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { DocumentV2 } from "./openapi/document-v2.ts";
 import { acceptedType, httpDate, matchesTag, notAcceptableFile } from "./openapi/negotiation.ts";
@@ -38,10 +37,8 @@ export class OpenApiV2 {
     this.#operations = new Operations(options.tables);
   }
 
-  /** The answer for `/openapi/v2`; `undefined` for other paths. Throws `methodUnknown`. */
-  reply(request: OpenApiRequest): Reply | Promise<Reply> | undefined {
-    if (request.path !== "/openapi/v2") return undefined;
-    checkMethod(request);
+  /** The answer for `/openapi/v2`. */
+  reply(request: OpenApiRequest): Reply | Promise<Reply> {
     const type = acceptedType(request.headers["accept"], offered);
     if (type === undefined) return notAcceptableFile;
     return this.#fileReply(request, type !== json);

@@ -9,7 +9,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { checkMethod } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { documentV3 } from "./openapi/document-v3.ts";
 import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./openapi/negotiation.ts";
@@ -67,11 +66,9 @@ export class OpenApiV3 {
     this.#keptBytesMax = options.keptBytesMax ?? 16 * 1024 * 1024;
   }
 
-  /** The answer for `/openapi/v3` and below; `undefined` for other paths. Throws `methodUnknown`. */
-  reply(request: OpenApiRequest): Reply | Promise<Reply> | undefined {
+  /** The answer for `/openapi/v3` and below. */
+  reply(request: OpenApiRequest): Reply | Promise<Reply> {
     const { path } = request;
-    if (path !== prefix && !path.startsWith(`${prefix}/`)) return undefined;
-    checkMethod(request);
     this.#refresh();
     if (path === prefix) return this.#indexReply(request.receivedMs);
     const name = path.slice(prefix.length + 1);

@@ -3,7 +3,7 @@
  * file leaves the current ones. Source: upstream's `kubeapiserver/authorizer/reload.go`.
  */
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
-import { type Attributes, type Authorizer, union, type Verdict } from "#authz/authorizer.ts";
+import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { WebhookObserver } from "#authz/webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
@@ -11,7 +11,6 @@ import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
-import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
 import { seldom } from "../seldom.ts";

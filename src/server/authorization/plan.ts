@@ -2,7 +2,7 @@
  * Settings of authorization, read from flags and files before anything is opened or written. An invalid configuration
  * ends the start here. Source: upstream's `kubeapiserver/options/authorization.go`.
  */
-import { webhookTimeoutMaxMs } from "#authz/configuration.ts";
+import { webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { Policy } from "#authz/abac.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";

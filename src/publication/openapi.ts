@@ -1,0 +1,19 @@
+/** OpenAPI in both versions. Loaded on the first request for it. */
+import type { Reply } from "#http/api-request.ts";
+import { OpenApiV2 } from "./openapi-v2.ts";
+import { type OpenApiOptions, type OpenApiRequest, OpenApiV3 } from "./openapi-v3.ts";
+
+export class OpenApi {
+  readonly #v2: OpenApiV2;
+  readonly #v3: OpenApiV3;
+
+  constructor(options: OpenApiOptions) {
+    this.#v2 = new OpenApiV2(options);
+    this.#v3 = new OpenApiV3(options);
+  }
+
+  /** The answer for a path of OpenAPI. */
+  reply(request: OpenApiRequest): Reply | Promise<Reply> {
+    return (request.path === "/openapi/v2" ? this.#v2 : this.#v3).reply(request);
+  }
+}
