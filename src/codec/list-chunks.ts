@@ -19,11 +19,11 @@ export interface ListParts {
   item(at: number): ListPart | Promise<ListPart>;
 }
 
-const chunkLength = 64 * 1024;
+const chunkLength = 32 * 1024;
 /** Items between two reads of the clock. */
 const itemsPerLook = 4;
 
-/** The list in pieces of about 64 KiB. The first is made before this resolves, so that its errors can be reported. */
+/** The list in pieces of about 32 KiB. The first is made before this resolves, so that its errors can be reported. */
 export async function listChunks(count: number, clock: Clock, parts: ListParts): Promise<LongBody> {
   const chunks = new ListChunks(count, clock, parts);
   await chunks.begin();
