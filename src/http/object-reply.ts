@@ -54,7 +54,13 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     count: entries.length,
     item: (at) => view.item(objectAt(at)),
     schema: negotiated.transform === "" ? schemaOf(definition) : undefined,
-    itemJson: itemJson && ((at) => itemJson(objectAt(at))),
+    itemJson:
+      itemJson &&
+      ((at) =>
+        itemJson(
+          () => objectAt(at),
+          () => objects.metadataText(definition, entries[at]!),
+        )),
     weight: (at) => entries[at]!.value.length,
     ...(negotiated.transform === "" && isJoinable(definition)
       ? { json: () => listPieces(definition, objects, frame.members, entries, clock) }

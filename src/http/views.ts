@@ -36,8 +36,8 @@ export interface View {
   object(object: Unstructured): object;
   list(metadata: ListMeta): ListFrame;
   item(object: Unstructured): unknown;
-  /** The same as JSON text, where that is cheaper. */
-  itemJson?(object: Unstructured): string;
+  /** The same as JSON text, where that is cheaper. Each function returns a part of the item, decoded or as text. */
+  itemJson?(object: () => Unstructured, metadata: () => string): string;
   /** Of one watch. */
   events(): EventView;
 }
@@ -115,7 +115,7 @@ function tableView(scope: Scope, negotiated: Negotiated): View {
       emptyIsNull: definition.untyped !== true,
     }),
     item: (object) => tableRow(table, object),
-    itemJson: (object) => rowText(table, object),
+    itemJson: (object, metadata) => rowText(table, object(), metadata),
     events() {
       let isFirst = true;
       return {
@@ -150,7 +150,7 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
       return { members: { ...listType, metadata }, itemsKey: "items", emptyIsNull: true };
     },
     item: one,
-    itemJson: (object) => partialText(object, apiVersion),
+    itemJson: (_object, metadata) => partialText(metadata(), apiVersion),
     events() {
       checkFits(false);
       return { form: apiVersion, isPlain: false, object: one, list: listType };

@@ -76,3 +76,24 @@ test("whole numbers beyond 2^53 survive being decoded", () => {
   const changed = version("v1", { retired: false }, (object) => ({ ...object }));
   assert.match(objects.servedBytes(changed, entry).toString(), /"a":9223372036854775807\}/);
 });
+
+test("metadata as text is cut from the stored bytes wherever they begin as usual", () => {
+  const objects = new StoredObjects();
+  const { conversion: _conversion, ...thing } = version("v1", { retired: false }, (object) => object);
+  const all = [
+    { name: "x" },
+    { name: "ü", annotations: { a: '}"{\\', "\\": '\\"}', "<": "line\n" }, labels: {} },
+    { name: "y", managedFields: [{ fieldsV1: { "f:spec": { 'k:{"a":"}"}': { ".": {} } } } }] },
+  ];
+  const heads = [
+    { kind: "Thing", apiVersion: "example.com/v1" },
+    { 7: "keys like this come first", kind: "Thing" },
+  ];
+  for (const metadata of all) {
+    for (const head of heads) {
+      const entry = entryOf(JSON.stringify({ ...head, metadata, spec: { metadata: { name: "z" } } }));
+      // The second answer is that of a known end.
+      for (let i = 0; i < 2; i++) assert.equal(objects.metadataText(thing, entry), JSON.stringify(metadata));
+    }
+  }
+});

@@ -23,6 +23,8 @@ export interface EntryView {
   object: Unstructured | undefined;
   /** Values of selectable fields, once requested, and the function that found them. */
   fields?: { readonly found: Readonly<Record<string, string>>; readonly by: Strategy["fields"] };
+  /** Where the metadata ends in the stored bytes, once requested; 0 where they do not begin as usual. */
+  metadataEnd?: number;
   /** Custom resources: the epochs (one, or several versions') in which only the type of the object changes. */
   epochs?: SchemaEpoch | readonly SchemaEpoch[];
 }
@@ -149,10 +151,29 @@ export const encodedElsewhere = ({ bytes, place }: Unversioned, labels: EntryVie
 /** The text before the digits of the revision in an encoded object; its first occurrence is in the metadata. */
 const beforeRevision = '"resourceVersion":"';
 
+const metadataKey = Buffer.from('"metadata":');
 const longNumber = /[0-9]{16}/;
 const noFields: Readonly<Record<string, string>> = {};
+const openingBrace = 0x7b;
 const closingBrace = 0x7d;
 const quote = 0x22;
+const backslash = 0x5c;
+
+/** The end of the JSON object that begins at `start`. */
+function endOfObject(json: Buffer, start: number): number {
+  let depth = 0;
+  let isInText = false;
+  for (let at = start; at < json.length; at++) {
+    const byte = json[at];
+    if (isInText) {
+      if (byte === backslash) at++;
+      else if (byte === quote) isInText = false;
+    } else if (byte === quote) isInText = true;
+    else if (byte === openingBrace) depth++;
+    else if (byte === closingBrace && --depth === 0) return at + 1;
+  }
+  return 0;
+}
 
 /** Keeps the decoded objects of the last so many views. */
 class Recent {
@@ -235,6 +256,19 @@ export class StoredObjects {
   /** The same for rare reads of large objects: nothing is added to the cache. */
   peek(entry: Entry): Unstructured {
     return (entry.view as EntryView | undefined)?.object ?? decodeStored(entry); // only this class writes it
+  }
+
+  /** Metadata of an entry as JSON text, from its bytes wherever they show it. */
+  metadataText(definition: ResourceDefinition, entry: Entry): string {
+    const { converts, prefix } = layoutOf(definition);
+    if (converts) return JSON.stringify(this.object(definition, entry).metadata);
+    const view = this.view(entry);
+    const { value } = entry;
+    const start = prefix.length + metadataKey.length;
+    view.metadataEnd ??= value.subarray(prefix.length, start).equals(metadataKey) ? endOfObject(value, start) : 0;
+    return view.metadataEnd > 0
+      ? value.toString("utf8", start, view.metadataEnd)
+      : JSON.stringify(this.stored(entry).metadata);
   }
 
   /** Decoded object of an entry in its stored version. Shared and read-only. */
