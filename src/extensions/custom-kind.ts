@@ -107,8 +107,9 @@ export class CustomKind {
     const { group } = definition.spec;
     const known = new Map([...this.#versions].map(([name, other]) => [apiVersionOf({ group, version: name }), other]));
     const served = apiVersionOf({ group, version });
+    const { uid = "", resourceVersion = "" } = definition.metadata;
     return {
-      epoch: { retired: false },
+      epoch: { name: ` ${uid} ${resourceVersion} ${version}`, retired: false },
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {

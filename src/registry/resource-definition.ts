@@ -122,8 +122,10 @@ export interface Conversion<T extends ApiObject = Unstructured, Hub extends ApiO
   readonly epoch?: SchemaEpoch;
 }
 
-/** Only its identity counts. */
+/** Identifies schemas; those of another epoch may be equal. */
 export interface SchemaEpoch {
+  /** Of no other epoch. */
+  readonly name: string;
   /** Whether no served resource uses these schemas any more. */
   retired: boolean;
 }

@@ -9,6 +9,8 @@ import type { Entry } from "#storage/watch-cache.ts";
 import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { StoredObjects } from "./stored-object.ts";
 
+const newEpoch = (name: string): SchemaEpoch => ({ name, retired: false });
+
 /** A version `name` of things stored as v1; `change` is what its schemas do to what was stored. */
 function version(name: string, epoch: SchemaEpoch, change: (object: Unstructured) => Unstructured): ResourceDefinition {
   return {
@@ -39,8 +41,8 @@ test("bytes of the served version are served as they are, others with another ty
     asked++;
     return object;
   };
-  const one = version("v1", { retired: false }, same);
-  const two = version("v2", { retired: false }, same);
+  const one = version("v1", newEpoch("1"), same);
+  const two = version("v2", newEpoch("2"), same);
   const entry = entryOf(bytes("example.com/v1"));
   assert.equal(objects.servedBytes(one, entry), entry.value);
   assert.equal(objects.servedBytes(two, entry).toString(), `${bytes("example.com/v2")}\n`);
@@ -56,13 +58,13 @@ test("bytes of the served version are served as they are, others with another ty
 test("other epochs look again, and what they change is encoded anew", () => {
   const objects = new StoredObjects();
   const entry = entryOf(bytes("example.com/v1"));
-  const epoch = { retired: false };
+  const epoch = newEpoch("3");
   objects.servedBytes(
     version("v1", epoch, (object) => object),
     entry,
   );
   epoch.retired = true;
-  const changed = version("v1", { retired: false }, (object) => ({ ...object, b: "<2>" }));
+  const changed = version("v1", newEpoch("4"), (object) => ({ ...object, b: "<2>" }));
   const text = `{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"x"},"a":1,"b":"\\u003c2\\u003e"}\n`;
   assert.equal(objects.servedBytes(changed, entry).toString(), text);
   assert.equal(objects.object(changed, entry)["b"], "<2>");
@@ -73,13 +75,13 @@ test("whole numbers beyond 2^53 survive being decoded", () => {
   const entry = entryOf(
     '{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"x"},"a":9223372036854775807}',
   );
-  const changed = version("v1", { retired: false }, (object) => ({ ...object }));
+  const changed = version("v1", newEpoch("5"), (object) => ({ ...object }));
   assert.match(objects.servedBytes(changed, entry).toString(), /"a":9223372036854775807\}/);
 });
 
 test("metadata as text is cut from the stored bytes wherever they begin as usual", () => {
   const objects = new StoredObjects();
-  const { conversion: _conversion, ...thing } = version("v1", { retired: false }, (object) => object);
+  const { conversion: _conversion, ...thing } = version("v1", newEpoch("6"), (object) => object);
   const all = [
     { name: "x" },
     { name: "ü", annotations: { a: '}"{\\', "\\": '\\"}', "<": "line\n" }, labels: {} },

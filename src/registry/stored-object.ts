@@ -70,7 +70,7 @@ export function layoutOf(definition: ResourceDefinition): Layout {
       converts,
       sameBytes: !converts && prefix.equals(servedPrefix),
       head: epoch === undefined ? undefined : Buffer.from(head),
-      form: servedPrefix.toString("latin1") + (epoch === undefined ? "" : nameOf(epoch)),
+      form: `${servedPrefix.toString("latin1")}${epoch?.name ?? ""}`,
       storedApiVersion,
       storedKind: storage.kind,
       servedApiVersion,
@@ -78,19 +78,6 @@ export function layoutOf(definition: ResourceDefinition): Layout {
     layouts.set(definition, layout);
   }
   return layout;
-}
-
-const ruleNames = new WeakMap<object, string>();
-let lastRuleName = 0;
-
-/** A text for each epoch, so that what different ones made is not mixed up. */
-function nameOf(epoch: SchemaEpoch): string {
-  let name = ruleNames.get(epoch);
-  if (name === undefined) {
-    name = ` ${++lastRuleName}`;
-    ruleNames.set(epoch, name);
-  }
-  return name;
 }
 
 function prefixOf(kind: string, apiVersion: string): Buffer {
