@@ -6,12 +6,18 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import { madeContent, schemaOf, StoredContent } from "./contents.ts";
+import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
-import type { EventView, ListType } from "./views.ts";
+import { type EventView, type ListType, viewOf } from "./views.ts";
 import type { FrameEncoder } from "./watch-stream.ts";
 
-/** The encoder for what the client negotiated. */
-export function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
+/** The encoders for the view that the client negotiated. Throws as `viewOf`. */
+export function frameEncoders(scope: Scope, negotiated: Negotiated): (encoding: Encoding) => FrameEncoder {
+  const view = viewOf(scope, negotiated).events();
+  return (encoding) => frameEncoder(scope, view, encoding);
+}
+
+function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
   const { form, isPlain, list } = view;
   const { parts, definition } = scope;
   const schema = isPlain ? schemaOf(definition) : undefined;

@@ -7,7 +7,6 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { layoutOf } from "#registry/stored-object.ts";
 import type { Negotiated } from "./negotiation.ts";
 import type { Scope } from "./scope.ts";
 import {
@@ -72,7 +71,7 @@ export function viewOf(scope: Scope, negotiated: Negotiated): View {
 }
 
 function plainView(definition: ResourceDefinition): View {
-  const { listKind, untyped = false } = definition;
+  const { kind, listKind, conversion, untyped = false } = definition;
   const apiVersion = apiVersionOf(definition);
   return {
     object: (object) => object,
@@ -92,7 +91,7 @@ function plainView(definition: ResourceDefinition): View {
       return rest;
     },
     events: () => ({
-      form: layoutOf(definition).form,
+      form: `${kind} ${apiVersion}${conversion?.epoch?.name ?? ""}`,
       isPlain: true,
       object: (object) => object,
       list: { kind: listKind, apiVersion },

@@ -44,8 +44,6 @@ export interface Layout {
    * them.
    */
   readonly head: Buffer | undefined;
-  /** Names the served form: encodings of equal names are the same. */
-  readonly form: string;
   readonly storedApiVersion: string;
   readonly storedKind: string;
   readonly servedApiVersion: string;
@@ -70,7 +68,6 @@ export function layoutOf(definition: ResourceDefinition): Layout {
       converts,
       sameBytes: !converts && prefix.equals(servedPrefix),
       head: epoch === undefined ? undefined : Buffer.from(head),
-      form: `${servedPrefix.toString("latin1")}${epoch?.name ?? ""}`,
       storedApiVersion,
       storedKind: storage.kind,
       servedApiVersion,

@@ -6,12 +6,11 @@ import type { Encoding } from "#codec/encoding.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
-import { frameEncoder } from "../frames.ts";
+import { frameEncoders } from "../frames.ts";
 import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
-import { viewOf } from "../views.ts";
 import { matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
@@ -51,7 +50,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     timeoutSeconds !== undefined && timeoutSeconds > 0
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
-  const view = viewOf(scope, negotiated).events();
+  const encoder = frameEncoders(scope, negotiated);
   const events = (encoding: Encoding): WatchStream =>
     new WatchStream({
       cache,
@@ -60,7 +59,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       initial,
       after,
       filter: selection.filter,
-      encoder: frameEncoder(scope, view, encoding),
+      encoder: encoder(encoding),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
       timeoutMs,
