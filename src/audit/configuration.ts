@@ -31,7 +31,7 @@ const policyFields = {
 
 /** Reads a policy. Throws `ConfigError` with everything that is wrong. */
 export function readAuditPolicy(text: string, domain: ApiDomain): PolicyDocument {
-  const document = readDocument<PolicyDocument>(text, {
+  const document = readDocument(text, {
     kind: "Policy",
     apiVersions: [domain.rename(auditVersion)],
     fields: policyFields,

@@ -13,7 +13,7 @@ export const stages = ["RequestReceived", "ResponseStarted", "ResponseComplete",
 export type Stage = (typeof stages)[number];
 
 /** A policy as parsed from its file. */
-export type PolicyDocument = Partial<Omit<Policy, "rules">> & { readonly rules?: readonly RuleDocument[] };
+export type PolicyDocument = Partial<Omit<Policy, "rules" | "metadata">> & { readonly rules?: readonly RuleDocument[] };
 export type RuleDocument = Partial<PolicyRule>;
 
 /** A request, as rules see it. */

@@ -16,43 +16,15 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { duplicate, type FieldError, goQuote, GoSyntax, invalid, required, tooMany } from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { booleanValue, listOf, readDocument, refuseWith, struct, textValue } from "#codec/config-document.ts";
-
-/** One entry of `jwt`, as the file has it. */
-export interface JwtConfig {
-  readonly issuer?: {
-    readonly url?: string;
-    readonly discoveryURL?: string;
-    readonly certificateAuthority?: string;
-    readonly audiences?: readonly string[];
-    readonly audienceMatchPolicy?: string;
-  };
-  readonly claimValidationRules?: readonly {
-    readonly claim?: string;
-    readonly requiredValue?: string;
-    readonly expression?: string;
-    readonly message?: string;
-  }[];
-  readonly claimMappings?: {
-    readonly username?: PrefixedClaim;
-    readonly groups?: PrefixedClaim;
-    readonly uid?: { readonly claim?: string; readonly expression?: string };
-    readonly extra?: readonly { readonly key?: string; readonly valueExpression?: string }[];
-  };
-  readonly userValidationRules?: readonly { readonly expression?: string; readonly message?: string }[];
-}
-
-interface PrefixedClaim {
-  readonly claim?: string;
-  /** An empty one differs from none. */
-  readonly prefix?: string;
-  readonly expression?: string;
-}
-
-interface AnonymousConfig {
-  readonly enabled?: boolean;
-  readonly conditions?: readonly { readonly path?: string }[];
-}
+import {
+  booleanValue,
+  type Decoded,
+  listOf,
+  readDocument,
+  refuseWith,
+  struct,
+  textValue,
+} from "#codec/config-document.ts";
 
 /** A checked entry. */
 export interface JwtIssuer {
@@ -99,36 +71,40 @@ export interface ConfigRules {
 
 const issuersMax = 64;
 
-const prefixedClaim = struct({ claim: textValue, prefix: textValue, expression: textValue });
-const fields = {
-  jwt: listOf(
-    struct({
-      issuer: struct({
-        url: textValue,
-        discoveryURL: textValue,
-        certificateAuthority: textValue,
-        audiences: listOf(textValue),
-        audienceMatchPolicy: textValue,
-      }),
-      claimValidationRules: listOf(
-        struct({ claim: textValue, requiredValue: textValue, expression: textValue, message: textValue }),
-      ),
-      claimMappings: struct({
-        username: prefixedClaim,
-        groups: prefixedClaim,
-        uid: struct({ claim: textValue, expression: textValue }),
-        extra: listOf(struct({ key: textValue, valueExpression: textValue })),
-      }),
-      userValidationRules: listOf(struct({ expression: textValue, message: textValue })),
-    }),
+/** An empty prefix differs from none. */
+const prefixedClaim = { claim: textValue, prefix: textValue, expression: textValue };
+const jwtFields = {
+  issuer: struct({
+    url: textValue,
+    discoveryURL: textValue,
+    certificateAuthority: textValue,
+    audiences: listOf(textValue),
+    audienceMatchPolicy: textValue,
+  }),
+  claimValidationRules: listOf(
+    struct({ claim: textValue, requiredValue: textValue, expression: textValue, message: textValue }),
   ),
+  claimMappings: struct({
+    username: struct(prefixedClaim),
+    groups: struct(prefixedClaim),
+    uid: struct({ claim: textValue, expression: textValue }),
+    extra: listOf(struct({ key: textValue, valueExpression: textValue })),
+  }),
+  userValidationRules: listOf(struct({ expression: textValue, message: textValue })),
+};
+const fields = {
+  jwt: listOf(struct(jwtFields)),
   anonymous: struct({ enabled: booleanValue, conditions: listOf(struct({ path: textValue })) }),
 };
+
+type PrefixedClaim = Decoded<typeof prefixedClaim>;
+/** One entry of `jwt`, as the file has it. */
+export type JwtConfig = Decoded<typeof jwtFields>;
 
 /** Throws `ConfigError` with everything that is wrong. */
 export function readAuthenticationConfig(text: string, rules: ConfigRules): AuthenticationConfig {
   const group = rules.domain.rename("apiserver.config.k8s.io");
-  const { jwt, anonymous } = readDocument<{ jwt?: readonly JwtConfig[]; anonymous?: AnonymousConfig }>(text, {
+  const { jwt, anonymous } = readDocument(text, {
     kind: "AuthenticationConfiguration",
     apiVersions: [`${group}/v1beta1`, `${group}/v1alpha1`],
     fields,

@@ -13,6 +13,7 @@ import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import {
   ConfigError,
+  type Decoded,
   durationValue,
   listOf,
   readDocument,
@@ -47,41 +48,19 @@ export interface AuthorizationRules {
   readonly compile: ConditionCompiler;
 }
 
-interface WebhookConfig {
-  readonly authorizedTTL?: string;
-  readonly unauthorizedTTL?: string;
-  readonly timeout?: string;
-  readonly subjectAccessReviewVersion?: string;
-  readonly matchConditionSubjectAccessReviewVersion?: string;
-  readonly failurePolicy?: string;
-  readonly connectionInfo?: { readonly type?: string; readonly kubeConfigFile?: string };
-  readonly matchConditions?: readonly { readonly expression?: string }[];
-}
-
-interface AuthorizerConfig {
-  readonly type?: string;
-  readonly name?: string;
-  readonly webhook?: WebhookConfig;
-}
-
-const fields = {
-  authorizers: listOf(
-    struct({
-      type: textValue,
-      name: textValue,
-      webhook: struct({
-        authorizedTTL: durationValue,
-        unauthorizedTTL: durationValue,
-        timeout: durationValue,
-        subjectAccessReviewVersion: textValue,
-        matchConditionSubjectAccessReviewVersion: textValue,
-        failurePolicy: textValue,
-        connectionInfo: struct({ type: textValue, kubeConfigFile: textValue }),
-        matchConditions: listOf(struct({ expression: textValue })),
-      }),
-    }),
-  ),
+const webhookFields = {
+  authorizedTTL: durationValue,
+  unauthorizedTTL: durationValue,
+  timeout: durationValue,
+  subjectAccessReviewVersion: textValue,
+  matchConditionSubjectAccessReviewVersion: textValue,
+  failurePolicy: textValue,
+  connectionInfo: struct({ type: textValue, kubeConfigFile: textValue }),
+  matchConditions: listOf(struct({ expression: textValue })),
 };
+const authorizerFields = { type: textValue, name: textValue, webhook: struct(webhookFields) };
+
+type WebhookConfig = Decoded<typeof webhookFields>;
 
 const types = ["Node", "RBAC", "Webhook"] as const;
 export const authorizedTtlMs = 5 * 60_000;
@@ -91,10 +70,10 @@ const conditionsMax = 64;
 /** Throws `ConfigError` with everything that is wrong. */
 export function readAuthorizationConfig(text: string, rules: AuthorizationRules): readonly AuthorizerEntry[] {
   const group = rules.domain.rename("apiserver.config.k8s.io");
-  const { authorizers = [] } = readDocument<{ authorizers?: readonly AuthorizerConfig[] }>(text, {
+  const { authorizers = [] } = readDocument(text, {
     kind: "AuthorizationConfiguration",
     apiVersions: ["v1", "v1beta1", "v1alpha1"].map((version) => `${group}/${version}`),
-    fields,
+    fields: { authorizers: listOf(struct(authorizerFields)) },
   });
   const errors: FieldError[] = [];
   if (authorizers.length === 0) {
@@ -109,7 +88,7 @@ export function readAuthorizationConfig(text: string, rules: AuthorizationRules)
 }
 
 function checkAuthorizer(
-  { type = "", name: given = "", webhook }: AuthorizerConfig,
+  { type = "", name: given = "", webhook }: Decoded<typeof authorizerFields>,
   path: string,
   rules: AuthorizationRules,
   seen: { readonly types: Set<string>; readonly names: Set<string> },

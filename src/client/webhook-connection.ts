@@ -11,6 +11,7 @@ import {
   anyValue,
   booleanValue,
   ConfigError,
+  type Decoded,
   listOf,
   readDocument,
   struct,
@@ -25,39 +26,6 @@ export interface WebhookConnection {
   readonly trust: Omit<OutgoingOptions, "clock">;
 }
 
-interface Cluster {
-  readonly server?: string;
-  readonly "certificate-authority"?: string;
-  readonly "certificate-authority-data"?: string;
-  readonly "tls-server-name"?: string;
-  readonly "insecure-skip-tls-verify"?: boolean;
-  readonly "proxy-url"?: string;
-}
-
-interface User {
-  readonly "client-certificate"?: string;
-  readonly "client-certificate-data"?: string;
-  readonly "client-key"?: string;
-  readonly "client-key-data"?: string;
-  readonly token?: string;
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly exec?: unknown;
-  readonly "auth-provider"?: unknown;
-  readonly as?: string;
-}
-
-interface Kubeconfig {
-  readonly "current-context"?: string;
-  readonly clusters?: readonly { readonly name?: string; readonly cluster?: Cluster }[];
-  readonly users?: readonly { readonly name?: string; readonly user?: User }[];
-  readonly contexts?: readonly {
-    readonly name?: string;
-    readonly context?: { readonly cluster?: string; readonly user?: string };
-  }[];
-}
-
 const cluster = struct({
   server: textValue,
   "certificate-authority": textValue,
@@ -66,7 +34,7 @@ const cluster = struct({
   "insecure-skip-tls-verify": booleanValue,
   "proxy-url": textValue,
 });
-const user = struct({
+const user = {
   "client-certificate": textValue,
   "client-certificate-data": textValue,
   "client-key": textValue,
@@ -78,14 +46,15 @@ const user = struct({
   exec: anyValue,
   "auth-provider": anyValue,
   as: textValue,
-});
+};
+type User = Decoded<typeof user>;
 const kubeconfig = {
   kind: "Config",
   apiVersions: ["v1"],
   fields: {
     "current-context": textValue,
     clusters: listOf(struct({ name: textValue, cluster })),
-    users: listOf(struct({ name: textValue, user })),
+    users: listOf(struct({ name: textValue, user: struct(user) })),
     contexts: listOf(struct({ name: textValue, context: struct({ cluster: textValue, user: textValue }) })),
   },
   lenient: true,
@@ -104,7 +73,7 @@ export function readWebhookConnection(file: string): WebhookConnection {
 export const openWebhook = ({ trust }: WebhookConnection, clock: Clock): Outgoing => openOutgoing({ ...trust, clock });
 
 function connectionOf(text: string, folder: string): WebhookConnection {
-  const config = readDocument<Kubeconfig>(text, kubeconfig);
+  const config = readDocument(text, kubeconfig);
   const current = config["current-context"] ?? "";
   if (current === "") throw new ConfigError("current-context: must be set");
   const context = config.contexts?.find(({ name }) => name === current)?.context;

@@ -10,12 +10,23 @@ import { DecodeError } from "#schema/decode-error.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 
-export interface DocumentKind {
+/** The schema of a `T`. */
+export interface Form<T> extends Schema {
+  /** Never there: for the type alone. */
+  readonly sample?: T;
+}
+
+type Forms = Readonly<Record<string, Form<unknown>>>;
+
+/** What is decoded by forms. */
+export type Decoded<F> = { readonly [Name in keyof F]?: F[Name] extends Form<infer T> ? T : never };
+
+export interface DocumentKind<F extends Forms> {
   readonly kind: string;
   /** Those that are read, with the domain's names; the first is for messages. */
   readonly apiVersions: readonly string[];
   /** Of all versions; made with `struct`. `apiVersion` and `kind` are added. */
-  readonly fields: Readonly<Record<string, Schema>>;
+  readonly fields: F;
   /** Ignores unknown fields and duplicate keys. */
   readonly lenient?: boolean;
 }
@@ -29,10 +40,10 @@ export class ConfigError extends Error {
 }
 
 /** The decoded document: absent lists and texts are absent. Throws `ConfigError`. */
-export function readDocument<T>(
+export function readDocument<F extends Forms>(
   text: string,
-  { kind, apiVersions, fields, lenient }: DocumentKind,
-): T & { readonly apiVersion: string } {
+  { kind, apiVersions, fields, lenient }: DocumentKind<F>,
+): Decoded<F> {
   try {
     const { value, duplicates } = decodeYaml(Buffer.from(text));
     const { apiVersion: version, kind: found } = (value ?? {}) as { readonly apiVersion?: unknown; kind?: unknown };
@@ -51,16 +62,16 @@ export function readDocument<T>(
       ];
       if (problems.length > 0) throw new ConfigError(strictMessage(problems));
     }
-    return decoded as T & { readonly apiVersion: string }; // the caller's type is the schema's
+    return decoded as Decoded<F>; // by their schemas
   } catch (error) {
     throw error instanceof DecodeError ? new ConfigError(error.message, { cause: error }) : error;
   }
 }
 
 /** A decoded document, or part of one, without version and kind; what is unknown is passed over. Throws `ConfigError`. */
-export function readSettings<T>(value: unknown, fields: Readonly<Record<string, Schema>>): T {
+export function readSettings<F extends Forms>(value: unknown, fields: F): Decoded<F> {
   try {
-    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as T; // the caller's type is the schema's
+    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>; // by their schemas
   } catch (error) {
     throw error instanceof DecodeError ? new ConfigError(error.message, { cause: error }) : error;
   }
@@ -74,17 +85,17 @@ export function refuseWith(errors: readonly FieldError[]): void {
   if (errors.length > 1) throw new ConfigError(`[${errors.map(printFieldError).join(", ")}]`);
 }
 
-export const textValue: Schema = { type: "string" };
-export const booleanValue: Schema = { type: "boolean" };
-export const integerValue: Schema = { type: "integer", format: "int64" };
+export const textValue: Form<string> = { type: "string" };
+export const booleanValue: Form<boolean> = { type: "boolean" };
+export const integerValue: Form<number> = { type: "integer", format: "int64" };
 
 /** As Go writes them: `1m30s`. */
-export const durationValue: Schema = { type: "string", special: "duration" };
-export const anyValue: Schema = { type: "any" };
-export const listOf = (items: Schema): Schema => ({ type: "array", items });
+export const durationValue: Form<string> = { type: "string", special: "duration" };
+export const anyValue: Form<unknown> = { type: "any" };
+export const listOf = <T>(items: Form<T>): Form<readonly T[]> => ({ type: "array", items });
 
 /** Every field may be missing, and then is absent, not empty. */
-export function struct(fields: Readonly<Record<string, Schema>>): Schema {
+export function struct<F extends Forms>(fields: F): Form<Decoded<F>> {
   const entries = Object.entries(fields).map(([name, schema]): [string, Field] => [
     name,
     { schema, ptr: true, omitempty: true },

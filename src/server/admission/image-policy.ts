@@ -20,23 +20,13 @@ export interface ImagePolicySettings {
   readonly defaultAllow: boolean;
 }
 
-interface Settings {
-  readonly imagePolicy?: {
-    readonly kubeConfigFile?: string;
-    /** Seconds. */
-    readonly allowTTL?: number;
-    readonly denyTTL?: number;
-    /** Milliseconds. */
-    readonly retryBackoff?: number;
-    readonly defaultAllow?: boolean;
-  };
-}
-
 const fields = {
   imagePolicy: struct({
     kubeConfigFile: textValue,
+    /** Seconds. */
     allowTTL: integerValue,
     denyTTL: integerValue,
+    /** Milliseconds. */
     retryBackoff: integerValue,
     defaultAllow: booleanValue,
   }),
@@ -49,7 +39,7 @@ const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
 
 /** Settings of the decoded file. Throws `ConfigError`. */
 export function readImagePolicy(value: unknown): ImagePolicySettings {
-  const { imagePolicy: given = {} } = readSettings<Settings>(value, fields);
+  const { imagePolicy: given = {} } = readSettings(value, fields);
   const file = given.kubeConfigFile ?? "";
   if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
   return {

@@ -50,7 +50,7 @@ async function readPlugins(file: string, domain: ApiDomain): Promise<readonly Pl
   return asStart(`${file}: `, () => {
     // Upstream: an image policy by itself is read, too, in its place.
     if (isImagePolicy(decodeYaml(Buffer.from(text)).value)) return [{ name: imagePolicyWebhook, path: file }];
-    const { plugins = [] } = readDocument<{ plugins?: readonly PluginConfig[] }>(text, {
+    const { plugins = [] } = readDocument(text, {
       kind: "AdmissionConfiguration",
       apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"].map(domain.rename),
       fields: { plugins: listOf(struct({ name: textValue, path: textValue, configuration: anyValue })) },
