@@ -38,8 +38,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     lookups: state.lookups,
     client: clients.server,
     ownUsers,
-    rbacIndex: state.rbac.index,
-    nodeGraph: state.nodes.graph,
+    rbacIndex: state.rbacIndex,
+    nodeGraph: state.nodeGraph,
   });
   const pipeline = await openPipeline(config, state, access);
   loopback.serve(pipeline.handle);
@@ -88,7 +88,7 @@ async function runControllers(
     selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
-    isIncomplete: (service) => services.allocator.isIncomplete(service),
+    isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
   });
   return async () => {

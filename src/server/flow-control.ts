@@ -13,28 +13,14 @@ import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { methodUnknown } from "#meta/status-error.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import type { StoreInformers } from "#registry/store-informers.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Metrics } from "#std/metrics.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
-import type { ServerOptions } from "./options.ts";
-
-export interface FairnessOptions {
-  readonly domain: ApiDomain;
-  readonly cache: WatchCache;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly options: ServerOptions;
-  readonly stores: Stores;
-  readonly informers: StoreInformers;
-}
+import type { AssembleConfig } from "./assemble-config.ts";
 
 const resources = ["flowschemas", "prioritylevelconfigurations"];
 const maintainEveryMs = 60_000;
@@ -46,69 +32,63 @@ export class Fairness {
   readonly watches = new WatchCounts();
   readonly clock: Clock;
   readonly waitLimitMs: number;
-  readonly #options: FairnessOptions;
+  readonly #config: AssembleConfig;
   readonly #group: string;
-  #isServed = false;
   #table: (() => ResourceTable) | undefined;
   readonly #stop = new AbortController();
   #cancel: () => void = () => undefined;
   #cancelStatus: () => void = () => undefined;
 
-  constructor(options: FairnessOptions) {
-    const { clock, domain, metrics, options: settings } = options;
-    this.#options = options;
+  constructor(config: AssembleConfig, stores: Stores) {
+    const { cache, clock, domain, metrics, options } = config;
+    this.#config = config;
     this.clock = clock;
     this.#group = domain.rename("flowcontrol.apiserver.k8s.io");
     // Upstream: a quarter of the time a request has.
-    this.waitLimitMs = settings.requestTimeoutMs / 4;
+    this.waitLimitMs = options.requestTimeoutMs / 4;
     this.control = new FlowControl({
       clock,
       metrics: new FlowMetrics(metrics),
-      seats: settings.maxRequestsInflight + settings.maxMutatingRequestsInflight,
+      seats: options.maxRequestsInflight + options.maxMutatingRequestsInflight,
       bootstrap: bootstrapFlowControl(domain),
       work: {
         watches: this.watches,
         objects: ({ group, version, resource, namespace }) => {
           const definition = this.#table?.().find(group, version, resource);
           if (definition === undefined || !definition.stored) return undefined;
-          const { prefix } = options.stores.of(definition);
-          return options.cache.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
+          const { prefix } = stores.of(definition);
+          return cache.count(namespace === "" ? prefix : `${prefix}${namespace}/`);
         },
       },
     });
   }
 
-  /** Definitions of flow schemas and levels whose writes are acknowledged once they are in force. */
-  readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
-    this.#isOwn(definition) ? this.#options.informers.waiting(definition) : definition;
-
-  /** Reads the current objects and follows them. `served` returns the table of served resources. */
-  async start(table: ResourceTable, served: () => ResourceTable): Promise<void> {
-    this.#table = served;
+  /** Take what is stored into force: `undefined` for other resources than flow schemas and levels. */
+  handlers({ group, version, resource }: ResourceDefinition): ObjectHandlers<ApiObject> | undefined {
+    if (group !== this.#group || version !== "v1" || !resources.includes(resource)) return undefined;
     const { control } = this;
-    control.start();
-    const definitions = table.definitions.filter((definition) => this.#isOwn(definition));
-    this.#isServed = definitions.length === resources.length;
-    await Promise.all(
-      definitions.map((definition) => {
-        const isLevel = definition.resource === "prioritylevelconfigurations";
-        return this.#options.informers.follow(definition, {
-          cleared: () => control.clear(isLevel ? "levels" : "schemas"),
-          changed(_namespace, name, object) {
-            // By their schemas.
-            if (isLevel) control.setLevel(name, object as PriorityLevelConfiguration | undefined);
-            else control.setSchema(name, object as FlowSchema | undefined);
-          },
-        });
-      }),
-    );
+    return resource === "flowschemas"
+      ? {
+          cleared: () => control.clear("schemas"),
+          changed: (_namespace, name, schema: FlowSchema | undefined) => control.setSchema(name, schema),
+        }
+      : {
+          cleared: () => control.clear("levels"),
+          changed: (_namespace, name, level: PriorityLevelConfiguration | undefined) => control.setLevel(name, level),
+        };
+  }
+
+  /** `served` returns the table of served resources. */
+  start(served: () => ResourceTable): void {
+    this.#table = served;
+    this.control.start();
   }
 
   /** Makes what every cluster has and looks after it. Resolves after the first try; while it fails, more follow. */
   async maintain(client: RestClient, health: Health): Promise<void> {
     // The mandatory ones are in force all the same.
-    if (!this.#isServed) return;
-    const { clock, domain, log } = this.#options;
+    if (!resources.every((resource) => this.#table?.().find(this.#group, "v1", resource) !== undefined)) return;
+    const { clock, domain, log } = this.#config;
     const done = health.startupStep("priority-and-fairness-config-producer");
     const round = async (): Promise<void> => {
       let nextMs = maintainEveryMs;
@@ -149,9 +129,5 @@ export class Fairness {
     this.#cancel();
     this.#cancelStatus();
     this.control.close();
-  }
-
-  #isOwn({ group, version, resource }: ResourceDefinition): boolean {
-    return group === this.#group && version === "v1" && resources.includes(resource);
   }
 }

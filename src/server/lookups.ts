@@ -12,18 +12,14 @@ export interface Lookups {
   list<Resource extends keyof ObjectTypes>(resource: Resource): Iterable<ObjectTypes[Resource]>;
 }
 
-/** Finds stores by Kubernetes' name of their resource, in any served version. */
-export function storeFinder(
-  table: ResourceTable,
-  stores: Stores,
-  rename: (text: string) => string,
-): (resource: string) => Store | undefined {
+/** Finds a store by Kubernetes' name of its resource, in any served version. */
+export type StoreFinder = (resource: string) => Store | undefined;
+
+export function storeFinder(table: ResourceTable, stores: Stores, rename: (text: string) => string): StoreFinder {
   const find = (name: string): Store | undefined => {
     const [resource, ...group] = name.split(".");
     const wanted = rename(group.join("."));
-    const found = table.definitions.find(
-      (definition) => definition.group === wanted && definition.resource === resource,
-    );
+    const found = table.definitions.find((one) => one.group === wanted && one.resource === resource);
     return found === undefined ? undefined : stores.of(found);
   };
   const known = new Map<string, Store | undefined>();
@@ -33,8 +29,7 @@ export function storeFinder(
   };
 }
 
-export function storeLookups(table: ResourceTable, stores: Stores, rename: (text: string) => string): Lookups {
-  const storeOf = storeFinder(table, stores, rename);
+export function storeLookups(storeOf: StoreFinder): Lookups {
   const get = (resource: string, namespace: string, name: string): ApiObject | undefined => {
     const store = storeOf(resource);
     const entry = store?.peek(namespace, name);

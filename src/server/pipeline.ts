@@ -123,7 +123,7 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
 
 function openAdmission(
   config: AssembleConfig,
-  { rbac, lookups }: ServerState,
+  { rbacIndex, lookups }: ServerState,
   { authorizer }: Access,
 ): Promise<ServerAdmission> {
   const { options } = config;
@@ -131,7 +131,7 @@ function openAdmission(
     ...config,
     lookups,
     authorizer,
-    rbacIndex: rbac.index,
+    rbacIndex,
     plan: config.admission,
     gate: config.serving.gates.isOn,
     enabled: options.enableAdmissionPlugins,

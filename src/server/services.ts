@@ -1,51 +1,33 @@
 /** The services of a server: their address and port ranges, with allocations in step with the store. */
 import type { Service } from "#api/core/v1.ts";
-import { type PortRange, ServiceAllocator } from "#kinds/service-allocator.ts";
+import type { ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
-import type { ResourceTable } from "#registry/resource-table.ts";
-import type { StoreInformers } from "#registry/store-informers.ts";
 import { override } from "#registry/override.ts";
-import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
-
-export interface ServiceFollowerOptions {
-  readonly random: Random;
-  readonly informers: StoreInformers;
-  readonly clusterIps: readonly IpRange[];
-  readonly nodePorts: PortRange;
-}
 
 const isServices = ({ group, resource }: ResourceDefinition): boolean => group === "" && resource === "services";
 
-export class ServiceFollower {
-  readonly allocator: ServiceAllocator;
-  readonly #informers: StoreInformers;
+/** Gives the definition of services the allocator; leaves others alone. */
+export function withAllocator(allocator: ServiceAllocator, definition: ResourceDefinition): ResourceDefinition {
+  if (!isServices(definition)) return definition;
+  // Its objects are services, by its schema.
+  const allocate = allocator.allocate.bind(allocator) as unknown as NonNullable<Strategy["allocate"]>;
+  return override(definition, { strategy: { ...definition.strategy, allocate } });
+}
 
-  constructor(options: ServiceFollowerOptions) {
-    this.#informers = options.informers;
-    this.allocator = new ServiceAllocator(options);
-  }
-
-  /** The definition of services whose deletion is acknowledged once its addresses and ports are free. */
-  readonly waiting = (definition: ResourceDefinition): ResourceDefinition => {
-    if (!isServices(definition)) return definition;
-    // Its objects are services, by its schema.
-    const allocate = this.allocator.allocate.bind(this.allocator) as unknown as NonNullable<Strategy["allocate"]>;
-    const allocating = override(definition, { strategy: { ...definition.strategy, allocate } });
-    return this.#informers.waiting(allocating);
+/** Keep allocations in step with the store: `undefined` for other resources than services. */
+export function serviceHandlers(
+  allocator: ServiceAllocator,
+  definition: ResourceDefinition,
+): ObjectHandlers<ApiObject> | undefined {
+  if (!isServices(definition)) return undefined;
+  return {
+    cleared: () => allocator.clear(),
+    changed: (namespace, name, service: Service | undefined) => allocator.set(namespace, name, service),
   };
-
-  /** Reads the current objects and follows them. */
-  async start(table: ResourceTable): Promise<void> {
-    const definition = table.definitions.find(isServices);
-    if (definition === undefined) return;
-    const { allocator } = this;
-    await this.#informers.follow<Service>(definition, {
-      cleared: () => allocator.clear(),
-      changed: (namespace, name, object) => allocator.set(namespace, name, object),
-    });
-  }
 }
 
 /** The largest range whose addresses are cheap to count; also upstream's limit. */

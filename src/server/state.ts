@@ -2,16 +2,22 @@
  * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
+import { NodeGraph } from "#authz/node-graph.ts";
+import { RbacIndex } from "#authz/rbac-index.ts";
+import { ServiceAllocator } from "#kinds/service-allocator.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
-import { NodeFollower } from "./authorization/node-follower.ts";
-import { RbacFollower } from "./authorization/rbac.ts";
+import { nodeGraphHandlers } from "./authorization/node-graph.ts";
+import { rbacHandlers } from "./authorization/rbac.ts";
 import { Fairness } from "./flow-control.ts";
-import { type Lookups, storeFinder, storeLookups } from "./lookups.ts";
-import { ServiceFollower } from "./services.ts";
+import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
+import { serviceHandlers, withAllocator } from "./services.ts";
 
 export interface ServerState {
   readonly objects: StoredObjects;
@@ -19,10 +25,12 @@ export interface ServerState {
   /** Built-in kinds; writers wait until what follows from their writes is in force. */
   readonly builtIn: ResourceTable;
   readonly lookups: Lookups;
-  readonly storeOf: ReturnType<typeof storeFinder>;
-  readonly rbac: RbacFollower;
-  readonly nodes: NodeFollower;
-  readonly services: ServiceFollower;
+  readonly storeOf: StoreFinder;
+  /** Roles and bindings. */
+  readonly rbacIndex: RbacIndex;
+  /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
+  readonly nodeGraph: NodeGraph;
+  readonly services: ServiceAllocator;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -33,43 +41,50 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, log, random, serving } = config;
+  const { options, domain, cache, clock, random, serving } = config;
   const objects = new StoredObjects();
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
-  const informers = new StoreInformers({ cache, clock, log }, stores);
-  const rbac = new RbacFollower(domain, informers);
+  const informers = new StoreInformers(config, stores);
+  const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
+  const nodeGraph = new NodeGraph(domain.rename("kubernetes.io/config.mirror"));
   const authorizesNodes = config.authorization.authorizers.some(({ type }) => type === "Node");
-  const nodes = new NodeFollower(domain, informers, authorizesNodes);
-  const services = new ServiceFollower({
+  const services = new ServiceAllocator({
     random,
-    informers,
     clusterIps: serving.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
-  const fairness = options.enablePriorityAndFairness ? new Fairness({ ...config, stores, informers }) : undefined;
+  const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
+  /** What hears of the objects of a resource before their writes are acknowledged. */
+  const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
+    rbacHandlers(rbacIndex, definition) ??
+    serviceHandlers(services, definition) ??
+    (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
+    fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions
-      .map((definition) => nodes.waiting(rbac.waiting(services.waiting(definition))))
-      .map((definition) => fairness?.waiting(definition) ?? definition),
+      .map((definition) => withAllocator(services, definition))
+      .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition))),
     1,
   );
+  const storeOf = storeFinder(builtIn, stores, domain.rename);
   return {
     objects,
     stores,
     builtIn,
-    lookups: storeLookups(builtIn, stores, domain.rename),
-    storeOf: storeFinder(builtIn, stores, domain.rename),
-    rbac,
-    nodes,
+    lookups: storeLookups(storeOf),
+    storeOf,
+    rbacIndex,
+    nodeGraph,
     services,
     fairness,
     async start(table) {
-      await Promise.all([
-        rbac.start(builtIn),
-        nodes.start(builtIn),
-        services.start(builtIn),
-        fairness?.start(builtIn, table),
-      ]);
+      fairness?.start(table);
+      await Promise.all(
+        builtIn.definitions.map((definition) => {
+          const handlers = handlersOf(definition);
+          return handlers && informers.follow(definition, handlers);
+        }),
+      );
     },
     isSynced: () => informers.synced,
     close() {

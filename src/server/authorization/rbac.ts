@@ -1,46 +1,30 @@
-/** The RBAC index of the store's roles and bindings, current when a write is acknowledged. */
+/** Keeps the RBAC index in step with the store's roles and bindings. */
 import type { Role, RoleBinding } from "#api/rbac/v1.ts";
-import { RbacIndex } from "#authz/rbac-index.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import type { RbacIndex } from "#authz/rbac-index.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import type { ResourceTable } from "#registry/resource-table.ts";
-import type { StoreInformers } from "#registry/store-informers.ts";
 
-const resources = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
-
-export class RbacFollower {
-  readonly index: RbacIndex;
-  readonly #informers: StoreInformers;
-
-  constructor(domain: ApiDomain, informers: StoreInformers) {
-    this.index = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
-    this.#informers = informers;
-  }
-
-  /** Definitions of roles and bindings whose writes are acknowledged only when the index has them. */
-  readonly waiting = (definition: ResourceDefinition): ResourceDefinition =>
-    this.#isOwn(definition) ? this.#informers.waiting(definition) : definition;
-
-  /** Reads the current objects and follows them. */
-  async start(table: ResourceTable): Promise<void> {
-    const { index } = this;
-    const definitions = table.definitions.filter((definition) => this.#isOwn(definition));
-    await Promise.all(
-      definitions.map((definition) => {
-        const what = definition.resource.endsWith("roles") ? "roles" : "bindings";
-        return this.#informers.follow(definition, {
-          cleared: () => index.clear(what, definition.namespaced),
-          changed(namespace, name, object) {
-            // By their schemas.
-            if (what === "roles") index.setRole(namespace, name, object as Role | undefined);
-            else index.setBinding(namespace, name, object as RoleBinding | undefined);
-          },
-        });
-      }),
-    );
-  }
-
-  #isOwn({ group, resource }: ResourceDefinition): boolean {
-    return group === this.index.group && resources.includes(resource);
+/** `undefined` for other resources than roles and bindings. */
+export function rbacHandlers(
+  index: RbacIndex,
+  { group, resource, namespaced }: ResourceDefinition,
+): ObjectHandlers<ApiObject> | undefined {
+  if (group !== index.group) return undefined;
+  switch (resource) {
+    case "clusterroles":
+    case "roles":
+      return {
+        cleared: () => index.clear("roles", namespaced),
+        changed: (namespace, name, role: Role | undefined) => index.setRole(namespace, name, role),
+      };
+    case "clusterrolebindings":
+    case "rolebindings":
+      return {
+        cleared: () => index.clear("bindings", namespaced),
+        changed: (namespace, name, binding: RoleBinding | undefined) => index.setBinding(namespace, name, binding),
+      };
+    default:
+      return undefined;
   }
 }
