@@ -12,29 +12,9 @@ import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { serviceAccount } from "#admission/service-account.ts";
 import { storageProtection } from "#admission/storage-protection.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
-import type { RbacIndex } from "#authz/rbac-index.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Random } from "#std/random.ts";
-import type { AdmissionPlan } from "./admission/plan.ts";
-import type { Lookups } from "./lookups.ts";
 import { StartError } from "#std/start-error.ts";
-
-export interface AdmissionOptions {
-  readonly domain: ApiDomain;
-  readonly lookups: Lookups;
-  readonly authorizer: Authorizer;
-  readonly rbacIndex: RbacIndex;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly plan: AdmissionPlan;
-  gate(name: string): boolean;
-  /** Names from `--enable-admission-plugins` and `--disable-admission-plugins`. */
-  readonly enabled: readonly string[];
-  readonly disabled: readonly string[];
-}
+import type { AssembleConfig } from "./assemble-config.ts";
+import type { ServerState } from "./state.ts";
 
 export interface ServerAdmission {
   readonly chain: AdmissionChain;
@@ -43,16 +23,22 @@ export interface ServerAdmission {
 }
 
 /** Throws `StartError` for plugins that are switched on and off. */
-export async function serverAdmission(options: AdmissionOptions): Promise<ServerAdmission> {
-  const { domain, lookups, authorizer, rbacIndex, clock, random, log, plan, gate, enabled, disabled } = options;
+export async function serverAdmission(
+  config: AssembleConfig,
+  { lookups, rbacIndex }: ServerState,
+  authorizer: Authorizer,
+): Promise<ServerAdmission> {
+  const { domain, clock, random, log } = config;
+  const gate = config.serving.gates.isOn;
+  const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
   const both = enabled.filter((name) => disabled.includes(name)).toSorted();
   if (both.length > 0) {
     throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
   }
   const storageClasses = "storageclasses.storage.k8s.io";
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
-  const { imagePolicy } = plan;
-  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, options);
+  const { imagePolicy } = config.admission;
+  const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
     serviceAccount({

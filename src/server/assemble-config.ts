@@ -20,9 +20,19 @@ import type { ServerOptions } from "./options.ts";
 import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import type { ServingPlan } from "./credentials/serving-plan.ts";
 
-export interface AssembleConfig {
-  readonly options: ServerOptions;
+/** What flags and files say, read and checked before anything is opened or written. */
+export interface Plans {
   readonly serving: ServingPlan;
+  readonly issuer: ServiceAccountIssuer;
+  /** Of those others who say who users are; `undefined` when there are none. */
+  readonly external: ExternalPlan | undefined;
+  readonly authorization: AuthorizationPlan;
+  readonly admission: AdmissionPlan;
+  readonly controllerCredentials: ControllerCredentials;
+}
+
+export interface AssembleConfig extends Plans {
+  readonly options: ServerOptions;
   readonly domain: ApiDomain;
   readonly cache: WatchCache;
   readonly log: Log;
@@ -39,18 +49,10 @@ export interface AssembleConfig {
   /** Paths outside the API; asked by the router after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
-  /** Of those others who say who users are; `undefined` when there are none. */
-  readonly external: ExternalPlan | undefined;
-  readonly authorization: AuthorizationPlan;
-  readonly admission: AdmissionPlan;
   /** Bearer token of a user in `system:masters`. */
   readonly adminToken: string;
-  readonly issuer: ServiceAccountIssuer;
-  readonly controllerCredentials: ControllerCredentials;
   /** Where clients on this machine reach the server. */
   readonly url: string;
-  /** PEM. */
-  readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
 }
 
 export interface Assembled {

@@ -36,10 +36,10 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const access = await openAccess({
     ...config,
     lookups: state.lookups,
-    client: clients.server,
-    ownUsers,
     rbacIndex: state.rbacIndex,
     nodeGraph: state.nodeGraph,
+    client: clients.server,
+    ownUsers,
   });
   const pipeline = await openPipeline(config, state, access);
   loopback.serve(pipeline.handle);
@@ -74,18 +74,14 @@ async function runControllers(
   const { gates } = serving;
   await ensureSystemNamespaces(clients.server, domain);
   const [stopPolicy] = await Promise.all([
-    startBootstrapPolicy({ ...config, client: clients.server, gate: gates.isOn }),
+    startBootstrapPolicy(config, clients.server),
     fairness?.maintain(clients.server, health),
   ]);
   const attributesClasses = builtIn.definitions.find(({ resource }) => resource === "volumeattributesclasses");
   const stopControllers = startControllers({
     ...config,
     clients,
-    credentials: config.controllerCredentials,
-    signingDurationMs: options.clusterSigningDurationMs,
-    legacyTokenPeriodMs: options.legacyTokenPeriodMs,
     url: externalUrl(options, config.url),
-    selected: options.controllers,
     attributesClasses: gates.isOn("VolumeAttributesClass") ? (attributesClasses?.version ?? "") : "",
     kubernetesService: kubernetesService(options, serving.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),

@@ -12,16 +12,11 @@ import type { AccessConfig } from "./access-config.ts";
 import { type AuthorizerChain, openAuthorizers } from "./authorization/external.ts";
 
 export async function serverAuthorizer(config: AccessConfig): Promise<AuthorizerChain> {
-  const { authorization, domain, clock, random, log, metrics, rbacIndex, nodeGraph, serving } = config;
-  const roles = rbac(rbacIndex, clock);
+  const { domain, nodeGraph, serving } = config;
+  const roles = rbac(config.rbacIndex, config.clock);
   const selectors = serving.gates.isOn("AuthorizeWithSelectors");
   const chain = await openAuthorizers({
-    plan: authorization,
-    domain,
-    clock,
-    random,
-    log,
-    metrics,
+    ...config,
     selectors,
     rbac: roles,
     async node() {

@@ -23,12 +23,8 @@ import { serviceAccountsController } from "#controllers/service-accounts.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
 import { volumeProtectionController } from "#controllers/volume-protection.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Random } from "#std/random.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
-import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
 
@@ -39,8 +35,8 @@ interface Named {
 }
 
 /** The controllers `--controllers` selects from. Account names are upstream's, since roles have these names. */
-function selectable(options: ControllersOptions): readonly Named[] {
-  const { attributesClasses, clients, credentials, domain, random, url } = options;
+function selectable(config: ControllersOptions): readonly Named[] {
+  const { attributesClasses, clients, controllerCredentials: credentials, domain, options, random, url } = config;
   const { rootCertificates } = credentials;
   const kubeconfig = publicKubeconfig(url, rootCertificates);
   const named = (name: string, account: string, controller: Controller): Named => ({
@@ -57,7 +53,7 @@ function selectable(options: ControllersOptions): readonly Named[] {
       "certificate-controller",
       csrSigningController({
         authority: (signer) => credentials.authority(signer),
-        durationMs: options.signingDurationMs,
+        durationMs: options.clusterSigningDurationMs,
         random,
       }),
     ),
@@ -99,36 +95,25 @@ function selectable(options: ControllersOptions): readonly Named[] {
 }
 
 /** Upstream: part of the API server itself, so they cannot be deselected. */
-const ownControllers = (options: ControllersOptions): readonly Named[] => {
-  const { server } = options.clients;
+const ownControllers = (config: ControllersOptions): readonly Named[] => {
+  const { server } = config.clients;
   return [
-    { name: "autoregister-controller", client: server, controller: apiServicesController(options.localVersions) },
+    { name: "autoregister-controller", client: server, controller: apiServicesController(config.localVersions) },
     { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenTrackingController },
-    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(options.isIncomplete) },
+    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(config.isIncomplete) },
     {
       name: "kubernetes-service-controller",
       client: server,
-      controller: kubernetesServiceController(options.kubernetesService),
+      controller: kubernetesServiceController(config.kubernetesService),
     },
     { name: "system-priority-classes", client: server, controller: systemPriorityClassesController },
   ];
 };
 
-export interface ControllersOptions {
+export interface ControllersOptions extends AssembleConfig {
   readonly clients: ControllerClients;
-  readonly clock: Clock;
-  readonly domain: ApiDomain;
-  readonly log: Log;
-  readonly random: Random;
-  readonly credentials: ControllerCredentials;
-  /** Longest life of a certificate that is asked for. */
-  readonly signingDurationMs: number;
-  /** How long a token in a Secret may go unused. */
-  readonly legacyTokenPeriodMs: number;
-  /** Where clients reach the server. */
+  /** Where clients reach the server, which may be elsewhere. */
   readonly url: string;
-  /** Values of `--controllers`: `*`, a name, or `-` and a name. Empty: all. */
-  readonly selected: readonly string[];
   /** Served version of volume attributes classes; empty when they are not served. */
   readonly attributesClasses: string;
   readonly localVersions: LocalVersions;
@@ -138,12 +123,12 @@ export interface ControllersOptions {
 }
 
 /** Starts the selected controllers. The returned function ends them. */
-export function startControllers(options: ControllersOptions): () => Promise<void> {
-  const { clients, clock, domain, log, selected } = options;
+export function startControllers(config: ControllersOptions): () => Promise<void> {
+  const { clients, clock, domain, log } = config;
   const stop = new AbortController();
   const reader = clients.manager("shared-informers");
-  const chosen = selectable(options).filter(({ name }) => isSelected(name, selected));
-  const running = [...chosen, ...ownControllers(options)].map(async ({ name, client, controller }) => {
+  const chosen = selectable(config).filter(({ name }) => isSelected(name, config.options.controllers));
+  const running = [...chosen, ...ownControllers(config)].map(async ({ name, client, controller }) => {
     const named = log.with({ controller: name });
     try {
       await late(controller)({ client, reader, clock, domain, log: named, signal: stop.signal });
@@ -151,7 +136,7 @@ export function startControllers(options: ControllersOptions): () => Promise<voi
       named.error({ error }, "a controller has ended");
     }
   });
-  const unfollow = options.credentials.follow(clock, log);
+  const unfollow = config.controllerCredentials.follow(clock, log);
   return async () => {
     unfollow();
     stop.abort();
@@ -170,7 +155,7 @@ const late =
     if (!signal.aborted) await controller(environment);
   };
 
-/** The first entry that names the controller decides, then `*`. */
+/** By the values of `--controllers`: the first entry that names the controller decides, then `*`. */
 function isSelected(name: string, selected: readonly string[]): boolean {
   for (const entry of selected) {
     if (controllerName(entry) === name) return true;

@@ -14,7 +14,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Access } from "./access.ts";
 import { serverActions, withActions } from "./actions.ts";
-import { type ServerAdmission, serverAdmission } from "./admission-plugins.ts";
+import { serverAdmission } from "./admission-plugins.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { issuerDocuments } from "./authentication/service-account-issuer.ts";
@@ -51,7 +51,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   const served = openTable(config, state, access);
   const { table } = served;
   const large = openThreads(config, state);
-  const admission = await openAdmission(config, state, access);
+  const admission = await serverAdmission(config, state, access.authorizer);
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({ parts, stores: state.stores, table, ...routes(config, state, access, table) });
   return {
@@ -118,24 +118,6 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
       const definition = builtIn.find(domain.rename("apiextensions.k8s.io"), "v1", "customresourcedefinitions");
       return definition === undefined ? undefined : stores.of(definition).peek("", name);
     },
-  });
-}
-
-function openAdmission(
-  config: AssembleConfig,
-  { rbacIndex, lookups }: ServerState,
-  { authorizer }: Access,
-): Promise<ServerAdmission> {
-  const { options } = config;
-  return serverAdmission({
-    ...config,
-    lookups,
-    authorizer,
-    rbacIndex,
-    plan: config.admission,
-    gate: config.serving.gates.isOn,
-    enabled: options.enableAdmissionPlugins,
-    disabled: options.disableAdmissionPlugins,
   });
 }
 

@@ -9,7 +9,7 @@ import { Health } from "#http/health.ts";
 import { type Listener, openListener } from "#transport/listener.ts";
 import { largeBytes as measuredLargeBytes } from "#http/large-requests.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
-import { apiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
@@ -20,18 +20,17 @@ import { type EmbeddedOptions, openMemoryStore } from "#storage/memory.ts";
 import { StorageFailure } from "#storage/log-store.ts";
 import { openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
-import type { Assembled } from "./assemble-config.ts";
+import type { Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
-import { type AdmissionPlan, planAdmission } from "./admission/plan.ts";
-import { type AuthorizationPlan, planAuthorization } from "./authorization/plan.ts";
+import { planAdmission } from "./admission/plan.ts";
+import { planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
-import { type ControllerCredentials, readControllerCredentials } from "./controllers/credentials.ts";
+import { readControllerCredentials } from "./controllers/credentials.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, makeDataFolder, markDataFolder } from "./data-folder.ts";
 import { checkDomainRecord } from "./domain-record.ts";
 import { type Backup, serverEndpoints } from "./endpoints.ts";
 import { namesProviders } from "./authentication/external-choice.ts";
-import type { ExternalPlan } from "./authentication/external-plan.ts";
 import { addHealthChecks } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
@@ -46,8 +45,8 @@ import {
   tlsFiles,
   writeCredentials,
 } from "./credentials/serving.ts";
-import { type ServiceAccountIssuer, serviceAccountIssuer } from "./authentication/service-account-issuer.ts";
-import { planServing, type ServingPlan } from "./credentials/serving-plan.ts";
+import { serviceAccountIssuer } from "./authentication/service-account-issuer.ts";
+import { planServing } from "./credentials/serving-plan.ts";
 import { hostOf } from "./credentials/server-trust.ts";
 import { StartError } from "#std/start-error.ts";
 import { asStartError } from "./store-error.ts";
@@ -94,12 +93,13 @@ export async function startServer(
   const { clock = systemClock, random = systemRandom, largeBytes = measuredLargeBytes } = environment;
   const options = withCertDir(resolveOptions(settings));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const inputs = await readInputs({ options, folder, clock, random });
-  const openAudit = await loadAudit(options);
+  const domain = apiDomain(options.apiDomain);
+  const inputs = await readInputs({ options, folder, clock, random }, domain);
+  const openAudit = await loadAudit(options, domain);
   const log = environment.log ?? openLog({ format: logFormat(options), verbosity: options.verbosity });
   const undo: (() => Promise<void> | void)[] = [];
   try {
-    return await start({ options, folder, clock, random, log, largeBytes, inputs, openAudit, undo });
+    return await start({ options, domain, folder, clock, random, log, largeBytes, inputs, openAudit, undo });
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
@@ -109,54 +109,40 @@ export async function startServer(
 /** Files that were given or lie in the data folder; all read and understood. */
 interface Inputs {
   readonly current: ServingCredentials;
-  readonly serving: ServingPlan;
-  readonly issuer: ServiceAccountIssuer;
-  readonly external: ExternalPlan | undefined;
-  readonly authorization: AuthorizationPlan;
-  readonly admission: AdmissionPlan;
-  readonly controllerCredentials: ControllerCredentials;
+  readonly plans: Plans;
   /** The data folder was used before. */
   readonly isMarked: boolean;
 }
 
 /** Nothing of the audit log is loaded where there is no policy. */
-async function loadAudit(options: ServerOptions) {
+async function loadAudit(options: ServerOptions, domain: ApiDomain) {
   const file = options.auditPolicyFile;
   if (file === undefined) return undefined;
   const { openAudit, planAudit } = await import("./audit.ts");
-  const plan = planAudit(file, options, apiDomain(options.apiDomain));
-  return (parts: Omit<AuditParts, "options" | "domain">) =>
-    openAudit(plan, { ...parts, options, domain: apiDomain(options.apiDomain) });
+  const plan = planAudit(file, options, domain);
+  return (parts: Omit<AuditParts, "options" | "domain">) => openAudit(plan, { ...parts, options, domain });
 }
 
-async function readInputs(sources: CredentialSources): Promise<Inputs> {
+async function readInputs(sources: CredentialSources, domain: ApiDomain): Promise<Inputs> {
   const { options, folder } = sources;
   const isMarked = folder !== undefined && checkDataFolder(folder, options.apiDomain);
   tlsSettings(options);
-  const serving = planServing(options, apiDomain(options.apiDomain), sources.clock);
+  const serving = planServing(options, domain, sources.clock);
   const current = readServingCredentials(sources);
   const issuer = serviceAccountIssuer(options, current.credentials.serviceAccount);
   const external = namesProviders(options)
-    ? (await import("./authentication/external-plan.ts")).planExternal(
-        options,
-        apiDomain(options.apiDomain),
-        issuer.issuers,
-      )
+    ? (await import("./authentication/external-plan.ts")).planExternal(options, domain, issuer.issuers)
     : undefined;
-  const authorization = await planAuthorization(options, apiDomain(options.apiDomain));
-  const admission = await planAdmission(options, apiDomain(options.apiDomain));
+  const authorization = await planAuthorization(options, domain);
+  const admission = await planAdmission(options, domain);
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });
-  return { current, serving, issuer, external, authorization, admission, controllerCredentials, isMarked };
+  const plans: Plans = { serving, issuer, external, authorization, admission, controllerCredentials };
+  return { current, plans, isMarked };
 }
 
-interface Start {
-  readonly options: ServerOptions;
-  readonly folder: string | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly largeBytes: number;
+interface Start extends CredentialSources, Required<Environment> {
+  readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
   /** Undoes the steps so far, in order. */
@@ -165,6 +151,7 @@ interface Start {
 
 async function start({
   options,
+  domain,
   folder,
   clock,
   random,
@@ -174,7 +161,8 @@ async function start({
   openAudit,
   undo,
 }: Start): Promise<RunningServer> {
-  const { credentials } = inputs.current;
+  const { current, plans } = inputs;
+  const { credentials } = current;
   const health = new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
@@ -187,7 +175,7 @@ async function start({
   const metrics = new Metrics();
   const requestMetrics = new RequestMetrics({
     metrics,
-    isServed: (info) => assembled?.serves(info) ?? isServed(inputs.serving.table, info),
+    isServed: (info) => assembled?.serves(info) ?? isServed(plans.serving.table, info),
   });
   addProcessMetrics(metrics);
 
@@ -203,15 +191,8 @@ async function start({
   };
   const started = health.startupStep("start-server");
 
-  const listener = await listen({
-    options,
-    inputs,
-    handle,
-    handshakeFailed: () => requestMetrics.handshakeErrors.add(),
-    log,
-    clock,
-    random,
-  });
+  const handshakeFailed = (): void => requestMetrics.handshakeErrors.add();
+  const listener = await listen({ options, inputs, handle, handshakeFailed, log, clock, random });
   undo.push(() => listener.close());
   undo.push(() => ready.reject(serviceUnavailable("the server could not start")));
 
@@ -247,12 +228,12 @@ async function start({
   undo.push(() => audit?.close());
 
   const version = programVersion();
-  const clientTrust = new ClientTrust(inputs.current);
+  const clientTrust = new ClientTrust(current);
   const url = urlOf(options, listener.port);
   assembled = await assemble({
+    ...plans,
     options,
-    serving: inputs.serving,
-    domain: apiDomain(options.apiDomain),
+    domain,
     cache,
     log,
     metrics,
@@ -263,21 +244,15 @@ async function start({
     largeBytes,
     endpoints: serverEndpoints({ health, requestMetrics, backup: backupOf(disk), version }),
     clientTrust,
-    external: inputs.external,
-    authorization: inputs.authorization,
-    admission: inputs.admission,
     audit: audit?.filters,
     adminToken: credentials.admin.token,
-    issuer: inputs.issuer,
-    controllerCredentials: inputs.controllerCredentials,
     url,
-    serviceAccount: credentials.serviceAccount,
   });
   undo.push(() => assembled?.close());
 
-  const kubeconfig = adminKubeconfig(url, inputs.current.trust, credentials.admin);
+  const kubeconfig = adminKubeconfig(url, current.trust, credentials.admin);
   if (folder !== undefined) {
-    writeCredentials(folder, url, inputs.current);
+    writeCredentials(folder, url, current);
     if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
   }
   const stopRenewal = keepRenewed({
@@ -287,7 +262,7 @@ async function start({
     random,
     log,
     url,
-    current: inputs.current,
+    current,
     use(files, next) {
       listener.updateTls(files);
       clientTrust.update(next);
@@ -318,7 +293,7 @@ async function start({
     url,
     address: listener.address,
     port: listener.port,
-    ca: inputs.current.trust.ca ?? "",
+    ca: current.trust.ca ?? "",
     admin: credentials.admin,
     kubeconfig,
     kubeconfigFile: folder === undefined ? undefined : join(folder, "admin.kubeconfig"),
@@ -340,7 +315,7 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
       tls: tlsFiles(options, inputs.current),
       http1Only: options.disableHttp2,
       limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
-      compress: inputs.serving.gates.isOn("APIResponseCompression"),
+      compress: inputs.plans.serving.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
       ...rest,
     });

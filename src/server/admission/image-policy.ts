@@ -2,22 +2,17 @@
  * The configuration of ImagePolicyWebhook, and the plugin opened by it. Loaded only when the plugin is on. Source:
  * upstream's `plugin/pkg/admission/imagepolicy/config.go`.
  */
-import { ImagePolicyWebhook } from "#admission/image-policy-webhook.ts";
+import { type ImagePolicyOptions, ImagePolicyWebhook } from "#admission/image-policy-webhook.ts";
 import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import type { Log } from "#std/log.ts";
-import type { Random } from "#std/random.ts";
 import { seldom } from "../seldom.ts";
 
-export interface ImagePolicySettings {
+type Settings = "allowTtlMs" | "denyTtlMs" | "retryBackoffMs" | "defaultAllow";
+
+export interface ImagePolicySettings extends Pick<ImagePolicyOptions, Settings> {
   readonly connection: WebhookConnection;
-  readonly allowTtlMs: number;
-  readonly denyTtlMs: number;
-  readonly retryBackoffMs: number;
-  readonly defaultAllow: boolean;
 }
 
 const fields = {
@@ -68,23 +63,17 @@ function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxM
   throw new ConfigError(`imagePolicy.${name}: ${range}`);
 }
 
-export interface ImagePolicySurroundings {
-  readonly domain: ApiDomain;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
-
 /** The plugin, and what ends it with its connections. */
 export function openImagePolicy(
   { connection, ...settings }: ImagePolicySettings,
-  { log, ...surroundings }: ImagePolicySurroundings,
+  { domain, clock, random, log }: Pick<ImagePolicyOptions, "domain" | "clock" | "random"> & { readonly log: Log },
 ): { readonly plugin: ImagePolicyWebhook; close(): void } {
-  const { clock } = surroundings;
   const outgoing = openWebhook(connection, clock);
   const plugin = new ImagePolicyWebhook({
     ...settings,
-    ...surroundings,
+    domain,
+    clock,
+    random,
     url: connection.url,
     headers: connection.headers,
     outgoing,

@@ -3,19 +3,7 @@ import { missingRights } from "#authz/rules-cover.ts";
 import { bootstrapPolicy } from "#api/bootstrap-policy.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { reconcileBootstrapPolicy } from "#controllers/bootstrap-policy.ts";
-import type { Health } from "#http/health.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-
-export interface BootstrapPolicyParts {
-  readonly client: RestClient;
-  readonly domain: ApiDomain;
-  gate(name: string): boolean;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly health: Health;
-}
+import type { AssembleConfig } from "../assemble-config.ts";
 
 const retryMs = 1000;
 
@@ -23,10 +11,10 @@ const retryMs = 1000;
  * Resolves after the first try. Where something failed (a namespace on its way out), the start step stays open and more
  * tries follow. The returned function ends them.
  */
-export async function startBootstrapPolicy(parts: BootstrapPolicyParts): Promise<() => void> {
-  const { client, domain, clock, log } = parts;
-  const done = parts.health.startupStep("rbac/bootstrap-roles");
-  const policy = bootstrapPolicy(domain, parts.gate);
+export async function startBootstrapPolicy(config: AssembleConfig, client: RestClient): Promise<() => void> {
+  const { domain, clock, log } = config;
+  const done = config.health.startupStep("rbac/bootstrap-roles");
+  const policy = bootstrapPolicy(domain, config.serving.gates.isOn);
   let isStopped = false;
   let cancel: () => void = () => undefined;
   const attempt = async (): Promise<void> => {

@@ -5,24 +5,15 @@
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
 import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { WebhookObserver } from "#authz/webhook.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Random } from "#std/random.ts";
-import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
+import type { AssembleConfig } from "../assemble-config.ts";
+import type { PlannedAuthorizer } from "./plan.ts";
 import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
 import { seldom } from "../seldom.ts";
 import { watchFile } from "../watched-file.ts";
 
-export interface ChainOptions {
-  readonly plan: AuthorizationPlan;
-  readonly domain: ApiDomain;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
+export interface ChainOptions extends AssembleConfig {
   /** Whether webhooks get the selectors of lists: `AuthorizeWithSelectors`. */
   readonly selectors: boolean;
   /** Those that know the server's own objects. */
@@ -37,7 +28,7 @@ export interface AuthorizerChain {
 
 /** Loads what asks others, or reads policies, only where the plan names it. */
 export async function openAuthorizers(options: ChainOptions): Promise<AuthorizerChain> {
-  const { plan, clock, log, metrics } = options;
+  const { authorization: plan, clock, log, metrics } = options;
   const counts = authorizationMetrics(metrics);
   let isClosed = false;
   let current = await openChain(options, plan.authorizers, counts);
