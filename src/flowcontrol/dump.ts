@@ -2,164 +2,137 @@
  * The current state of levels, queues and requests, as text columns. Source of the columns: upstream's
  * `/debug/api_priority_and_fairness/` endpoints.
  */
+import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import type { FlowControl } from "./flow-control.ts";
+import type { FlowRequest } from "./flow-request.ts";
 import type { PriorityLevel } from "./priority-level.ts";
 import type { QueueDump, QueuedRequest } from "./queued-request.ts";
 
 const root = "/debug/api_priority_and_fairness/";
 
-export interface DumpClock {
-  now(): number;
-  monotonic(): number;
-}
+type Column<T> = readonly [header: string, cell: (row: T) => unknown];
 
 /** The text of one of the paths; `undefined` for any other path. `details` adds what requests are about. */
-export function dump(control: FlowControl, path: string, details: boolean, clock: DumpClock): string | undefined {
+export function dump(control: FlowControl, path: string, details: boolean, clock: Clock): string | undefined {
   if (!path.startsWith(root)) return undefined;
   switch (path.slice(root.length)) {
     case "dump_priority_levels":
-      return columns([levelHeaders, ...control.levels().map(levelRow)]);
+      return table(levelColumns, control.levels());
     case "dump_queues":
-      return columns([queueHeaders, ...control.levels().flatMap(queueRows)]);
+      return table(queueColumns, control.levels().flatMap(queuesOf));
     case "dump_requests":
-      return columns([
-        details ? [...requestHeaders, ...detailHeaders] : requestHeaders,
-        ...control.levels().flatMap((level) => requestRows(level, details, clock)),
-      ]);
+      return table([...requestColumns(clock), ...(details ? detailColumns : [])], control.levels().flatMap(requestsOf));
     default:
       return undefined;
   }
 }
 
-const levelHeaders = [
-  "PriorityLevelName",
-  "ActiveQueues",
-  "IsIdle",
-  "IsQuiescing",
-  "WaitingRequests",
-  "ExecutingRequests",
-  "DispatchedRequests",
-  "RejectedRequests",
-  "TimedoutRequests",
-  "CancelledRequests",
+const levelColumns: readonly Column<PriorityLevel>[] = [
+  ["PriorityLevelName", ({ config }) => config.name],
+  ["ActiveQueues", (level) => level.queues().filter(({ waiting }) => waiting.length > 0).length],
+  ["IsIdle", ({ isIdle }) => isIdle],
+  ["IsQuiescing", ({ isQuiescing }) => isQuiescing],
+  ["WaitingRequests", ({ waiting }) => waiting],
+  ["ExecutingRequests", ({ executing }) => executing],
+  ["DispatchedRequests", ({ dispatched }) => dispatched],
+  ["RejectedRequests", ({ rejected }) => rejected],
+  ["TimedoutRequests", ({ timedOut }) => timedOut],
+  ["CancelledRequests", ({ cancelled }) => cancelled],
 ];
 
-function levelRow(level: PriorityLevel): readonly unknown[] {
-  const active = level.queues().filter(({ waiting }) => waiting.length > 0).length;
-  const { isIdle, isQuiescing, waiting, executing, dispatched, rejected, timedOut, cancelled } = level;
-  return [
-    level.config.name,
-    active,
-    isIdle,
-    isQuiescing,
-    waiting,
-    executing,
-    dispatched,
-    rejected,
-    timedOut,
-    cancelled,
-  ];
+interface ShownQueue extends QueueDump {
+  readonly level: string;
 }
-
-const queueHeaders = [
-  "PriorityLevelName",
-  "Index",
-  "PendingRequests",
-  "ExecutingRequests",
-  "SeatsInUse",
-  "NextDispatchR",
-  "InitialSeatsSum",
-  "MaxSeatsSum",
-  "TotalWorkSum",
-];
 
 /** Most queues shown of a level: a configuration may ask for millions. */
 const queuesMax = 10_000;
 
-function queueRows(level: PriorityLevel): readonly (readonly unknown[])[] {
+/** Those that are not in use, too. */
+function queuesOf(level: PriorityLevel): readonly ShownQueue[] {
   const used = new Map(level.queues().map((queue) => [queue.index, queue]));
+  const unused = { waiting: [], executing: 0, seatsInUse: 0, nextAt: 0, waitingWork: 0 };
   const count = Math.min(level.config.queues, queuesMax);
-  return Array.from({ length: count }, (_, index) => queueRow(level.config.name, index, used.get(index)));
+  return Array.from({ length: count }, (_, index) => ({
+    ...(used.get(index) ?? { ...unused, index }),
+    level: level.config.name,
+  }));
 }
 
-function queueRow(level: string, index: number, queue: QueueDump | undefined): readonly unknown[] {
-  const waiting = queue?.waiting ?? [];
-  const sum = (of: (queued: QueuedRequest) => number): number => waiting.reduce((all, queued) => all + of(queued), 0);
-  return [
-    level,
-    index,
-    waiting.length,
-    queue?.executing ?? 0,
-    queue?.seatsInUse ?? 0,
-    seatSeconds(queue?.nextAt ?? 0),
-    sum(({ work }) => work.initialSeats),
-    sum(({ width }) => width),
-    seatSeconds(queue?.waitingWork ?? 0),
-  ];
-}
+const queueColumns: readonly Column<ShownQueue>[] = [
+  ["PriorityLevelName", ({ level }) => level],
+  ["Index", ({ index }) => index],
+  ["PendingRequests", ({ waiting }) => waiting.length],
+  ["ExecutingRequests", ({ executing }) => executing],
+  ["SeatsInUse", ({ seatsInUse }) => seatsInUse],
+  ["NextDispatchR", ({ nextAt }) => seatSeconds(nextAt)],
+  ["InitialSeatsSum", ({ waiting }) => waiting.reduce((sum, { work }) => sum + work.initialSeats, 0)],
+  ["MaxSeatsSum", ({ waiting }) => waiting.reduce((sum, { width }) => sum + width, 0)],
+  ["TotalWorkSum", ({ waitingWork }) => seatSeconds(waitingWork)],
+];
 
 const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`;
 
-const requestHeaders = [
-  "PriorityLevelName",
-  "FlowSchemaName",
-  "QueueIndex",
-  "RequestIndexInQueue",
-  "FlowDistingsher",
-  "ArriveTime",
-  "InitialSeats",
-  "FinalSeats",
-  "AdditionalLatency",
-  "StartTime",
-];
-const detailHeaders = ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"];
-
-function requestRows(level: PriorityLevel, details: boolean, clock: DumpClock): readonly (readonly unknown[])[] {
-  const waiting = level
-    .queues()
-    .flatMap((queue) => queue.waiting.map((queued, index) => requestRow(queued, index, details, clock)));
-  return [...waiting, ...level.running().map((queued) => requestRow(queued, -1, details, clock))];
+interface ShownRequest {
+  readonly queued: QueuedRequest;
+  /** In its queue; -1 when it runs. */
+  readonly index: number;
 }
+
+const requestsOf = (level: PriorityLevel): readonly ShownRequest[] => [
+  ...level.queues().flatMap(({ waiting }) => waiting.map((queued, index) => ({ queued, index }))),
+  ...level.running().map((queued) => ({ queued, index: -1 })),
+];
 
 /** Upstream prints this for what has not happened. */
 const never = "0001-01-01T00:00:00Z";
 
-function requestRow(queued: QueuedRequest, index: number, details: boolean, clock: DumpClock): readonly unknown[] {
-  const { level, flow, work, queue, request } = queued;
+function requestColumns(clock: Clock): readonly Column<ShownRequest>[] {
   const time = (ms: number): string => {
     const text = new Date(clock.now() - (clock.monotonic() - ms)).toISOString();
     return text.replace(/\.?0+Z$/, "Z"); // Upstream: no zeros behind
   };
-  const row = [
-    level.config.name,
-    flow.schema,
-    queue?.index ?? -1,
-    index,
-    flow.distinguisher,
-    time(queued.arrivedMs),
-    work.initialSeats,
-    work.finalSeats,
-    printGoDuration(Number(work.lingerMs.toFixed(6))),
-    queued.state === "waiting" ? never : time(queued.startedMs),
+  return [
+    ["PriorityLevelName", ({ queued }) => queued.level.config.name],
+    ["FlowSchemaName", ({ queued }) => queued.flow.schema],
+    ["QueueIndex", ({ queued }) => queued.queue?.index ?? -1],
+    ["RequestIndexInQueue", ({ index }) => index],
+    ["FlowDistingsher", ({ queued }) => queued.flow.distinguisher],
+    ["ArriveTime", ({ queued }) => time(queued.arrivedMs)],
+    ["InitialSeats", ({ queued }) => queued.work.initialSeats],
+    ["FinalSeats", ({ queued }) => queued.work.finalSeats],
+    ["AdditionalLatency", ({ queued }) => printGoDuration(Number(queued.work.lingerMs.toFixed(6)))],
+    ["StartTime", ({ queued }) => (queued.state === "waiting" ? never : time(queued.startedMs))],
   ];
-  if (!details) return row;
-  const { info, user } = request;
-  const version = info.group === "" ? info.version : `${info.group}/${info.version}`;
-  return [...row, user.name, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource];
 }
 
+const infoColumn = (header: string, cell: (info: FlowRequest["info"]) => string): Column<ShownRequest> => [
+  header,
+  ({ queued }) => cell(queued.request.info),
+];
+
+const detailColumns: readonly Column<ShownRequest>[] = [
+  ["UserName", ({ queued }) => queued.request.user.name],
+  infoColumn("Verb", ({ verb }) => verb),
+  infoColumn("APIPath", ({ path }) => path),
+  infoColumn("Namespace", ({ namespace }) => namespace),
+  infoColumn("Name", ({ name }) => name),
+  infoColumn("APIVersion", ({ group, version }) => (group === "" ? version : `${group}/${version}`)),
+  infoColumn("Resource", ({ resource }) => resource),
+  infoColumn("SubResource", ({ subresource }) => subresource),
+];
+
 /** Cells end with a comma and are padded to the width of their column. */
-function columns(rows: readonly (readonly unknown[])[]): string {
-  const texts = rows.map((row) => row.map((cell, index) => clean(String(cell)) + (index < row.length - 1 ? "," : "")));
-  const widths = (texts[0] ?? []).map((_, index) =>
-    texts.reduce((most, row) => Math.max(most, row[index]!.length + 1), 8),
-  );
-  return texts
-    .map(
-      (row) => `${row.map((cell, index) => (index < row.length - 1 ? cell.padEnd(widths[index]!) : cell)).join("")}\n`,
-    )
-    .join("");
+function table<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
+  const last = columns.length - 1;
+  const cells = columns.map(([header, cell], index) => {
+    const texts = [header, ...rows.map((row) => clean(String(cell(row))))];
+    if (index === last) return texts;
+    const width = texts.reduce((most, text) => Math.max(most, text.length + 2), 8);
+    return texts.map((text) => `${text},`.padEnd(width));
+  });
+  const lines = Array.from({ length: rows.length + 1 }, (_, at) => cells.map((texts) => texts[at]).join(""));
+  return `${lines.join("\n")}\n`;
 }
 
 /** Names and paths come from clients: nothing in them makes a line of its own. */
