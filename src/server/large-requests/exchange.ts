@@ -156,53 +156,22 @@ export class LargeExchange implements Omit<Work, "user" | "settle"> {
     return changed === undefined ? undefined : Buffer.from(JSON.stringify(changed));
   }
 
+  /** Objects are decoded only when a plugin reads them, which few do. */
   #attributes({ object, oldObject, ...attributes }: SentAttributes): AdmissionAttributes {
-    return new SentAdmission(this.#scope, attributes, object, oldObject);
-  }
-}
-
-/** Decodes objects only when a plugin reads them, which few do. */
-class SentAdmission implements AdmissionAttributes {
-  readonly context: AdmissionAttributes["context"];
-  readonly operation: AdmissionAttributes["operation"];
-  readonly resource: AdmissionAttributes["resource"];
-  readonly kind: AdmissionAttributes["kind"];
-  readonly namespace: string;
-  readonly name: string;
-  readonly pathName: string;
-  readonly subresource: string;
-  readonly dryRun: boolean;
-  readonly options = undefined;
-  #json: { object: Uint8Array | undefined; oldObject: Uint8Array | undefined };
-  #object: Unstructured | undefined;
-  #oldObject: Unstructured | undefined;
-
-  constructor(
-    { context }: Scope,
-    sent: Omit<SentAttributes, "object" | "oldObject">,
-    object: Uint8Array | undefined,
-    oldObject: Uint8Array | undefined,
-  ) {
-    this.context = context;
-    this.operation = sent.operation;
-    this.resource = sent.resource;
-    this.kind = sent.kind;
-    this.namespace = sent.namespace;
-    this.name = sent.name;
-    this.pathName = sent.pathName;
-    this.subresource = sent.subresource;
-    this.dryRun = sent.dryRun;
-    this.#json = { object, oldObject };
-  }
-
-  get object(): Unstructured | undefined {
-    this.#object ??= this.#json.object && parsed(this.#json.object);
-    return this.#object;
-  }
-
-  get oldObject(): Unstructured | undefined {
-    this.#oldObject ??= this.#json.oldObject && parsed(this.#json.oldObject);
-    return this.#oldObject;
+    const { context } = this.#scope;
+    let decoded: Unstructured | undefined;
+    let decodedOld: Unstructured | undefined;
+    return {
+      ...attributes,
+      context,
+      options: undefined,
+      get object() {
+        return (decoded ??= object && parsed(object));
+      },
+      get oldObject() {
+        return (decodedOld ??= oldObject && parsed(oldObject));
+      },
+    };
   }
 }
 
