@@ -66,9 +66,8 @@ export async function openBackends(parts: BackendParts): Promise<readonly AuditB
   if (log !== undefined) backends.push(openBackend("log", await openLog(log, apiVersion, parts), log, parts));
   if (webhook !== undefined) {
     const { connection, initialBackoffMs } = webhook;
-    const { url, headers } = connection;
-    const outgoing = openWebhook(connection, clock);
-    const writer = auditWebhook({ outgoing, url, headers, apiVersion, initialBackoffMs, clock, random, signal });
+    const hook = openWebhook(connection, clock);
+    const writer = auditWebhook({ ...hook, apiVersion, initialBackoffMs, clock, random, signal });
     backends.push(openBackend("webhook", writer, webhook, parts));
   }
   return backends;

@@ -75,16 +75,7 @@ const reasonMax = 1024;
 const waitingMax = 2000;
 const firstPauseMs = 500;
 
-export interface Webhook extends Required<Authorizer> {
-  /** Aborts pending questions. */
-  close(): void;
-}
-
-export function webhook(options: WebhookOptions): Webhook {
-  return new RemoteAuthorizer(options);
-}
-
-class RemoteAuthorizer implements Webhook {
+export class WebhookAuthorizer implements Required<Authorizer> {
   readonly #options: WebhookOptions;
   readonly #allowed = new ExpiringCache<Verdict>(keptMax);
   readonly #others = new ExpiringCache<Verdict>(keptMax);
@@ -134,6 +125,7 @@ class RemoteAuthorizer implements Webhook {
     return `Webhook ${name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
   }
 
+  /** Aborts pending questions. */
   close(): void {
     this.#gone.abort();
   }

@@ -70,7 +70,15 @@ export function readWebhookConnection(file: string): WebhookConnection {
   }
 }
 
-export const openWebhook = ({ trust }: WebhookConnection, clock: Clock): Outgoing => openOutgoing({ ...trust, clock });
+/** What questions to the webhook need. */
+export const openWebhook = (
+  { url, headers, trust }: WebhookConnection,
+  clock: Clock,
+): Pick<WebhookConnection, "url" | "headers"> & { readonly outgoing: Outgoing } => ({
+  url,
+  headers,
+  outgoing: openOutgoing({ ...trust, clock }),
+});
 
 function connectionOf(text: string, folder: string): WebhookConnection {
   const config = readDocument(text, kubeconfig);

@@ -6,6 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
 import { type Outgoing, OutgoingError } from "./outgoing-https.ts";
+import { pause } from "./reflector.ts";
 
 export interface Retry {
   /** Before the second call; each further pause is half as long again. */
@@ -104,18 +105,4 @@ export function answerObject(body: Buffer): Readonly<Record<string, unknown>> | 
 function isPassing(error: unknown): boolean {
   if (error instanceof AnswerError) return passingCodes.includes(error.code);
   return !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-}
-
-/** Ends early when the signal is aborted. */
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, end);
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
-  });
 }

@@ -68,22 +68,20 @@ export function openImagePolicy(
   { connection, ...settings }: ImagePolicySettings,
   { domain, clock, random, log }: Pick<ImagePolicyOptions, "domain" | "clock" | "random"> & { readonly log: Log },
 ): { readonly plugin: ImagePolicyWebhook; close(): void } {
-  const outgoing = openWebhook(connection, clock);
+  const hook = openWebhook(connection, clock);
   const plugin = new ImagePolicyWebhook({
     ...settings,
     domain,
     clock,
     random,
-    url: connection.url,
-    headers: connection.headers,
-    outgoing,
+    ...hook,
     failed: seldom(clock, (error) => log.error({ error }, "the image policy webhook gave no answer")),
   });
   return {
     plugin,
     close() {
       plugin.close();
-      outgoing.close();
+      hook.outgoing.close();
     },
   };
 }

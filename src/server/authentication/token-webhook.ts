@@ -10,11 +10,9 @@ export function openTokenWebhook(
   { options, domain, clock, random, log, issuer }: AccessConfig,
   connection: WebhookConnection,
 ): { readonly tokens: TokenAuthenticator; close(): void } {
-  const outgoing = openWebhook(connection, clock);
+  const hook = openWebhook(connection, clock);
   const tokens = new WebhookTokens({
-    url: connection.url,
-    headers: connection.headers,
-    outgoing,
+    ...hook,
     apiVersion: domain.rename(`authentication.k8s.io/${options.authenticationTokenWebhookVersion}`),
     audiences: issuer.audiences,
     cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,
@@ -26,7 +24,7 @@ export function openTokenWebhook(
     tokens,
     close() {
       tokens.close();
-      outgoing.close();
+      hook.outgoing.close();
     },
   };
 }

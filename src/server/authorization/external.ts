@@ -143,15 +143,13 @@ async function openAuthorizer(
       break;
   }
   const { connection, ...settings } = planned.webhook;
-  const { webhook } = await import("#authz/webhook.ts");
+  const { WebhookAuthorizer } = await import("#authz/webhook.ts");
   const { openWebhook } = await import("#client/webhook-connection.ts");
-  const outgoing = openWebhook(connection, options.clock);
-  const authorizer = webhook({
+  const hook = openWebhook(connection, options.clock);
+  const authorizer = new WebhookAuthorizer({
     ...settings,
     name: planned.name,
-    url: connection.url,
-    headers: connection.headers,
-    outgoing,
+    ...hook,
     group: options.domain.rename("authorization.k8s.io"),
     selectors: options.selectors,
     clock: options.clock,
@@ -167,7 +165,7 @@ async function openAuthorizer(
     authorizer,
     close() {
       authorizer.close();
-      outgoing.close();
+      hook.outgoing.close();
     },
   };
 }
