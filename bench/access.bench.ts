@@ -10,7 +10,7 @@ import { type Authenticator, type Credentials, union, withAuthenticatedGroup } f
 import { bearerToken, forAudiences } from "#authn/bearer-token.ts";
 import { signJwt } from "#authn/jwt.ts";
 import { readSigningKey, readVerificationKeys, VerificationKeys } from "#authn/service-account-keys.ts";
-import { boundClaims, serviceAccountTokens } from "#authn/service-account-token.ts";
+import { boundClaims, ServiceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { union as anyOf, type Authorizer } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
@@ -88,7 +88,7 @@ async function measureAlone(run: Run): Promise<void> {
         readTokenFile('admin-token,admin,,"system:masters"\n', "tokens"),
         forAudiences(
           [issuer],
-          serviceAccountTokens({
+          new ServiceAccountTokens({
             domain: kubernetesDomain,
             clock: systemClock,
             issuers: [issuer],

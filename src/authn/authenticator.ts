@@ -105,7 +105,8 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
   };
 }
 
-function authenticated(user: UserInfo): UserInfo {
+/** The user with the group `system:authenticated`, unless it is anonymous. */
+export function authenticated(user: UserInfo): UserInfo {
   const settled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
   return settled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
 }

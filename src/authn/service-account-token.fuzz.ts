@@ -11,7 +11,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { signJwt } from "./jwt.ts";
 import { VerificationKeys } from "./service-account-keys.ts";
-import { boundClaims, legacyClaims, serviceAccountTokens } from "./service-account-token.ts";
+import { boundClaims, legacyClaims, ServiceAccountTokens } from "./service-account-token.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 3000);
@@ -20,7 +20,7 @@ const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const keys = new VerificationKeys([{ id: "k", key: createPublicKey(privateKey) }]);
 const clock = new FakeClock();
 const account = { name: "robot", uid: "u1" };
-const tokens = serviceAccountTokens({
+const tokens = new ServiceAccountTokens({
   domain: kubernetesDomain,
   clock,
   issuers: ["i"],

@@ -16,7 +16,7 @@ import {
   legacyClaims,
   legacyIssuer,
   type ServiceAccountTokenOptions,
-  serviceAccountTokens,
+  ServiceAccountTokens,
 } from "./service-account-token.ts";
 
 const issuer = "https://issuer.example.com";
@@ -46,7 +46,7 @@ function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
   };
   put("serviceaccounts/shop/robot", "sa-1");
   const domain = over.domain ?? kubernetesDomain;
-  const tokens = serviceAccountTokens({
+  const tokens = new ServiceAccountTokens({
     domain,
     clock,
     issuers: [issuer, "https://old.example.com"],

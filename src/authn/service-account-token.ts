@@ -166,11 +166,7 @@ const verifiedMax = 16_384;
 const badMax = 1024;
 
 /** Authenticates tokens of `issuers` and legacy tokens; others are left to other methods. */
-export function serviceAccountTokens(options: ServiceAccountTokenOptions): TokenAuthenticator {
-  return new ServiceAccountTokens(options);
-}
-
-class ServiceAccountTokens implements TokenAuthenticator {
+export class ServiceAccountTokens implements TokenAuthenticator {
   readonly #options: ServiceAccountTokenOptions;
   readonly #names: ClaimNames;
   readonly #issuers: ReadonlySet<string>;
@@ -251,17 +247,13 @@ class ServiceAccountTokens implements TokenAuthenticator {
 
   #useBound(found: Verified, answer: Authentication & { outcome: "user" }, now: number): Authentication {
     const { namespace, account, pod, secret, node, warnAfter } = found;
+    const { find } = this.#options;
     const missing =
-      accountProblem(this.#options.find("serviceaccounts", namespace, account.name), found, now) ??
-      (secret === undefined
-        ? undefined
-        : boundProblem("secret", this.#options.find("secrets", namespace, secret.name), secret, now)) ??
-      (pod === undefined
-        ? undefined
-        : boundProblem("pod", this.#options.find("pods", namespace, pod.name), pod, now)) ??
-      (node === undefined || pod !== undefined
-        ? undefined
-        : boundProblem("node", this.#options.find("nodes", "", node.name), node, now));
+      accountProblem(find("serviceaccounts", namespace, account.name), found, now) ??
+      (secret && boundProblem("secret", find("secrets", namespace, secret.name), secret, now)) ??
+      (pod
+        ? boundProblem("pod", find("pods", namespace, pod.name), pod, now)
+        : node && boundProblem("node", find("nodes", "", node.name), node, now));
     if (missing !== undefined) return refused(missing);
     if (warnAfter === 0) return answer;
     const late = Math.floor(now / 1000) - warnAfter;
@@ -386,12 +378,11 @@ const quoted = (texts: readonly string[]): string => `[${texts.map(goQuote).join
 type Refs = Pick<Verified, "namespace" | "account" | "pod" | "secret" | "node" | "warnAfter">;
 
 function boundRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames): Refs {
-  const own = asRecord(claims[names.bound]) ?? {};
+  const bound = claims[names.bound];
+  const own = isObject(bound) ? bound : {};
   const ref = (name: string): ObjectRef | undefined => {
-    const value = asRecord(own[name]);
-    return value === undefined
-      ? undefined
-      : { name: textClaim(value, "name") ?? "", uid: textClaim(value, "uid") ?? "" };
+    const value = own[name];
+    return isObject(value) ? { name: textClaim(value, "name") ?? "", uid: textClaim(value, "uid") ?? "" } : undefined;
   };
   const { warnafter } = own;
   return {
@@ -421,10 +412,6 @@ function legacyRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames
   if (subject !== accountUserName(namespace, name)) return { refused: "sub claim is invalid" };
   const none = { pod: undefined, node: undefined, warnAfter: 0 };
   return { ...none, namespace, account: { name, uid }, secret: { name: secret, uid: "" } };
-}
-
-function asRecord(value: unknown): Record<string, unknown> | undefined {
-  return isObject(value) ? value : undefined;
 }
 
 function accountProblem(

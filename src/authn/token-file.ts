@@ -1,14 +1,11 @@
 /**
  * Static tokens from a file: `token,user name,user id[,"group1,group2"]`, read once at start. Source: Kubernetes'
- * static token file; CSV (RFC 4180) as Go's `encoding/csv` reads it.
- *
- * Only digests of tokens are stored, and looked up by digest, so that neither a memory dump nor look-up time reveals a
- * token.
+ * static token file; CSV (RFC 4180) as Go's `encoding/csv` reads it. Only digests of tokens are stored.
  */
-import { hash } from "node:crypto";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type Authentication, noCredentials } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
+import { tokenDigest } from "./token-digest.ts";
 
 export interface TokenFile extends TokenAuthenticator {
   /** Warnings about ignored and replaced records, for the log. They contain no token. */
@@ -34,7 +31,7 @@ export function readTokenFile(text: string, path: string): TokenFile {
       warnings.push(`empty token has been found in token file '${path}', record number '${count}'`);
       continue;
     }
-    const key = digest(token);
+    const key = tokenDigest(token);
     if (users.has(key))
       warnings.push(`duplicate token has been found in token file '${path}', record number '${count}'`);
     const user: UserInfo = { name, uid, groups: groups.split(",").filter((group) => group !== "") };
@@ -43,12 +40,9 @@ export function readTokenFile(text: string, path: string): TokenFile {
   }
   return {
     warnings,
-    authenticateToken: (token) => (lengths.has(token.length) ? users.get(digest(token)) : undefined) ?? noCredentials,
+    authenticateToken: (token) =>
+      (lengths.has(token.length) ? users.get(tokenDigest(token)) : undefined) ?? noCredentials,
   };
-}
-
-function digest(token: string): string {
-  return hash("sha256", token, "base64");
 }
 
 /** Records of fields. Blank lines are no records; a quoted field may hold commas, line breaks and doubled quotes. */

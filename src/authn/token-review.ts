@@ -1,8 +1,8 @@
 /** TokenReview: authenticates a token for another program. Source: upstream's `registry/authentication/tokenreview`. */
 import type { TokenReview, TokenReviewStatus } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
-import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import { badRequest } from "#meta/status-error.ts";
+import { authenticated } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { reviewedUser } from "./self-subject-review.ts";
 
@@ -22,7 +22,7 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
       const reason = answer.outcome === "refused" ? answer.reason : "";
       return answered({ user: {}, error: errorOf(reason) });
     }
-    const user = reviewedUser(withGroup(answer.user));
+    const user = reviewedUser(authenticated(answer.user));
     return answered({ authenticated: true, user, audiences: answer.audiences ?? audiences });
   };
 }
@@ -30,10 +30,4 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
 /** Upstream: the first of two chains knows only the server's own token, and its error comes first. */
 function errorOf(reason: string): string {
   return reason === "" ? "invalid bearer token" : `[invalid bearer token, ${reason}]`;
-}
-
-/** The user a request with this token would be of. */
-function withGroup(user: UserInfo): UserInfo {
-  const isSettled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
-  return isSettled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
 }

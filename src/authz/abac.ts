@@ -6,7 +6,7 @@ import type { PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { groupAuthenticated, type UserInfo } from "#meta/user-info.ts";
 import { isObject } from "#std/is-object.ts";
-import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
+import { allowed, type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import { matchesUrl } from "./rules.ts";
 
 /** One line. Empty strings match nothing; `*` matches everything, and as a subject every authenticated user. */
@@ -37,8 +37,6 @@ export function readPolicies(text: string, domain: ApiDomain): readonly Policy[]
     }
   });
 }
-
-const texts = ["user", "group", "apiGroup", "resource", "namespace", "nonResourcePath"] as const;
 
 function readPolicy(line: string, domain: ApiDomain): Policy {
   let value: unknown;
@@ -76,25 +74,24 @@ function unversioned(value: Readonly<Record<string, unknown>>): Policy {
 }
 
 function fieldsOf(value: Readonly<Record<string, unknown>>, path: string): Policy {
-  const read = (name: (typeof texts)[number]): string => {
+  const read = (name: string): string => {
     const text = value[name] ?? "";
     if (typeof text !== "string") throw new Error(`${path}${name}: must be a string`);
     return text;
   };
   const isReadonly = value["readonly"] ?? false;
   if (typeof isReadonly !== "boolean") throw new Error(`${path}readonly: must be true or false`);
-  const [user, group, apiGroup, resource, namespace, nonResourcePath] = texts.map(read) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]; // as many as names
-  return { user, group, readonly: isReadonly, apiGroup, resource, namespace, nonResourcePath };
+  return {
+    user: read("user"),
+    group: read("group"),
+    readonly: isReadonly,
+    apiGroup: read("apiGroup"),
+    resource: read("resource"),
+    namespace: read("namespace"),
+    nonResourcePath: read("nonResourcePath"),
+  };
 }
 
-const allowed: Verdict = { decision: "allow", reason: "" };
 const unmatched: Verdict = { ...noOpinion, reason: "No policy matched." };
 
 export function abac(policies: readonly Policy[]): Required<Authorizer> {

@@ -1,7 +1,6 @@
 /** The modes AlwaysAllow and AlwaysDeny. Source: upstream's `authorizerfactory`. */
-import { type Authorizer, noOpinion, type Rules, type Verdict } from "./authorizer.ts";
+import { allowed, type Authorizer, noOpinion, type Rules } from "./authorizer.ts";
 
-const allowed: Verdict = { decision: "allow", reason: "" };
 const everything: Rules = {
   resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
   nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],

@@ -28,6 +28,7 @@ export interface Verdict {
 /** Longest time a webhook has for its answer. */
 export const webhookTimeoutMaxMs = 30_000;
 
+export const allowed: Verdict = { decision: "allow", reason: "" };
 export const noOpinion: Verdict = { decision: "noOpinion", reason: "" };
 
 /** The rules of a user in a namespace, as far as an authorizer can list them. */

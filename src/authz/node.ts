@@ -4,7 +4,7 @@
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
+import { allowed, type Attributes, type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
 import type { NodeGraph, Related } from "./node-graph.ts";
 import { nodeNameOf } from "./node-identity.ts";
 import { allows, type CompiledRule, ruleResource } from "./rules.ts";
@@ -18,7 +18,6 @@ export interface NodeOptions {
   readonly selectors: boolean;
 }
 
-const allowed: Verdict = { decision: "allow", reason: "" };
 const undecided = (reason: string): Verdict => ({ ...noOpinion, reason });
 
 type Decide = (node: string, attributes: Attributes) => Verdict;
@@ -62,13 +61,11 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Required
   };
   return {
     authorize,
-    rulesFor: ({ name, groups }) => ({
-      resourceRules: [],
-      nonResourceRules: [],
-      incomplete: nodeNameOf({ name, groups }) !== undefined,
-      errors:
-        nodeNameOf({ name, groups }) === undefined ? [] : ["node authorizer does not support user rule resolution"],
-    }),
+    rulesFor(user) {
+      const incomplete = nodeNameOf(user) !== undefined;
+      const errors = incomplete ? ["node authorizer does not support user rule resolution"] : [];
+      return { resourceRules: [], nonResourceRules: [], incomplete, errors };
+    },
     explain(attributes) {
       if (nodeNameOf(attributes.user) === undefined) return "";
       const { decision, reason } = authorize(attributes);
@@ -148,25 +145,16 @@ const slices =
   (decide: Decide, selectors: boolean): Decide =>
   (name, attributes) => {
     if (attributes.subresource !== "") return undecided("cannot authorize ResourceSlice subresources");
-    switch (attributes.verb) {
-      case "create":
-        return allowed;
-      case "get":
-      case "update":
-      case "patch":
-      case "delete":
-        return decide(name, attributes);
-      case "list":
-      case "watch":
-      case "deletecollection":
-        return !selectors || selects(attributes, "spec.nodeName", name)
-          ? allowed
-          : undecided("can only list/watch/deletecollection resourceslices with nodeName field selector");
-      default:
-        return undecided(
-          "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
-        );
+    if (attributes.verb === "create") return allowed;
+    if (ownVerbs.includes(attributes.verb)) return decide(name, attributes);
+    if (!["list", "watch", "deletecollection"].includes(attributes.verb)) {
+      return undecided(
+        "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
+      );
     }
+    return !selectors || selects(attributes, "spec.nodeName", name)
+      ? allowed
+      : undecided("can only list/watch/deletecollection resourceslices with nodeName field selector");
   };
 
 const selects = ({ fieldSelector = [] }: Attributes, field: string, value: string): boolean =>

@@ -1,8 +1,6 @@
 /** Groups that are allowed everything before other authorizers are asked: `system:masters`. */
 import type { UserInfo } from "#meta/user-info.ts";
-import { type Authorizer, noOpinion, type Verdict } from "./authorizer.ts";
-
-const allowed: Verdict = { decision: "allow", reason: "" };
+import { allowed, type Authorizer, noOpinion } from "./authorizer.ts";
 
 export function privilegedGroups(groups: readonly string[]): Authorizer {
   const isPrivileged = (user: UserInfo): boolean => user.groups.some((group) => groups.includes(group));

@@ -5,7 +5,7 @@
 import { type Authenticator, orAnonymous, union, withAuthenticatedGroup } from "#authn/authenticator.ts";
 import { bearerToken, forAudiences, type TokenAuthenticator, tokenUnion } from "#authn/bearer-token.ts";
 import { bootstrapTokens } from "#authn/bootstrap-token.ts";
-import { serviceAccountTokens } from "#authn/service-account-token.ts";
+import { ServiceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { webSocketToken } from "#authn/websocket-token.ts";
 import type { Secret } from "#api/core/v1.ts";
@@ -28,7 +28,7 @@ export async function serverAuthenticators(config: AccessConfig): Promise<Server
   const given = config.serving.tokens === undefined ? [] : [config.serving.tokens];
   for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
   const find = config.lookups.get.bind(config.lookups);
-  const accounts = serviceAccountTokens({
+  const accounts = new ServiceAccountTokens({
     domain,
     clock,
     issuers: issuer.issuers,

@@ -6,6 +6,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } fr
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { certificateBlocks } from "#authn/certificate-authorities.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { type CertificateRequest, keyPem, newKey, signCertificate } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
@@ -199,21 +200,17 @@ export function issueClientCertificate(folder: string, wanted: ClientWanted, clo
 /** Reads and checks a serving certificate given by flags. Throws `StartError`. */
 export function readServingPair(certificateFile: string, keyFile: string): KeyPair {
   const certificate = readGiven(certificateFile);
-  for (const block of splitCertificates(certificate)) parseCertificate(certificateFile, block);
+  for (const block of certificateBlocks(certificate)) parseCertificate(certificateFile, block);
   return checkPair(certificateFile, { certificate, key: readGiven(keyFile) }, keyFile);
 }
 
 /** Reads a bundle of CA certificates given by a flag. Throws `StartError`. */
 export function readAuthorities(file: string): string {
-  const blocks = splitCertificates(readGiven(file));
+  const blocks = certificateBlocks(readGiven(file));
   if (blocks.length === 0) throw new StartError(`${file}: no certificate in it`);
   for (const block of blocks) parseCertificate(file, block);
   return blocks.map((block) => `${block}\n`).join("");
 }
-
-/** The certificates in a PEM text, each by itself. */
-export const splitCertificates = (text: string): readonly string[] =>
-  text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 
 /** Reads a file named by a flag. Throws `StartError`. */
 export function readGiven(file: string): string {

@@ -5,7 +5,8 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { getCACertificates } from "node:tls";
-import { readAuthorities, readGiven, splitCertificates } from "../credentials.ts";
+import { certificateBlocks } from "#authn/certificate-authorities.ts";
+import { readAuthorities, readGiven } from "../credentials.ts";
 import type { ServerOptions } from "../options.ts";
 
 export interface ServerTrust {
@@ -27,7 +28,7 @@ export function serverTrust(
 ): ServerTrust {
   const { tlsCertFile, rootCaFile } = options;
   if (tlsCertFile === undefined) return { ca: ownCa, serverName: undefined };
-  const chain = splitCertificates(readGiven(tlsCertFile)).map((pem) => new X509Certificate(pem));
+  const chain = certificateBlocks(readGiven(tlsCertFile)).map((pem) => new X509Certificate(pem));
   const [leaf] = chain;
   const ca = rootCaFile === undefined ? anchorOf(chain, known) : readAuthorities(rootCaFile);
   return { ca, serverName: leaf === undefined ? undefined : otherName(leaf, hostOf(options)) };
