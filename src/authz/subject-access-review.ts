@@ -123,28 +123,17 @@ function attributesOf(
   { resourceAttributes, nonResourceAttributes }: Spec,
   selectors: ReviewSelectors,
 ): Attributes {
-  const { verb = "", path = "" } = nonResourceAttributes ?? {};
-  const about = {
-    user,
-    verb,
-    path,
-    group: "",
-    version: "",
-    resource: "",
-    subresource: "",
-    namespace: "",
-    name: "",
-    isResourceRequest: resourceAttributes !== undefined,
-  };
-  if (resourceAttributes === undefined) return about;
-  const { verb: asked = "", version = "", ...of } = resourceAttributes;
-  const { group = "", resource = "", subresource = "", namespace = "", name = "" } = of;
+  const isResourceRequest = resourceAttributes !== undefined;
+  const about = resourceAttributes ?? {};
+  const { group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = about;
   return {
-    ...about,
     ...selectors,
-    verb: asked,
+    user,
+    isResourceRequest,
+    verb: (resourceAttributes ?? nonResourceAttributes)?.verb ?? "",
+    path: nonResourceAttributes?.path ?? "",
     group,
-    version: version === "" ? "*" : version,
+    version: isResourceRequest && version === "" ? "*" : version,
     resource,
     subresource,
     namespace,
