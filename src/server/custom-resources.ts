@@ -7,6 +7,7 @@ import {
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { waitForSync } from "#registry/informer.ts";
 import type { Schema } from "#schema/schema.ts";
+import { metadataSchema } from "./handler-parts.ts";
 
 type Given = Omit<CustomResourceControllerOptions, "definition" | "builtIn" | "reserved" | "metadata">;
 
@@ -28,10 +29,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
     reserved: tables.kinds,
     get metadata(): Schema {
-      const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
-      const schema = tables.schema(name);
-      if (schema === undefined) throw new Error(`the tables have no ${name}`);
-      return schema;
+      return metadataSchema(tables, domain);
     },
   });
   return controller;

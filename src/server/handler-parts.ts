@@ -6,6 +6,7 @@ import type { BodyEncoding } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import type { HandlerParts } from "#http/scope.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -64,6 +65,14 @@ export function servedEncodings(
 function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
   const schema = tables.schemaOf(gvk);
   if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
+  return schema;
+}
+
+/** Of the metadata of custom resources. */
+export function metadataSchema(tables: ApiTables, domain: ApiDomain): Schema {
+  const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+  const schema = tables.schema(name);
+  if (schema === undefined) throw new Error(`the tables have no ${name}`);
   return schema;
 }
 

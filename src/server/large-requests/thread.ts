@@ -11,7 +11,7 @@ import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
 import { isWritten } from "#codec/encoding.ts";
 import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
-import { CustomKind } from "#extensions/custom-kind.ts";
+import { CustomKind, type CustomKindEnvironment } from "#extensions/custom-kind.ts";
 import { sizesElsewhere } from "#http/large-requests.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
@@ -22,11 +22,10 @@ import { parseObject, StoredObjects } from "#registry/stored-object.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import { Stores } from "#registry/stores.ts";
 import { override } from "#registry/override.ts";
-import type { Schema } from "#schema/schema.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { planKinds } from "../credentials/serving-plan.ts";
-import { handlerParts } from "../handler-parts.ts";
+import { handlerParts, metadataSchema } from "../handler-parts.ts";
 import { type Ask, Asking, failureOf } from "./ask.ts";
 import type {
   FromThread,
@@ -154,15 +153,11 @@ const admissionElsewhere = (ask: Ask, objectBytesMax: number): AdmissionChain =>
 /** Custom kinds, compiled; those that were used last stay. */
 class CustomKinds {
   readonly #known = new Map<string, CustomKind>();
-  readonly #metadata: Schema | undefined;
-  readonly #domain: ApiDomain;
-  readonly #objectBytesMax: number;
+  readonly #environment: CustomKindEnvironment;
   readonly #ask: Ask;
 
   constructor(tables: ApiTables, domain: ApiDomain, objectBytesMax: number, ask: Ask) {
-    this.#metadata = tables.schema(domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
-    this.#domain = domain;
-    this.#objectBytesMax = objectBytesMax;
+    this.#environment = { domain, objectBytesMax, metadata: metadataSchema(tables, domain) };
     this.#ask = ask;
   }
 
@@ -177,12 +172,9 @@ class CustomKinds {
   }
 
   async #compile(): Promise<CustomKind> {
-    const metadata = this.#metadata;
-    if (metadata === undefined) throw new Error("the tables have no metadata");
     const text = bufferOf(await this.#ask("definition", undefined)).toString();
     const definition = parseObject(text) as unknown as CustomResourceDefinition; // its schema decoded it once
-    const options = { domain: this.#domain, metadata, objectBytesMax: this.#objectBytesMax };
-    return new CustomKind(definition, () => definition, options);
+    return new CustomKind(definition, () => definition, this.#environment);
   }
 }
 
