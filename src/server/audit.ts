@@ -10,10 +10,7 @@ import { AuditPolicy } from "#audit/policy.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 import { type AuditFilters, auditFilters } from "#http/audit-requests.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { Clock } from "#std/clock.ts";
-import type { Log } from "#std/log.ts";
-import type { Metrics } from "#std/metrics.ts";
-import type { Random } from "#std/random.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
 import { asStart } from "./as-start.ts";
 import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.ts";
 import { readGiven } from "./credentials.ts";
@@ -36,14 +33,7 @@ export function planAudit(file: string, options: ServerOptions, domain: ApiDomai
   };
 }
 
-export interface AuditParts {
-  readonly options: ServerOptions;
-  readonly domain: ApiDomain;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
+export type AuditParts = Pick<AssembleConfig, "options" | "domain" | "clock" | "random" | "log" | "metrics">;
 
 export interface RunningAudit {
   readonly filters: AuditFilters;

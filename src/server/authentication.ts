@@ -15,7 +15,6 @@ import { externalAuthenticators } from "./authentication/external.ts";
 import { ownRequests } from "./in-process-transport.ts";
 
 export interface ServerAuthenticators {
-  /** Of requests. */
   readonly authenticator: Authenticator;
   /** Every kind of bearer token, for reviews of tokens. */
   readonly tokens: TokenAuthenticator;

@@ -81,7 +81,18 @@ export function prepareCredentials(wanted: CredentialsWanted): Credentials {
 /** A certificate that the authority signs: its content, and whether an existing one still fits. */
 interface Leaf {
   fits(pair: KeyPair): boolean;
-  readonly subject: Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;
+  readonly subject: Subject;
+}
+
+type Subject = Omit<CertificateRequest, "publicKey" | "notBeforeMs" | "notAfterMs">;
+
+/** A new key with its certificate, which it signs itself where there is no authority. */
+function issue(subject: Subject, nowMs: number, lifetimeMs: number, random: Random, authorityKey?: KeyObject): KeyPair {
+  const key = newKey();
+  const period = { notBeforeMs: nowMs - backdateMs, notAfterMs: nowMs + lifetimeMs };
+  const about = { ...subject, publicKey: createPublicKey(key), ...period };
+  const issuer = { commonName: authorityName, key: authorityKey ?? key };
+  return { certificate: signCertificate(about, issuer, random), key: keyPem(key) };
 }
 
 class Maker {
@@ -96,24 +107,14 @@ class Maker {
   authority(): KeyPair {
     const old = this.#stored("ca");
     if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
-    const key = newKey();
-    const commonName = authorityName;
-    const certificate = signCertificate(
-      { commonName, publicKey: createPublicKey(key), usage: "authority", ...this.#period(authorityDays) },
-      { commonName, key },
-      this.#wanted.random,
-    );
-    return this.#keep("ca", { certificate, key: keyPem(key) });
+    return this.#keep("ca", this.#issue({ commonName: authorityName, usage: "authority" }, authorityDays));
   }
 
   leaf(name: string, authority: KeyPair, { fits, subject }: Leaf): KeyPair {
-    const { clock, random } = this.#wanted;
-    const issuer = { commonName: authorityName, key: createPrivateKey(authority.key) };
+    const authorityKey = createPrivateKey(authority.key);
     const old = this.#stored(name);
-    if (old !== undefined && isFresh(old, clock) && isIssuedBy(old, issuer.key) && fits(old)) return old;
-    const key = newKey();
-    const about = { ...subject, publicKey: createPublicKey(key), ...this.#period(leafDays) };
-    return this.#keep(name, { certificate: signCertificate(about, issuer, random), key: keyPem(key) });
+    if (old !== undefined && isFresh(old, this.#wanted.clock) && isIssuedBy(old, authorityKey) && fits(old)) return old;
+    return this.#keep(name, this.#issue(subject, leafDays, authorityKey));
   }
 
   adminToken(): string {
@@ -151,9 +152,9 @@ class Maker {
     return pair;
   }
 
-  #period(days: number) {
-    const now = this.#wanted.clock.now();
-    return { notBeforeMs: now - backdateMs, notAfterMs: now + days * dayMs };
+  #issue(subject: Subject, days: number, authorityKey?: KeyObject): KeyPair {
+    const { clock, random } = this.#wanted;
+    return issue(subject, clock.now(), days * dayMs, random, authorityKey);
   }
 }
 
@@ -173,28 +174,15 @@ export function issueClientCertificate(folder: string, wanted: ClientWanted, clo
     throw new StartError(`no authority in ${folder}: name the server's folder with --data-dir`);
   }
   checkPair(join(folder, "pki/ca"), { certificate, key: authorityKey });
-  const notAfterMs = clock.now() + wanted.lifetimeMs;
+  const { commonName, organizations, lifetimeMs } = wanted;
   const authorityEnds = new X509Certificate(certificate).validToDate;
-  if (notAfterMs > authorityEnds.getTime()) {
+  if (clock.now() + lifetimeMs > authorityEnds.getTime()) {
     throw new StartError(
       `the authority in ${folder} ends at ${authorityEnds.toISOString()}: choose a shorter duration`,
     );
   }
-  const { commonName, organizations } = wanted;
-  const key = newKey();
-  const signed = signCertificate(
-    {
-      commonName,
-      organizations,
-      publicKey: createPublicKey(key),
-      usage: "client",
-      notBeforeMs: clock.now() - backdateMs,
-      notAfterMs,
-    },
-    { commonName: authorityName, key: createPrivateKey(authorityKey) },
-    random,
-  );
-  return { certificate: signed, key: keyPem(key) };
+  const subject: Subject = { commonName, organizations, usage: "client" };
+  return issue(subject, clock.now(), lifetimeMs, random, createPrivateKey(authorityKey));
 }
 
 /** Reads and checks a serving certificate given by flags. Throws `StartError`. */

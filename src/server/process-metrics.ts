@@ -5,10 +5,16 @@ import type { MemoryCache, StorageObserver } from "#storage/memory.ts";
 
 const one = (value: number): readonly Sample[] => [{ labels: [], value }];
 
+type Gauge = (name: string, help: string, read: () => number) => void;
+
+const gaugesOf =
+  (metrics: Metrics): Gauge =>
+  (name, help, read) =>
+    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+
 export function addProcessMetrics(metrics: Metrics): void {
   const startedSeconds = Date.now() / 1000 - process.uptime();
-  const gauge = (name: string, help: string, read: () => number): void =>
-    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+  const gauge = gaugesOf(metrics);
   metrics.observed(
     { name: "process_cpu_seconds_total", help: "Total user and system CPU time spent in seconds.", type: "counter" },
     () => {
@@ -23,17 +29,10 @@ export function addProcessMetrics(metrics: Metrics): void {
     { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge" },
     maxFiles,
   );
-  gauge(
-    "nodejs_heap_size_total_bytes",
-    "Process heap size from Node.js in bytes.",
-    () => process.memoryUsage().heapTotal,
-  );
-  gauge(
-    "nodejs_heap_size_used_bytes",
-    "Process heap size used from Node.js in bytes.",
-    () => process.memoryUsage().heapUsed,
-  );
-  gauge("nodejs_external_memory_bytes", "Node.js external memory size in bytes.", () => process.memoryUsage().external);
+  const memory = process.memoryUsage;
+  gauge("nodejs_heap_size_total_bytes", "Process heap size from Node.js in bytes.", () => memory().heapTotal);
+  gauge("nodejs_heap_size_used_bytes", "Process heap size used from Node.js in bytes.", () => memory().heapUsed);
+  gauge("nodejs_external_memory_bytes", "Node.js external memory size in bytes.", () => memory().external);
   let before = performance.eventLoopUtilization();
   gauge("nodejs_eventloop_utilization", "Share of time the event loop was busy since the last scrape.", () => {
     const now = performance.eventLoopUtilization();
@@ -64,27 +63,20 @@ function maxFiles(): readonly Sample[] {
 /** Metrics of the store: reported by the store, or read at each scrape. */
 export function storageObserver(metrics: Metrics): StorageObserver {
   const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
-  const seconds = metrics
-    .histogram({
-      name: "binnacle_storage_commit_duration_seconds",
-      help: "Time from handing writes to the log until they were synced, per transaction.",
-      buckets,
-    })
-    .with();
-  const writes = metrics.counter({ name: "binnacle_storage_writes_total", help: "Writes made durable." }).with();
-  const compaction = metrics
-    .histogram({ name: "binnacle_storage_compaction_duration_seconds", help: "Time of compactions.", buckets })
-    .with();
-  const expired = metrics
-    .counter({ name: "binnacle_storage_expired_total", help: "Objects deleted because their time was over." })
-    .with();
-  const deliveries = metrics
-    .counter({ name: "binnacle_storage_watch_deliveries_total", help: "Batches of events handed to watchers." })
-    .with();
+  const seconds = (name: string, help: string) => metrics.histogram({ name, help, buckets }).with();
+  const counter = (name: string, help: string) => metrics.counter({ name, help }).with();
+  const commit = seconds(
+    "binnacle_storage_commit_duration_seconds",
+    "Time from handing writes to the log until they were synced, per transaction.",
+  );
+  const writes = counter("binnacle_storage_writes_total", "Writes made durable.");
+  const compaction = seconds("binnacle_storage_compaction_duration_seconds", "Time of compactions.");
+  const expired = counter("binnacle_storage_expired_total", "Objects deleted because their time was over.");
+  const deliveries = counter("binnacle_storage_watch_deliveries_total", "Batches of events handed to watchers.");
   return {
     commit(count, duration) {
       writes.add(count);
-      seconds.observe(duration);
+      commit.observe(duration);
     },
     compaction: (_revision, duration) => compaction.observe(duration),
     expired: (keys) => expired.add(keys),
@@ -93,8 +85,7 @@ export function storageObserver(metrics: Metrics): StorageObserver {
 }
 
 export function addStorageMetrics(metrics: Metrics, cache: MemoryCache): void {
-  const gauge = (name: string, help: string, read: () => number): void =>
-    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+  const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_revision", "Revision that reads see.", () => cache.revision);
   gauge("binnacle_storage_compacted_revision", "Oldest revision kept.", () => cache.compactedRevision);
   gauge("binnacle_storage_keys", "Objects stored.", () => cache.statistics.keys);

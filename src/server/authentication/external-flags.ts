@@ -1,26 +1,18 @@
 /** Flags of external authenticators and anonymous requests. Names and defaults are upstream's. */
-import { choice, duration, type Flag, list, optional, text } from "#std/flags.ts";
+import { boolean, choice, duration, type Flag, list, optional, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const authentication = (name: string) => [name, "Authentication"] as const;
 
-const signingAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"];
+export const signingAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"];
 
 const headerName = (name: string): string | undefined =>
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) ? undefined : "must be the name of a header";
 
 /** True by default. Unset differs from set to true where a configuration file also decides. */
 const anonymousAuth: Flag<boolean | undefined> = {
-  name: "anonymous-auth",
-  group: "Authentication",
-  hint: "",
-  help: "Take requests without credentials as system:anonymous.",
+  ...boolean(authentication("anonymous-auth"), true, "Take requests without credentials as system:anonymous."),
   default: undefined,
-  read(value) {
-    if (/^(?:1|t|true)$/i.test(value)) return true;
-    if (/^(?:0|f|false)$/i.test(value)) return false;
-    throw new StartError(`invalid value ${JSON.stringify(value)} for --anonymous-auth: must be true or false`);
-  },
   print: (value) => ((value ?? true) ? "true" : ""),
 };
 

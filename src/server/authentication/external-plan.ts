@@ -14,6 +14,7 @@ import {
 import { asStart } from "../as-start.ts";
 import { readAuthorities, readGiven } from "../credentials.ts";
 import { hasOidcFlags } from "./external-choice.ts";
+import { signingAlgorithms } from "./external-flags.ts";
 import type { ServerOptions } from "../options.ts";
 import { StartError } from "#std/start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
@@ -30,8 +31,6 @@ export interface ExternalPlan {
   readonly anonymous: AuthenticationConfig["anonymous"];
   readonly webhook: WebhookConnection | undefined;
 }
-
-const allAlgorithms = ["ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"];
 
 /** Throws `StartError`. */
 export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssuers: readonly string[]): ExternalPlan {
@@ -51,7 +50,7 @@ export function planExternal(options: ServerOptions, domain: ApiDomain, ownIssue
   return {
     rules,
     issuers: config?.issuers ?? (flags ? [issuerOfFlags(options, rules)] : []),
-    algorithms: flags ? options.oidcSigningAlgs : allAlgorithms,
+    algorithms: flags ? options.oidcSigningAlgs : signingAlgorithms,
     configText: text,
     anonymous: config?.anonymous,
     webhook: webhookFile === undefined ? undefined : asStart("", () => readWebhookConnection(webhookFile)),

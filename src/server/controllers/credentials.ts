@@ -79,38 +79,20 @@ export function readControllerCredentials(options: ServerOptions, own: OwnCreden
   };
 }
 
+/** Names of signers in options and in flags. */
+const signers = [
+  ["kube-apiserver-client", "Client", "kube-apiserver-client-"],
+  ["kube-apiserver-client-kubelet", "KubeletClient", "kubelet-client-"],
+  ["kubelet-serving", "KubeletServing", "kubelet-serving-"],
+  ["legacy-unknown", "LegacyUnknown", "legacy-unknown-"],
+] as const satisfies readonly (readonly [signer: Signer, option: string, flag: string])[];
+
 /** The files of each signer; empty when no flag names one. Signers of the same files share the pair. */
 function signerFiles(options: ServerOptions): ReadonlyMap<Signer, Files> {
-  const own: readonly (readonly [Signer, string, string | undefined, string | undefined])[] = [
-    [
-      "kube-apiserver-client",
-      "kube-apiserver-client-",
-      options.clusterSigningClientCertFile,
-      options.clusterSigningClientKeyFile,
-    ],
-    [
-      "kube-apiserver-client-kubelet",
-      "kubelet-client-",
-      options.clusterSigningKubeletClientCertFile,
-      options.clusterSigningKubeletClientKeyFile,
-    ],
-    [
-      "kubelet-serving",
-      "kubelet-serving-",
-      options.clusterSigningKubeletServingCertFile,
-      options.clusterSigningKubeletServingKeyFile,
-    ],
-    [
-      "legacy-unknown",
-      "legacy-unknown-",
-      options.clusterSigningLegacyUnknownCertFile,
-      options.clusterSigningLegacyUnknownKeyFile,
-    ],
-  ];
   const all = filesOf("", options.clusterSigningCertFile, options.clusterSigningKeyFile);
   const files = new Map<Signer, Files>();
-  for (const [signer, name, certificate, key] of own) {
-    const pair = filesOf(name, certificate, key);
+  for (const [signer, name, flag] of signers) {
+    const pair = filesOf(flag, options[`clusterSigning${name}CertFile`], options[`clusterSigning${name}KeyFile`]);
     if (pair !== undefined && all !== undefined) {
       throw new StartError(
         "--cluster-signing-cert-file and --cluster-signing-key-file cannot be given together with those of one signer",

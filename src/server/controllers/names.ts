@@ -56,14 +56,7 @@ const names: Readonly<Record<string, string>> = {
 };
 
 const known = new Map(
-  Object.entries(names).flatMap(([name, older]) =>
-    older === ""
-      ? [[name, name]]
-      : [
-          [name, name],
-          [older, name],
-        ],
-  ),
+  Object.entries(names).flatMap(([name, older]) => (older === "" ? [name] : [name, older]).map((one) => [one, name])),
 );
 
 /** Those that `*` does not mean. */
