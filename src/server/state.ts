@@ -41,10 +41,10 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, random, serving } = config;
+  const { options, domain, cache, clock, log, random, serving } = config;
   const objects = new StoredObjects();
   const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
-  const informers = new StoreInformers(config, stores);
+  const informers = new StoreInformers({ cache, clock, log }, stores);
   const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
   const nodeGraph = new NodeGraph(domain.rename("kubernetes.io/config.mirror"));
   const authorizesNodes = config.authorization.authorizers.some(({ type }) => type === "Node");
@@ -80,9 +80,9 @@ export function openState(config: AssembleConfig): ServerState {
     async start(table) {
       fairness?.start(table);
       await Promise.all(
-        builtIn.definitions.map((definition) => {
+        builtIn.definitions.flatMap((definition) => {
           const handlers = handlersOf(definition);
-          return handlers && informers.follow(definition, handlers);
+          return handlers === undefined ? [] : [informers.follow(definition, handlers)];
         }),
       );
     },
