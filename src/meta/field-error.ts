@@ -82,59 +82,35 @@ function escaped(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-const withDetail = (head: string, detail: string): string => (detail === "" ? head : `${head}: ${detail}`);
-
-export const notFound = (field: FieldPath | string, value: unknown): FieldError => ({
-  type: "FieldValueNotFound",
+const finding = (type: FieldErrorType, field: FieldPath | string, head: string, detail = ""): FieldError => ({
+  type,
   field: String(field),
-  message: `Not found: ${printValue(value)}`,
+  message: detail === "" ? head : `${head}: ${detail}`,
 });
 
-export const required = (field: FieldPath | string, detail = ""): FieldError => ({
-  type: "FieldValueRequired",
-  field: String(field),
-  message: withDetail("Required value", detail),
-});
+export const required = (field: FieldPath | string, detail?: string): FieldError =>
+  finding("FieldValueRequired", field, "Required value", detail);
 
-export const duplicate = (field: FieldPath | string, value: unknown): FieldError => ({
-  type: "FieldValueDuplicate",
-  field: String(field),
-  message: `Duplicate value: ${printValue(value)}`,
-});
+export const duplicate = (field: FieldPath | string, value: unknown): FieldError =>
+  finding("FieldValueDuplicate", field, `Duplicate value: ${printValue(value)}`);
 
-export const invalid = (field: FieldPath | string, value: unknown, detail: string): FieldError => ({
-  type: "FieldValueInvalid",
-  field: String(field),
-  message: withDetail(`Invalid value: ${printValue(value)}`, detail),
-});
+export const invalid = (field: FieldPath | string, value: unknown, detail: string): FieldError =>
+  finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail);
 
 /** `supported` is printed in the order given. */
-export const notSupported = (field: FieldPath | string, value: unknown, supported: readonly string[]): FieldError => ({
-  type: "FieldValueNotSupported",
-  field: String(field),
-  message: withDetail(
-    `Unsupported value: ${printValue(value)}`,
-    supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`,
-  ),
-});
+export function notSupported(field: FieldPath | string, value: unknown, supported: readonly string[]): FieldError {
+  const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
+  return finding("FieldValueNotSupported", field, `Unsupported value: ${printValue(value)}`, detail);
+}
 
-export const forbidden = (field: FieldPath | string, detail: string): FieldError => ({
-  type: "FieldValueForbidden",
-  field: String(field),
-  message: withDetail("Forbidden", detail),
-});
+export const forbidden = (field: FieldPath | string, detail: string): FieldError =>
+  finding("FieldValueForbidden", field, "Forbidden", detail);
 
-export const tooLong = (field: FieldPath | string, maxBytes: number): FieldError => ({
-  type: "FieldValueTooLong",
-  field: String(field),
-  message: `Too long: may not be more than ${maxBytes} bytes`,
-});
+export const tooLong = (field: FieldPath | string, maxBytes: number): FieldError =>
+  finding("FieldValueTooLong", field, `Too long: may not be more than ${maxBytes} bytes`);
 
-export const tooMany = (field: FieldPath | string, count: number, max: number): FieldError => ({
-  type: "FieldValueTooMany",
-  field: String(field),
-  message: `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`,
-});
+export const tooMany = (field: FieldPath | string, count: number, max: number): FieldError =>
+  finding("FieldValueTooMany", field, `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`);
 
 /** One line of an aggregated message. */
 export function printFieldError(error: FieldError): string {

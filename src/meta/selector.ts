@@ -3,7 +3,7 @@
  * and watcher; a selector with one requirement is one closure. Parsing is linear in the text. Sources: upstream's
  * `apimachinery/pkg/labels/selector.go` and `fields/selector.go`.
  */
-import { type FieldError, goQuote, invalid, notSupported, printFieldError } from "./field-error.ts";
+import { type FieldError, goQuote, invalid, printFieldError } from "./field-error.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 import { badRequest } from "./status-error.ts";
 
@@ -103,39 +103,18 @@ function joinChecks(checks: readonly Check[]): Check {
   };
 }
 
-/** Findings about one requirement; paths are below `path` (may be empty). */
-export function validateRequirement(requirement: LabelRequirement, path = ""): FieldError[] {
-  const { key, operator, values } = requirement;
-  const errors = checkKey(key, path === "" ? "key" : `${path}.key`);
-  const at = path === "" ? "values" : `${path}.values`;
-  const wrong = (detail: string) => errors.push(invalid(at, values, detail));
-  if (operator === "in" || operator === "notin") {
-    if (values.length === 0) wrong("for 'in', 'notin' operators, values set can't be empty");
-  } else if (operator === "exists" || operator === "!") {
-    if (values.length !== 0) wrong("values set must be empty for exists and does not exist");
-  } else if (operator === "gt" || operator === "lt") {
-    if (values.length !== 1) wrong("for 'Gt', 'Lt' operators, exactly one value is required");
-    for (const [index, value] of values.entries()) {
-      if (parseInt64(value) !== undefined) continue;
-      errors.push(invalid(`${at}[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
-    }
-  } else if (operator === "=" || operator === "==" || operator === "!=") {
-    if (values.length !== 1) wrong("exact-match compatibility requires one single value");
-  } else {
-    errors.push(notSupported(path === "" ? "operator" : `${path}.operator`, operator, operators));
-  }
+/** Findings about the values of a requirement. */
+function validateValues({ key, operator, values }: LabelRequirement): FieldError[] {
+  const errors: FieldError[] = [];
   for (const [index, value] of values.entries()) {
+    if ((operator === "gt" || operator === "lt") && parseInt64(value) === undefined) {
+      const detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+      errors.push(invalid(`values[${index}]`, value, detail));
+    }
     const messages = labelValue(value);
-    if (messages.length > 0) errors.push(invalid(`${at}[${index}][${key}]`, value, messages.join("; ")));
+    if (messages.length > 0) errors.push(invalid(`values[${index}][${key}]`, value, messages.join("; ")));
   }
   return errors;
-}
-
-const operators = ["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"];
-
-function checkKey(key: string, path: string): FieldError[] {
-  const messages = qualifiedName(key);
-  return messages.length === 0 ? [] : [invalid(path, key, messages.join("; "))];
 }
 
 type Check = (labels: Labels | undefined) => boolean;
@@ -284,15 +263,15 @@ class LabelParser {
     if (isAbsent) token = this.#take();
     if (token.kind !== identifier) throw refused(`found '${token.text}', expected: identifier`);
     const key = token.text;
-    const [wrong] = checkKey(key, "");
-    if (wrong !== undefined) throw refused(printFieldError(wrong));
+    const messages = qualifiedName(key);
+    if (messages.length > 0) throw refused(printFieldError(invalid("", key, messages.join("; "))));
     if (isAbsent) return { key, operator: "!", values: [] };
     const next = this.#peek();
     if (next === endOfText || next.kind === ",") return { key, operator: "exists", values: [] };
     const operator = this.#operator();
     const values = operator === "in" || operator === "notin" ? this.#set() : [this.#exactValue()];
     const requirement: LabelRequirement = { key, operator, values: [...new Set(values)].sort() };
-    const errors = validateRequirement(requirement).map(printFieldError);
+    const errors = validateValues(requirement).map(printFieldError);
     if (errors.length > 0) throw refused(errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`);
     return requirement;
   }

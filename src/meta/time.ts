@@ -56,12 +56,15 @@ export function parseTime(text: string, form: TimeForm = "seconds"): Instant | s
   if (zoneHour > 24) return range("time zone offset hour");
   if (zoneMinute > 60) return range("time zone offset minute");
   if (reader.rest !== "") return `parsing time ${quote(text)}: extra text: ${quote(reader.rest)}`;
-  if (Number(day) < 1 || Number(day) > daysIn(Number(year), Number(month))) return range("day");
+  // `Date.UTC` would take the years 0 to 99 for those of the last century.
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (date.getUTCDate() !== Number(day)) return range("day");
 
   const offset = (zoneHour * 60 + zoneMinute) * 60 * (zone.startsWith("-") ? -1 : 1);
   const ofDay = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
   return {
-    seconds: daysSinceEpoch(Number(year), Number(month), Number(day)) * 86400 + ofDay - offset,
+    seconds: date.getTime() / 1000 + ofDay - offset,
     nanos: fraction === undefined ? 0 : Number(fraction.slice(1, 10).padEnd(9, "0")),
   };
 }
@@ -74,14 +77,13 @@ function take(reader: { rest: string }, pattern: RegExp): string | undefined {
 
 /** RFC 3339 in UTC; fractions that the form does not show are cut off. */
 export function formatTime(instant: Instant, form: TimeForm = "seconds"): string {
-  const days = Math.floor(instant.seconds / 86400);
-  const ofDay = instant.seconds - days * 86400;
-  const [year, month, day] = civil(days);
-  const pad = (value: number): string => (value < 10 ? `0${value}` : `${value}`);
-  const date = `${year < 0 ? "-" : ""}${String(Math.abs(year)).padStart(4, "0")}-${pad(month)}-${pad(day)}`;
-  const time = `${pad(Math.floor(ofDay / 3600))}:${pad(Math.floor(ofDay / 60) % 60)}:${pad(ofDay % 60)}`;
+  // Zones lead to the years -1 and 10000, which Go writes without a plus and with four digits at least.
+  const time = new Date(instant.seconds * 1000)
+    .toISOString()
+    .slice(0, -5)
+    .replace(/^\+0|^(-)00/, "$1");
   const fraction = form === "micro" ? `.${String(Math.floor(instant.nanos / 1000)).padStart(6, "0")}` : "";
-  return `${date}T${time}${fraction}Z`;
+  return `${time}${fraction}Z`;
 }
 
 /** The time `ms` after the Unix epoch, in the form object metadata shows. */
@@ -116,35 +118,6 @@ function isCanonical(text: string, form: TimeForm): boolean {
   const day = two(8);
   if (month < 1 || month > 12 || day < 1 || day > 28) return false;
   return two(11) < 24 && two(14) < 60 && two(17) < 60 && (two(0) > 0 || two(2) > 1);
-}
-
-const isLeap = (year: number): boolean => (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-
-function daysIn(year: number, month: number): number {
-  if (month === 2) return isLeap(year) ? 29 : 28;
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
-}
-
-// Years are counted from March, so that the leap day is the last one; 400 years are 146,097 days and repeat.
-function daysSinceEpoch(year: number, month: number, day: number): number {
-  const y = month <= 2 ? year - 1 : year;
-  const era = Math.floor(y / 400);
-  const ofEra = y - era * 400;
-  const ofYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
-  return era * 146097 + ofEra * 365 + Math.floor(ofEra / 4) - Math.floor(ofEra / 100) + ofYear - 719468;
-}
-
-function civil(days: number): [year: number, month: number, day: number] {
-  const shifted = days + 719468;
-  const era = Math.floor(shifted / 146097);
-  const ofEra = shifted - era * 146097;
-  const y = Math.floor(
-    (ofEra - Math.floor(ofEra / 1460) + Math.floor(ofEra / 36524) - Math.floor(ofEra / 146096)) / 365,
-  );
-  const ofYear = ofEra - (365 * y + Math.floor(y / 4) - Math.floor(y / 100));
-  const m = Math.floor((5 * ofYear + 2) / 153);
-  const month = m < 10 ? m + 3 : m - 9;
-  return [era * 400 + y + (month <= 2 ? 1 : 0), month, ofYear - Math.floor((153 * m + 2) / 5) + 1];
 }
 
 /** As Go's time package quotes: bytes outside printable ASCII in hexadecimal. */

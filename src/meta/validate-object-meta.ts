@@ -5,7 +5,7 @@
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { type FieldError, forbidden, goQuote, invalid, required, tooLong } from "./field-error.ts";
+import { type FieldError, forbidden, goQuote, goTexts, invalid, required, tooLong } from "./field-error.ts";
 import type { FieldPath } from "./field-path.ts";
 import { parseApiVersion } from "./group-version.ts";
 import { dns1123Label, firstUnprintable, labelValue, nameRules, qualifiedName } from "./names.ts";
@@ -214,8 +214,7 @@ function checkFinalizers(finalizers: readonly string[] | undefined, field: strin
   }
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
-    const message = `Invalid value: ${goStrings(finalizers)}: ${detail}`;
-    errors.push({ type: "FieldValueInvalid", field, message });
+    errors.push(invalid(field, goTexts(finalizers), detail));
   }
 }
 
@@ -230,9 +229,9 @@ function checkStandardFinalizers(finalizers: readonly string[] | undefined, fiel
 function checkNoNewFinalizers(next: ObjectMeta, old: ObjectMeta, field: string, errors: FieldError[]): void {
   const added = new Set(next.finalizers ?? []).difference(new Set(old.finalizers ?? []));
   if (added.size === 0) return;
-  const list = goStrings([...added].sort());
+  const { text } = goTexts([...added].sort());
   errors.push(
-    forbidden(field, `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`),
+    forbidden(field, `no new finalizers can be added if the object is being deleted, found new finalizers ${text}`),
   );
 }
 
@@ -256,9 +255,4 @@ function checkManagedFields(
       errors.push(tooLong(`${path}.subresource`, subresourceBytesMax));
     }
   }
-}
-
-/** A list of texts as Go prints it with its type. */
-function goStrings(texts: readonly string[]): string {
-  return `[]string{${texts.map(goQuote).join(", ")}}`;
 }
