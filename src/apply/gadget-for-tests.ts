@@ -1,5 +1,5 @@
 /** A custom kind with every list type, map type and kind of default, for tests of server-side apply. */
-import { compileStructural, type JsonSchemaProps, type StructuralSchema } from "#schema/structural.ts";
+import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
 import type { Field, Schema } from "#schema/schema.ts";
 
 type Props = JsonSchemaProps;
@@ -75,4 +75,4 @@ const metadata: Schema = {
 
 /** A gadget whose spec has these members. */
 export const gadget = (spec: Readonly<Record<string, Props>> = gadgetSpec): StructuralSchema =>
-  compileStructural(struct({ spec: struct(spec), status: struct({ phase: text }) }), metadata);
+  new StructuralSchema(struct({ spec: struct(spec), status: struct({ phase: text }) }), metadata);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";
 import { Room } from "#std/room.ts";
-import { compileStructural, type JsonSchemaProps } from "#schema/structural.ts";
+import { StructuralSchema, type JsonSchemaProps } from "#schema/structural.ts";
 import type { Schema } from "#schema/schema.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 import { yamlEncoding } from "./yaml-encoding.ts";
@@ -52,7 +52,7 @@ const props: JsonSchemaProps = {
   },
 };
 
-const type: CustomType = { structural: compileStructural(props, metadata), metadata };
+const type: CustomType = { structural: new StructuralSchema(props, metadata), metadata };
 const gvk = { group: "example.com", version: "v1", kind: "Widget" };
 
 const room = (): Room => new Room(100, () => new Error("no room"));
@@ -185,7 +185,7 @@ test("YAML is read alike", () => {
 
 test("names that mean something to JavaScript are data", () => {
   const open: CustomType = {
-    structural: compileStructural({ type: "object", "x-kubernetes-preserve-unknown-fields": true }, metadata),
+    structural: new StructuralSchema({ type: "object", "x-kubernetes-preserve-unknown-fields": true }, metadata),
     metadata,
   };
   const bytes = Buffer.from(body(',"__proto__":{"x":1},"constructor":"c"'));

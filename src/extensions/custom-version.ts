@@ -4,7 +4,7 @@
  */
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
-import { compileStructural, type JsonSchemaProps, type StructuralSchema } from "#schema/structural.ts";
+import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
 
 export class CustomVersion implements CustomType {
   /** Of every object's metadata. */
@@ -28,7 +28,7 @@ export class CustomVersion implements CustomType {
   }
 
   get structural(): StructuralSchema {
-    return (this.#structural ??= compileStructural(this.#load() ?? { type: "object" }, this.metadata));
+    return (this.#structural ??= new StructuralSchema(this.#load() ?? { type: "object" }, this.metadata));
   }
 
   /** The schema of whole objects: the author's, with the fields that every object has. */

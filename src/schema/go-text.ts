@@ -1,6 +1,6 @@
 /** JSON values as Go prints them in messages. */
 import { isRawNumber } from "#std/raw-number.ts";
-import { goJson, goNumber } from "./structural/json-value.ts";
+import { goJson, goNumber, type JsonKind, kindOf } from "./structural/json-value.ts";
 
 /** Go's `%v`: bare texts and numbers, `map[a:1 b:x]`, `[1 2]`, `<nil>`. */
 export function goText(value: unknown): string {
@@ -19,26 +19,14 @@ export const goTextOrJson = (value: unknown): string =>
   typeof value === "object" && value !== null && !isRawNumber(value) ? goJson(value) : goText(value);
 
 /** Name of the Go type of a decoded value. */
-export function goTypeOf(value: unknown): string {
-  if (value === null || value === undefined) return "<nil>";
-  if (Array.isArray(value)) return "[]interface {}";
-  switch (typeof value) {
-    case "string":
-      return "string";
-    case "boolean":
-      return "bool";
-    case "number":
-    case "bigint":
-      return isWhole(value) ? "int64" : "float64";
-    default:
-      return isRawNumber(value) ? (isWhole(value.rawJSON) ? "int64" : "float64") : "map[string]interface {}";
-  }
-}
+export const goTypeOf = (value: unknown): string => goTypes[kindOf(value)];
 
-/** Numbers, and literals of numbers. */
-function isWhole(value: number | bigint | string): boolean {
-  if (typeof value === "number") return Number.isInteger(value);
-  return (
-    typeof value === "bigint" || (/^-?[0-9]{1,19}$/.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value))
-  );
-}
+const goTypes: Readonly<Record<JsonKind, string>> = {
+  null: "<nil>",
+  boolean: "bool",
+  string: "string",
+  array: "[]interface {}",
+  object: "map[string]interface {}",
+  integer: "int64",
+  number: "float64",
+};

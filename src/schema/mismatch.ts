@@ -110,22 +110,11 @@ class Finder {
     const kind = kindOf(raw);
     switch (schema.special) {
       case "time":
-      case "microTime": {
-        if (typeof raw !== "string") this.fatal = typeError(kind, "string", place);
-        else {
-          const time = parseTime(raw, schema.special === "time" ? "seconds" : "micro");
-          if (typeof time === "string") this.fatal = time;
-        }
-        return;
-      }
-      case "duration": {
-        if (typeof raw !== "string") this.fatal = typeError(kind, "string", place);
-        else {
-          const duration = parseDuration(raw);
-          if (typeof duration === "string") this.fatal = duration;
-        }
-        return;
-      }
+        return this.#parsed(raw, parseTime, place);
+      case "microTime":
+        return this.#parsed(raw, (text) => parseTime(text, "micro"), place);
+      case "duration":
+        return this.#parsed(raw, parseDuration, place);
       case "quantity": {
         const text = typeof raw === "string" ? raw : kind === "number" ? literalOf(raw) : "x";
         const error = quantityError(text);
@@ -140,6 +129,12 @@ class Finder {
       default:
         this.#schemaOr(schema, raw, place);
     }
+  }
+
+  /** A text in a form of its own; `parse` answers with the error of a wrong one. */
+  #parsed(raw: unknown, parse: (text: string) => unknown, place: Place): void {
+    const result = typeof raw === "string" ? parse(raw) : typeError(kindOf(raw), "string", place);
+    if (typeof result === "string") this.fatal = result;
   }
 
   #schemaOr(schema: Schema, raw: unknown, place: Place): void {
@@ -167,7 +162,8 @@ const target = (place: Place): string =>
 const typeError = (value: string, type: string, place: Place): string =>
   `json: cannot unmarshal ${value} into ${target(place)} of type ${type}`;
 
-function kindOf(raw: unknown): string {
+/** The kind of a value as Go's JSON decoder names it. */
+export function kindOf(raw: unknown): string {
   if (Array.isArray(raw)) return "array";
   if (typeof raw === "object") return isRawNumber(raw) ? "number" : "object";
   return typeof raw === "boolean" ? "bool" : typeof raw === "bigint" ? "number" : typeof raw;

@@ -10,7 +10,7 @@ import {
   applyDefaults,
   checkListTypes,
   checkStructural,
-  compileStructural,
+  StructuralSchema,
   type JsonSchemaProps,
   prune,
   someSchema,
@@ -169,7 +169,7 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     // Patterns that are none would throw; all else is compiled however wrong it is.
     if (findings.some((finding) => finding.field.endsWith(".pattern"))) continue;
     if (findings.length === 0) taken++;
-    const schema = compileStructural(props);
+    const schema = new StructuralSchema(props);
     assert.ok(schema.schema !== undefined);
     const value = deepFreeze(chance(random, 0.7) ? fittingValue(random, props) : randomValue(random, 3));
 

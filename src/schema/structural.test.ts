@@ -10,7 +10,7 @@ import {
   checkEmbedded,
   checkListTypes,
   checkStructural,
-  compileStructural,
+  StructuralSchema,
   type JsonSchemaProps,
   prune,
   ratchetedChecks,
@@ -36,10 +36,10 @@ function nested<T>(times: number, wrap: (inner: T) => T, leaf: T): T {
 }
 
 const findings = (props: JsonSchemaProps, value: unknown, old?: unknown): readonly string[] =>
-  validateValue(value, compileStructural(props), old).map(printFieldError);
+  validateValue(value, new StructuralSchema(props), old).map(printFieldError);
 
 test("what needs no change is given back as it came", () => {
-  const schema = compileStructural(
+  const schema = new StructuralSchema(
     object({ a: { ...text, default: "x" }, l: { type: "array", items: object({ b: text }) } }),
   );
   const value = Object.freeze({ a: "y", l: Object.freeze([Object.freeze({ b: "z" })]) });
@@ -49,7 +49,7 @@ test("what needs no change is given back as it came", () => {
 });
 
 test("unknown members are dropped and named by their paths, apiVersion, kind and metadata of the object excepted", () => {
-  const schema = compileStructural(
+  const schema = new StructuralSchema(
     object({
       spec: object({
         l: { type: "array", items: object({ b: text }) },
@@ -72,13 +72,15 @@ test("unknown members are dropped and named by their paths, apiVersion, kind and
 
 test("members stay where they are preserved, and are pruned again where a schema speaks", () => {
   const keeps = { "x-kubernetes-preserve-unknown-fields": true };
-  const schema = compileStructural(object({ spec: object({ known: object({ a: text }) }, keeps) }));
+  const schema = new StructuralSchema(object({ spec: object({ known: object({ a: text }) }, keeps) }));
   const value = { spec: { known: { a: "1", b: 2 }, other: { c: { d: 1 } } } };
   assert.deepEqual(prune(value, schema).value, { spec: { known: { a: "1" }, other: { c: { d: 1 } } } });
 });
 
 test("keys that name parts of JavaScript objects are data like any other", () => {
-  const schema = compileStructural(object({ m: { type: "object", additionalProperties: { ...integer, default: 1 } } }));
+  const schema = new StructuralSchema(
+    object({ m: { type: "object", additionalProperties: { ...integer, default: 1 } } }),
+  );
   const value: unknown = JSON.parse('{"m":{"__proto__":null,"constructor":2,"toString":3},"__proto__":{"x":1}}');
   const filled = applyDefaults(prune(value, schema).value, schema);
   assert.equal(JSON.stringify(filled), '{"m":{"__proto__":1,"constructor":2,"toString":3}}');
@@ -87,7 +89,7 @@ test("keys that name parts of JavaScript objects are data like any other", () =>
 });
 
 test("defaults are filled in at every depth, and open the way for those inside of them", () => {
-  const schema = compileStructural(
+  const schema = new StructuralSchema(
     object({
       spec: object(
         {
@@ -105,7 +107,7 @@ test("defaults are filled in at every depth, and open the way for those inside o
 });
 
 test("filled-in parts are shared by all objects, and nobody can change them", () => {
-  const schema = compileStructural(object({ spec: object({ a: text }, { default: { a: "x" } }) }));
+  const schema = new StructuralSchema(object({ spec: object({ a: text }, { default: { a: "x" } }) }));
   const [one, other] = [applyDefaults({}, schema), applyDefaults({}, schema)] as { spec: { a: string } }[]; // by the schema
   assert.equal(one!.spec, other!.spec);
   assert.throws(() => {
@@ -114,7 +116,7 @@ test("filled-in parts are shared by all objects, and nobody can change them", ()
 });
 
 test("a null is dropped where it means nothing, and makes way for a default", () => {
-  const schema = compileStructural(
+  const schema = new StructuralSchema(
     object({
       a: text,
       b: { ...text, nullable: true },
@@ -163,7 +165,7 @@ test("of an object with findings the unchanged parts are silent on update, not o
 });
 
 test("lists that held something twice may go on doing so [SSA-29]", () => {
-  const schema = compileStructural(object({ l: { type: "array", items: text, "x-kubernetes-list-type": "set" } }));
+  const schema = new StructuralSchema(object({ l: { type: "array", items: text, "x-kubernetes-list-type": "set" } }));
   const double = { l: ["a", "b", "a", "a"] };
   assert.deepEqual(checkListTypes(double, schema).map(printFieldError), ['l[2]: Duplicate value: "a"']);
   assert.deepEqual(checkListTypes(double, schema, { l: ["c", "c"] }), []);
@@ -171,7 +173,7 @@ test("lists that held something twice may go on doing so [SSA-29]", () => {
 });
 
 test("a status is checked below its own path", () => {
-  const schema = compileStructural(object({ status: object({ phase: { ...text, enum: ["A"] } }) }));
+  const schema = new StructuralSchema(object({ status: object({ phase: { ...text, enum: ["A"] } }) }));
   const found = validateValue({ phase: "B" }, schema.property("status")!, undefined, "status");
   assert.deepEqual(found.map(printFieldError), ['status.phase: Unsupported value: "B": supported values: "A"']);
   assert.equal(schema.property("toString"), undefined);
@@ -183,7 +185,7 @@ test("embedded objects need apiVersion and kind, and metadata that is right", ()
     "x-kubernetes-embedded-resource": true,
     "x-kubernetes-preserve-unknown-fields": true,
   };
-  const schema = compileStructural(object({ pod: embedded }));
+  const schema = new StructuralSchema(object({ pod: embedded }));
   assert.deepEqual(checkEmbedded({ pod: { kind: "po_d", metadata: { name: "a/b" } } }, schema).map(printFieldError), [
     "pod.apiVersion: Required value: must not be empty",
     `pod.kind: Invalid value: "po_d": may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`,
@@ -199,7 +201,7 @@ test("apply sees the same structure: maps, lists with their keys, open parts, wh
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["k"],
   };
-  const { schema } = compileStructural(
+  const { schema } = new StructuralSchema(
     object({
       spec: object({
         list,
@@ -274,7 +276,7 @@ test("schemas nested too deeply are refused, those before are taken, in little t
       "s: Forbidden: schemas must not be nested deeper than 1000 levels",
     ]);
   }
-  const schema = compileStructural(deep(999));
+  const schema = new StructuralSchema(deep(999));
   const value = nested<unknown>(999, (inner) => ({ a: inner }), "x");
   assert.equal(applyDefaults(prune(value, schema).value, schema), value);
   assert.deepEqual(validateValue(value, schema, value), []);
@@ -329,7 +331,7 @@ test("10,000 properties and enums of 100,000 values cost what they weigh", () =>
   const properties: Record<string, JsonSchemaProps> = {};
   for (let at = 0; at < 10_000; at++) properties[`p${at}`] = { ...text, default: "x" };
   assert.deepEqual(checkStructural(object(properties), "s"), []);
-  assert.equal(Object.keys(applyDefaults({}, compileStructural(object(properties))) as object).length, 10_000); // an object
+  assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties))) as object).length, 10_000); // an object
   const values = Array.from({ length: 100_000 }, (_, at) => `v${at}`);
   assert.deepEqual(findings(object({ l: { type: "array", items: { ...text, enum: values } } }), { l: values }), []);
 });
@@ -337,11 +339,11 @@ test("10,000 properties and enums of 100,000 values cost what they weigh", () =>
 test("lists nested beyond what can be walked are refused or said to be too deep", () => {
   const made = (): unknown => nested<unknown>(9990, (inner) => [inner], { a: 1 });
   const deep = made();
-  const lists = compileStructural(object({ l: { type: "array", items: text } }));
+  const lists = new StructuralSchema(object({ l: { type: "array", items: text } }));
   assert.throws(() => prune({ l: deep }, lists), DecodeError);
   const open = { "x-kubernetes-preserve-unknown-fields": true };
   const props = object({ l: { type: "array", "x-kubernetes-list-type": "set", items: open }, o: open });
-  assert.equal(checkListTypes({ l: [deep, deep] }, compileStructural(props)).length, 1);
+  assert.equal(checkListTypes({ l: [deep, deep] }, new StructuralSchema(props)).length, 1);
   assert.deepEqual(findings(object({ o: text }), { o: deep }, { o: [made()] }).length, 1);
   assert.deepEqual(findings(object({ o: { ...open, enum: [1] } }), { o: deep }).length, 1);
 });
@@ -349,7 +351,7 @@ test("lists nested beyond what can be walked are refused or said to be too deep"
 test("defaults take from the room they are given, whatever they are", () => {
   const defaults = { a: "text", n: rawNumber("12345678901234567890"), l: [1, true, null, { x: "y" }] };
   const properties = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { default: value }]));
-  const item = compileStructural({ type: "object", properties, "x-kubernetes-preserve-unknown-fields": true });
+  const item = new StructuralSchema({ type: "object", properties, "x-kubernetes-preserve-unknown-fields": true });
   const bytes = JSON.stringify(defaults).length;
   const filled = applyDefaults({}, item, true, new Room(2 * bytes, () => new Error("no room")));
   assert.match(JSON.stringify(filled), /"n":12345678901234567890/);

@@ -18,42 +18,36 @@ import { compileNode, type SchemaNode } from "./structural/node.ts";
 import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
 import { isValid, TooCostly } from "./structural/valid.ts";
 
-export {
-  type CheckOptions,
-  checkStructural,
-  type RatchetedChecks,
-  ratchetedChecks,
-} from "./structural/check.ts";
-export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
+export { type CheckOptions, checkStructural, ratchetedChecks } from "./structural/check.ts";
+export { readFieldPath } from "./structural/field-path.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
 export { showValue } from "./structural/json-value.ts";
 
-export type { Pruned, PruneOptions } from "./structural/prune.ts";
-
 const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));
 
-/** A schema of a definition that `checkStructural` found right. Its forms are made when first asked for. */
+/**
+ * A schema of a definition that `checkStructural` found right. Cheap to make: its forms are made when first asked for.
+ */
 export class StructuralSchema {
   readonly props: JsonSchemaProps;
   readonly #metadata: Schema | undefined;
   #schema: Schema | undefined;
   #node: SchemaNode | undefined;
 
-  constructor(props: JsonSchemaProps, metadata: Schema | undefined) {
+  /** `metadata` is the schema of metadata of built-in kinds, for the root and for embedded objects. */
+  constructor(props: JsonSchemaProps, metadata?: Schema) {
     this.props = props;
     this.#metadata = metadata;
   }
 
   /** For apply and all else that built-in kinds share. */
   get schema(): Schema {
-    this.#schema ??= schemaOf(this.props, this.#metadata);
-    return this.#schema;
+    return (this.#schema ??= schemaOf(this.props, this.#metadata));
   }
 
   /** For the functions of this file. */
   get node(): SchemaNode {
-    this.#node ??= compileNode(this.props);
-    return this.#node;
+    return (this.#node ??= compileNode(this.props));
   }
 
   /** Whether objects may hold whole objects. */
@@ -69,14 +63,6 @@ export class StructuralSchema {
     inner.#node = this.node.properties?.get(name);
     return inner;
   }
-}
-
-/**
- * `metadata` is the schema of metadata of built-in kinds, for the root and for embedded objects. Cheap: compiling
- * waits until it is needed.
- */
-export function compileStructural(props: JsonSchemaProps, metadata?: Schema): StructuralSchema {
-  return new StructuralSchema(props, metadata);
 }
 
 /** `value` without members the schema does not name, and their paths, sorted, if they are tracked. */

@@ -13,7 +13,8 @@ import { canonicalBase64 } from "./base64.ts";
 import { canonicalDuration } from "./duration.ts";
 import { mismatchError } from "./mismatch.ts";
 import { countKeys, withRawNumbers } from "./plain-numbers.ts";
-import type { Field, Schema } from "./schema.ts";
+import { isJsonObject } from "./nested-field.ts";
+import type { Field, Schema, SpecialType } from "./schema.ts";
 
 /** The findings of a walk; create one per body. */
 export interface Findings {
@@ -97,30 +98,22 @@ const SCHEMA_OR_BOOL = 15;
 const SCHEMA_OR_ARRAY = 16;
 const SCHEMA_OR_STRINGS = 17;
 
+const specialCodes: Readonly<Record<SpecialType, number>> = {
+  time: TIME,
+  microTime: MICRO_TIME,
+  duration: DURATION,
+  quantity: QUANTITY,
+  intOrString: INT_OR_STRING,
+  schemaOrBool: SCHEMA_OR_BOOL,
+  schemaOrArray: SCHEMA_OR_ARRAY,
+  schemaOrStringArray: SCHEMA_OR_STRINGS,
+  rawExtension: ANY,
+  fieldsV1: ANY,
+  json: ANY,
+};
+
 function codeOf(schema: Schema): number {
-  switch (schema.special) {
-    case "time":
-      return TIME;
-    case "microTime":
-      return MICRO_TIME;
-    case "duration":
-      return DURATION;
-    case "quantity":
-      return QUANTITY;
-    case "intOrString":
-      return INT_OR_STRING;
-    case "schemaOrBool":
-      return SCHEMA_OR_BOOL;
-    case "schemaOrArray":
-      return SCHEMA_OR_ARRAY;
-    case "schemaOrStringArray":
-      return SCHEMA_OR_STRINGS;
-    case "rawExtension":
-    case "fieldsV1":
-    case "json":
-      return ANY;
-    case undefined:
-  }
+  if (schema.special !== undefined) return specialCodes[schema.special];
   switch (schema.type) {
     case "object":
       return schema.fields === undefined ? ANY : STRUCT;
@@ -291,7 +284,7 @@ function decodeNumber(raw: unknown): number | undefined {
 
 /** A schema, or one of its alternatives. */
 function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
-  if (isObject(raw)) return decodeInner(plan.items!, raw, findings);
+  if (isJsonObject(raw)) return decodeInner(plan.items!, raw, findings);
   const { code } = plan;
   if (code === SCHEMA_OR_BOOL) {
     if (typeof raw === "boolean") return raw;
@@ -305,9 +298,6 @@ function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
 }
 
 const isMinusZero = (raw: unknown): boolean => isRawNumber(raw) && raw.rawJSON === "-0";
-
-const isObject = (raw: unknown): raw is Json =>
-  typeof raw === "object" && raw !== null && !Array.isArray(raw) && !isRawNumber(raw);
 
 /** Upstream decodes these parts with their own decoder, which ignores unknown fields. */
 function decodeInner(plan: Plan, raw: unknown, findings: Findings): unknown {

@@ -2,14 +2,13 @@
  * Defaults must fit their own schema and hold only fields it names; in the metadata of embedded objects they must be
  * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
-import { type FieldError, printFieldError } from "#meta/field-error.ts";
+import { type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { setKey } from "#std/set-key.ts";
 import type { Schema } from "../schema.ts";
-import { copyOf, type MutableJson } from "./copy.ts";
 import { coerceFinding, embeddedFindings } from "./embedded.ts";
 import { explain } from "./explain.ts";
-import type { JsonSchemaProps } from "./json-schema.ts";
-import { showValue } from "./json-value.ts";
+import { isMetaName, type JsonSchemaProps } from "./json-schema.ts";
+import { shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
 import { isValid, TooCostly } from "./valid.ts";
@@ -35,14 +34,6 @@ interface Place {
   readonly isMeta: boolean;
   readonly isWhole: boolean;
 }
-
-const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
-
-const show = (field: string, value: unknown, detail: string): FieldError => ({
-  type: "FieldValueInvalid",
-  field,
-  message: `Invalid value: ${showValue(value)}: ${detail}`,
-});
 
 class Walk {
   readonly findings: FieldError[] = [];
@@ -77,7 +68,7 @@ class Walk {
   #default(node: SchemaNode, field: string, isWhole: boolean): void {
     const value = node.default;
     if (this.#checks.pruned && pruneNode(value, node, { isResourceRoot: isWhole }).value !== value) {
-      this.findings.push(show(field, value, "must not have unknown fields"));
+      this.findings.push(invalid(field, shown(value), "must not have unknown fields"));
     }
     const options = { metadata: this.#checks.metadata, isWhole };
     const coercion = coerceFinding(node, value, field, options);
@@ -99,7 +90,7 @@ class Walk {
     else {
       const texts = [...new Set(found.map(printFieldError))];
       const text = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
-      this.findings.push(show(field, value, `must result in valid metadata: ${text}`));
+      this.findings.push(invalid(field, shown(value), `must result in valid metadata: ${text}`));
     }
   }
 }
@@ -119,12 +110,12 @@ function around(value: unknown, steps: readonly (string | undefined)[]): unknown
   for (const name of steps.toReversed()) {
     if (name === undefined) inner = [inner];
     else {
-      const object: MutableJson = {};
+      const object: Record<string, unknown> = {};
       setKey(object, name, inner);
       inner = object;
     }
   }
-  const object = copyOf(inner as MutableJson); // a way into metadata begins with a name
+  const object = { ...(inner as Record<string, unknown>) }; // a way into metadata begins with a name
   object["kind"] ??= "Validation";
   object["apiVersion"] ??= "validation/v1";
   return object;

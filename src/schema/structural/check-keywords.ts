@@ -2,17 +2,18 @@
  * Which keywords a schema may have, and in which combinations. Findings come in upstream's order, properties by name.
  * Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
-import { type FieldError, forbidden, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
   hasDefault,
+  isMetaName,
   itemsOf,
   type JsonSchemaProps,
   namesOf,
   type ValidationRule,
 } from "./json-schema.ts";
-import { showTexts, showValue } from "./json-value.ts";
+import { shown } from "./json-value.ts";
 
 export interface KeywordChecks {
   readonly validTypes: boolean;
@@ -38,8 +39,6 @@ interface Place {
   /** Why there may be no defaults. */
   readonly noDefaults: string | undefined;
 }
-
-const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
 
 class Walk {
   readonly findings: FieldError[] = [];
@@ -179,12 +178,8 @@ class Walk {
       const keyword = items.type === "array" ? "x-kubernetes-list-type" : "x-kubernetes-map-type";
       const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
       // Upstream: the list type is shown in either case.
-      const shown = showValue(items["x-kubernetes-list-type"]);
-      this.findings.push({
-        type: "FieldValueInvalid",
-        field: `${path}.items.${keyword}`,
-        message: `Invalid value: ${shown}: ${detail}`,
-      });
+      const list = shown(items["x-kubernetes-list-type"]);
+      this.findings.push(invalid(`${path}.items.${keyword}`, list, detail));
     }
     if (listType !== "atomic" && listType !== "set" && listType !== "map") {
       this.findings.push(notSupported(`${path}.x-kubernetes-list-type`, listType, ["atomic", "set", "map"]));
@@ -201,10 +196,7 @@ class Walk {
       this.findings.push(required(`${path}.items`, "must have a schema if x-kubernetes-list-type is map"));
     } else if (items === undefined) {
       const detail = "must only have a single schema if x-kubernetes-list-type is map";
-      this.findings.push({
-        ...invalid(`${path}.items`, "", ""),
-        message: `Invalid value: ${showValue(props.items)}: ${detail}`,
-      });
+      this.findings.push(invalid(`${path}.items`, shown(props.items), detail));
     } else if (items.type !== "object") {
       const detail = "must be object if parent array's x-kubernetes-list-type is map";
       this.findings.push(invalid(`${path}.items.type`, items.type ?? "", detail));
@@ -213,10 +205,7 @@ class Walk {
 
   #mapListKeys(items: JsonSchemaProps, keys: readonly string[], path: string, field: string): void {
     const seen = new Set<string>();
-    const shown = showTexts(keys);
-    const add = (detail: string): void => {
-      this.findings.push({ type: "FieldValueInvalid", field, message: `Invalid value: ${shown}: ${detail}` });
-    };
+    const add = (detail: string) => this.findings.push(invalid(field, goTexts(keys), detail));
     for (const key of keys) {
       const type =
         items.properties !== undefined && Object.hasOwn(items.properties, key) ? items.properties[key] : undefined;

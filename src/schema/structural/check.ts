@@ -10,7 +10,7 @@ import { defaultFindings } from "./check-defaults.ts";
 import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
 import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
-import { isDeeper, showValue } from "./json-value.ts";
+import { isDeeper, shown } from "./json-value.ts";
 import { compileNode, type SchemaNode } from "./node.ts";
 import { expandedSize, patternsSizeMax } from "./pattern.ts";
 import { pruneNode } from "./prune.ts";
@@ -134,7 +134,7 @@ function rootFindings(props: JsonSchemaProps, path: string): FieldError[] {
     if (!afterType.some(has)) return [];
   }
   const detail = `only [${allowedAtRoot}] fields are allowed at the root of the schema if the status subresource is enabled`;
-  return [{ ...invalid(path, "", ""), message: `Invalid value: ${showValue(props)}: ${detail}` }];
+  return [invalid(path, shown(props), detail)];
 }
 
 const isSet = (value: unknown): boolean =>

@@ -6,13 +6,9 @@
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Room } from "#std/room.ts";
 import { setKey } from "#std/set-key.ts";
-import { copyOf, deepFreeze, type MutableJson } from "./copy.ts";
+import type { Json } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 import { pruneNode } from "./prune.ts";
-
-/** `value` with its defaults; the same value when nothing was missing. Never changes `value`. Takes from `room`. */
-export const fillDefaults = (value: unknown, node: SchemaNode, dropsNulls: boolean, room: Room): unknown =>
-  fill(value, node, dropsNulls, room);
 
 /** A default with the defaults inside it. */
 function filledDefault(node: SchemaNode, room: Room): unknown {
@@ -20,7 +16,7 @@ function filledDefault(node: SchemaNode, room: Room): unknown {
   if (node.filled === undefined) {
     // Those of map values are not checked with the schema and may hold what it does not know.
     const { value } = pruneNode(structuredCopy(node.default), node, {});
-    node.filled = deepFreeze(fill(value, node, false, room));
+    node.filled = deepFreeze(fillDefaults(value, node, false, room));
     node.filledBytes = sizeOf(node.filled);
   }
   room.take(node.filledBytes);
@@ -41,16 +37,28 @@ function sizeOf(value: unknown): number {
 function structuredCopy(value: unknown): unknown {
   if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) return value.map(structuredCopy);
-  const copy: MutableJson = {};
+  const copy: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value)) setKey(copy, name, structuredCopy(member));
   return copy;
 }
 
-/** `dropsNulls`: of what a client sent, not of defaults. */
-function fill(value: unknown, node: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
+/** Freezes a tree of JSON that many values will share. */
+function deepFreeze(value: unknown): unknown {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const item of Object.values(value)) deepFreeze(item);
+  }
+  return value;
+}
+
+/**
+ * `value` with its defaults; the same value when nothing was missing. Never changes `value`. `dropsNulls`: of what a
+ * client sent, not of defaults. Takes from `room`.
+ */
+export function fillDefaults(value: unknown, node: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
   if (node === undefined || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return fillList(value as readonly unknown[], node.items, dropsNulls, room);
-  return isRawNumber(value) ? value : fillObject(value as MutableJson, node, dropsNulls, room);
+  return isRawNumber(value) ? value : fillObject(value as Json, node, dropsNulls, room);
 }
 
 function fillList(list: readonly unknown[], items: SchemaNode | undefined, dropsNulls: boolean, room: Room): unknown {
@@ -58,7 +66,8 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
   let out: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
     const item = list[at];
-    const filled = item === null && !items.nullable ? filledDefault(items, room) : fill(item, items, dropsNulls, room);
+    const filled =
+      item === null && !items.nullable ? filledDefault(items, room) : fillDefaults(item, items, dropsNulls, room);
     if (filled === item) continue;
     out ??= [...list];
     out[at] = filled;
@@ -66,11 +75,11 @@ function fillList(list: readonly unknown[], items: SchemaNode | undefined, drops
   return out ?? list;
 }
 
-function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean, room: Room): unknown {
+function fillObject(object: Json, node: SchemaNode, dropsNulls: boolean, room: Room): unknown {
   const { properties } = node;
   const additional = typeof node.additional === "object" ? node.additional : undefined;
   if (properties === undefined && additional === undefined) return object;
-  let out: MutableJson | undefined;
+  let out: Record<string, unknown> | undefined;
   for (const name in object) {
     const member = object[name];
     if (member !== null && typeof member !== "object") continue;
@@ -78,23 +87,23 @@ function fillObject(object: MutableJson, node: SchemaNode, dropsNulls: boolean, 
     const inner = declared ?? additional;
     if (inner === undefined) continue;
     let filled: unknown;
-    if (member !== null) filled = fill(member, inner, dropsNulls, room);
+    if (member !== null) filled = fillDefaults(member, inner, dropsNulls, room);
     else if (inner.nullable) continue;
     else if (inner.default !== undefined) filled = filledDefault(inner, room);
     else if (dropsNulls) {
-      out ??= copyOf(object);
+      out ??= { ...object };
       delete out[name];
       continue;
     }
     if (filled === member || filled === undefined) continue;
-    out ??= copyOf(object);
+    out ??= { ...object };
     setKey(out, name, filled);
   }
   const { defaulted } = node;
   for (let at = 0; at < defaulted.length; at++) {
     const [name, property] = defaulted[at]!;
     if (Object.hasOwn(object, name)) continue;
-    out ??= copyOf(object);
+    out ??= { ...object };
     room.take(name.length + 4);
     setKey(out, name, filledDefault(property, room));
   }

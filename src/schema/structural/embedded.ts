@@ -10,7 +10,7 @@ import { validateObjectMeta } from "#meta/validate-object-meta.ts";
 import { DecodeError } from "../decode-error.ts";
 import type { Schema } from "../schema.ts";
 import { decodeTyped } from "../typed.ts";
-import { type Json, kindOf, showValue } from "./json-value.ts";
+import { type Json, kindOf, shown } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** How to read metadata that may not be any. */
@@ -62,12 +62,6 @@ function walk(
 
 const child = (field: string, name: string): string => (field === "" ? name : `${field}.${name}`);
 
-const show = (field: string, value: unknown, detail: string): FieldError => ({
-  type: "FieldValueInvalid",
-  field,
-  message: `Invalid value: ${showValue(value)}: ${detail}`,
-});
-
 function checkWhole(object: Json, field: string, options: EmbeddedOptions, findings: FieldError[]): void {
   for (const name of ["apiVersion", "kind"]) {
     if (!Object.hasOwn(object, name)) findings.push(required(child(field, name), "must not be empty"));
@@ -76,15 +70,15 @@ function checkWhole(object: Json, field: string, options: EmbeddedOptions, findi
     if (!Object.hasOwn(object, name)) continue;
     const value = object[name];
     const path = child(field, name);
-    if (typeof value !== "string") findings.push(show(path, value, "must be a string"));
-    else if (value === "") findings.push(show(path, value, "must not be empty"));
+    if (typeof value !== "string") findings.push(invalid(path, shown(value), "must be a string"));
+    else if (value === "") findings.push(invalid(path, shown(value), "must not be empty"));
     else findings.push(...(name === "kind" ? checkKind(value, path) : checkApiVersion(value, path)));
   }
   if (!Object.hasOwn(object, "metadata")) return;
   const path = child(field, "metadata");
   const meta =
     options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // as promised
-  if (typeof meta === "string") findings.push(show(path, object["metadata"], meta));
+  if (typeof meta === "string") findings.push(invalid(path, shown(object["metadata"]), meta));
   else findings.push(...checkMetadata(meta, path));
 }
 
@@ -141,10 +135,10 @@ export function coerceFinding(
     const path = child(field, name);
     if (node.embedded || isWhole) {
       if ((name === "apiVersion" || name === "kind") && typeof member !== "string") {
-        return show(path, member, "must be a string");
+        return invalid(path, shown(member), "must be a string");
       }
       const meta = name === "metadata" ? readMetadata(member, options.metadata) : undefined;
-      if (typeof meta === "string") return show(path, member, meta);
+      if (typeof meta === "string") return invalid(path, shown(member), meta);
     }
     const property = node.properties?.get(name);
     const additional = typeof node.additional === "object" ? node.additional : undefined;

@@ -3,7 +3,15 @@
  * upstream's order is random. Unchanged parts of an update report nothing (ratcheting). Source: upstream's
  * `kube-openapi/pkg/validation/validate` and `apiextensions-apiserver/pkg/apiserver/validation`.
  */
-import { type FieldError, goQuote, required as requiredField } from "#meta/field-error.ts";
+import {
+  type FieldError,
+  goQuote,
+  GoSyntax,
+  invalid as invalidField,
+  notSupported,
+  required as requiredField,
+  tooLong,
+} from "#meta/field-error.ts";
 import { bigIntOf, type Int64 } from "#std/int64.ts";
 import type { Correlation } from "./correlation.ts";
 import {
@@ -15,7 +23,7 @@ import {
   kindOf,
   numberOf,
   showText,
-  showValue,
+  shown,
 } from "./json-value.ts";
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
 import {
@@ -45,17 +53,15 @@ export function explain(
   return new Explainer().check(node, value, "", correlation).list(field);
 }
 
-/** Becomes a field error when the path before it is known. */
-type Finding = (field: string) => FieldError;
-
 /**
- * Errors by upstream's text, each once, and the number of successful checks, which shows the intended branch of anyOf.
+ * Errors by upstream's text, each once, their fields being paths from the value that is explained, and the number of successful checks, which shows the intended branch of anyOf.
  */
 class Result {
-  #findings: Map<string, Finding> | undefined;
+  #findings: Map<string, () => FieldError> | undefined;
   matches = 0;
 
-  add(text: string, finding: Finding): void {
+  /** `finding` is called when it is listed. */
+  add(text: string, finding: () => FieldError): void {
     this.#findings ??= new Map();
     if (this.#findings.size < findingsMax && !this.#findings.has(text)) this.#findings.set(text, finding);
   }
@@ -71,7 +77,10 @@ class Result {
   }
 
   list(field: string): FieldError[] {
-    return [...(this.#findings?.values() ?? [])].map((finding) => finding(field));
+    return [...(this.#findings?.values() ?? [])].map((finding) => {
+      const found = finding();
+      return { ...found, field: below(field, found.field) };
+    });
   }
 
   get isValid(): boolean {
@@ -90,14 +99,11 @@ function below(field: string, path: string): string {
   return field === "" ? name : `${field}.${name}`;
 }
 
-const invalid =
-  (path: string, shown: string, text: string): Finding =>
-  (field) => ({ type: "FieldValueInvalid", field: below(field, path), message: `Invalid value: ${shown}: ${text}` });
+const invalid = (path: string, value: string, text: string): FieldError =>
+  invalidField(path, new GoSyntax(value), text);
 
 /** About several schemas at once: named in the text, not by the field. */
-const composite =
-  (text: string): Finding =>
-  (field) => ({ type: "FieldValueInvalid", field, message: `Invalid value: "": ${text}` });
+const composite = (text: string): FieldError => invalidField("", "", text);
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
@@ -150,11 +156,8 @@ class Explainer {
     if (typeof value === "string" ? rule.strings.has(value) : isEnumValue(rule, value)) return;
     rule.texts ??= rule.values.map((item) => (typeof item === "string" ? item : goJson(item)));
     const supported = rule.texts;
-    result.add(`${path} in body should be one of ${supported.join(" ")}`, (field) => ({
-      type: "FieldValueNotSupported",
-      field: below(field, path),
-      message: `Unsupported value: ${showValue(value)}: supported values: ${supported.map(goQuote).join(", ")}`,
-    }));
+    const words = `${path} in body should be one of ${supported.join(" ")}`;
+    result.add(words, () => notSupported(path, shown(value), supported));
   }
 
   #text(node: SchemaNode, text: string, path: string, result: Result): void {
@@ -165,11 +168,7 @@ class Explainer {
     if (!node.formatCheck(text)) {
       const { format } = node;
       const words = `${path} in body must be of type ${format}: ${showText(text)}`;
-      result.add(words, (field) => ({
-        type: "FieldValueTypeInvalid",
-        field: below(field, path),
-        message: `Invalid value: ${showText(text)}: ${words}`,
-      }));
+      result.add(words, () => ({ ...invalid(path, showText(text), words), type: "FieldValueTypeInvalid" }));
     }
   }
 
@@ -177,19 +176,15 @@ class Explainer {
   #textRules(node: SchemaNode, text: string, path: string, result: Result): void {
     const { maxLength, minLength, pattern } = node;
     if (text.length > maxLength && countCharacters(text) > maxLength) {
-      result.add(`${path} in body should be at most ${maxLength} chars long`, (field) => ({
-        type: "FieldValueTooLong",
-        field: below(field, path),
-        message: `Too long: may not be more than ${maxLength} bytes`,
-      }));
+      result.add(`${path} in body should be at most ${maxLength} chars long`, () => tooLong(path, maxLength));
     } else if (text.length < minLength * 2 && countCharacters(text) < minLength) {
       const words = `${path} in body should be at least ${exact(node.props.minLength)} chars long`;
-      result.add(words, invalid(path, showText(text), words));
+      result.add(words, () => invalid(path, showText(text), words));
     } else if (pattern !== undefined) {
       this.#budget.spend((text.length * pattern.size) / 8);
       if (pattern.test(text)) return;
       const words = `${path} in body should match '${pattern.text}'`;
-      result.add(words, invalid(path, showText(text), words));
+      result.add(words, () => invalid(path, showText(text), words));
     }
   }
 
@@ -211,14 +206,14 @@ class Explainer {
     }
     if (size < minItems) {
       const words = `${path} in body should have at least ${exact(node.props.minItems)} items`;
-      result.add(words, invalid(path, String(size), words));
+      result.add(words, () => invalid(path, String(size), words));
     }
     if (size > maxItems) {
-      result.add(`${path} in body should have at most ${maxItems} items`, tooMany(path, size, maxItems));
+      result.add(`${path} in body should have at most ${maxItems} items`, () => tooMany(path, size, maxItems));
     }
     if (node.uniqueItems && !isUnique(list)) {
       const words = `${path} in body shouldn't contain duplicates`;
-      result.add(words, invalid(path, '""', words));
+      result.add(words, () => invalid(path, '""', words));
     }
     result.matches += 2;
   }
@@ -230,18 +225,18 @@ class Explainer {
       path === "" && (name === "kind" || name === "apiVersion") ? undefined : correlation?.key(name);
     if (keys.length < minProperties) {
       const words = `${path} in body should have at least ${exact(node.props.minProperties)} properties`;
-      result.add(words, invalid(path, String(keys.length), words));
+      result.add(words, () => invalid(path, String(keys.length), words));
     }
     if (keys.length > maxProperties) {
       const words = `${path} in body should have at most ${maxProperties} properties`;
-      result.add(words, tooMany(path, keys.length, maxProperties));
+      result.add(words, () => tooMany(path, keys.length, maxProperties));
     }
     if (additional !== undefined && additional !== true) {
       for (const key of keys) {
         if (properties?.has(key) === true) continue;
         if (additional === false) {
           const words = `${path}.${key} in body is a forbidden property`;
-          result.add(words, invalid(path, goQuote(key), words));
+          result.add(words, () => invalid(path, goQuote(key), words));
         } else if (!this.#isQuiet(additional, object[key])) {
           result.merge(this.check(additional, object[key], `${path}.${key}`, child(key)));
         }
@@ -254,7 +249,7 @@ class Explainer {
     }
     for (const name of node.required ?? []) {
       if (Object.hasOwn(object, name)) continue;
-      result.add(`${path}.${name} in body is required`, (field) => requiredField(below(field, `${path}.${name}`)));
+      result.add(`${path}.${name} in body is required`, () => requiredField(`${path}.${name}`));
     }
   }
 
@@ -275,12 +270,12 @@ class Explainer {
       }
       if (valid < logic.allOf.length) {
         const words = `${name} must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`;
-        result.add(words, composite(words));
+        result.add(words, () => composite(words));
       }
     }
     if (logic.not !== undefined && this.check(logic.not, value, path, undefined).isValid) {
       const words = `${name} must not validate the schema (not)`;
-      result.add(words, composite(words));
+      result.add(words, () => composite(words));
     }
     this.#branches--;
   }
@@ -296,7 +291,7 @@ class Explainer {
       if (best === undefined || found.matches > best.matches) best = found;
     }
     const words = `${goQuote(path)} must validate at least one schema (anyOf)`;
-    result.add(words, composite(words));
+    result.add(words, () => composite(words));
     if (best !== undefined) result.merge(best);
   }
 
@@ -317,27 +312,22 @@ class Explainer {
     }
     const reason = count === 0 ? "Found none valid" : `Found ${count} valid alternatives`;
     const words = `${goQuote(path)} must validate one and only one schema (oneOf). ${reason}`;
-    result.add(words, composite(words));
+    result.add(words, () => composite(words));
     if (count === 0) result.merge(best!);
   }
 }
 
-const tooMany =
-  (path: string, size: number, max: number): Finding =>
-  (field) => ({
-    type: "FieldValueTooMany",
-    field: below(field, path),
-    message: `Too many: ${size}: must have at most ${max} items`,
-  });
+/** Always in the plural, other than for lists of built-in kinds. */
+const tooMany = (path: string, size: number, max: number): FieldError => ({
+  type: "FieldValueTooMany",
+  field: path,
+  message: `Too many: ${size}: must have at most ${max} items`,
+});
 
 /** `actual` is what upstream shows as the bad value. */
 function addTypeFinding(result: Result, path: string, expected: string, actual: string): void {
   const words = `${path} in body must be of type ${expected}: ${goQuote(actual)}`;
-  result.add(words, (field) => ({
-    type: "FieldValueTypeInvalid",
-    field: below(field, path),
-    message: `Invalid value: ${goQuote(actual)}: ${words}`,
-  }));
+  result.add(words, () => ({ ...invalid(path, goQuote(actual), words), type: "FieldValueTypeInvalid" }));
 }
 
 function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: string, result: Result): void {
@@ -359,15 +349,15 @@ function checkType(node: SchemaNode, value: unknown, kind: JsonKind, path: strin
 function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: string, result: Result): void {
   const isInteger = kind === "integer";
   const number = numberOf(value);
-  const shown = isInteger ? String(number) : goFloat(Number(number));
+  const printed = isInteger ? String(number) : goFloat(Number(number));
   const limit = (of: number): string => (isInteger ? String(BigInt(wholeLimit(of))) : goFloat(of));
   const add = (words: string): void =>
-    result.add(`${path} in body ${words}`, invalid(path, shown, `${path} in body ${words}`));
+    result.add(`${path} in body ${words}`, () => invalid(path, printed, `${path} in body ${words}`));
   const fault = multipleOfFault(rules, number, isInteger);
   if (fault === "factor") {
     const factor = limit(rules.multipleOf!);
     const words = `factor MultipleOf declared for ${path} must be positive: ${factor}`;
-    result.add(words, invalid(path, factor, words));
+    result.add(words, () => invalid(path, factor, words));
   } else if (fault === "value") add(`should be a multiple of ${limit(rules.multipleOf!)}`);
   if (!minimumHolds(rules, number, isInteger)) {
     add(`should be greater than ${rules.exclusiveMinimum ? "" : "or equal to "}${limit(rules.minimum!)}`);

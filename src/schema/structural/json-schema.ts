@@ -80,6 +80,9 @@ export function namesOf(schemas: JsonSchemas | undefined): readonly string[] {
   return schemas === undefined ? [] : Object.keys(schemas).sort();
 }
 
+/** Members that every whole object has. */
+export const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
+
 /** A null default is none. */
 export const hasDefault = (props: JsonSchemaProps): boolean => props.default !== undefined && props.default !== null;
 

@@ -2,7 +2,7 @@
  * JSON values as upstream's untyped decoder sees them: numbers are 64-bit integers (if written so) or floats; messages
  * show values as Go prints them. A number may be a `JSON.rawJSON` object of `decodeJson`.
  */
-import { goQuote } from "#meta/field-error.ts";
+import { goQuote, GoSyntax } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 
 export type JsonKind = "null" | "boolean" | "string" | "array" | "object" | "integer" | "number";
@@ -124,6 +124,9 @@ export function showValue(value: unknown): string {
   return parts.join("");
 }
 
+/** The same, for findings. */
+export const shown = (value: unknown): GoSyntax => new GoSyntax(showValue(value));
+
 /** The longest value that is shown; upstream shows all of it, once for each finding. */
 const shownMax = 64 * 1024;
 const shownDepthMax = 100;
@@ -183,6 +186,3 @@ export function isDeeper(value: unknown, max: number): boolean {
   }
   return true;
 }
-
-/** A list of texts as Go shows it with its type. */
-export const showTexts = (texts: readonly string[]): string => `[]string{${texts.map(goQuote).join(", ")}}`;

@@ -2,9 +2,9 @@
  * Uniqueness in lists: items of type `set`, keys of type `map`. The first duplicate of each is reported. Source:
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
-import { type FieldError, invalid } from "#meta/field-error.ts";
+import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
 import { setKey } from "#std/set-key.ts";
-import { goJson, type Json, kindOf, numberOf, showValue } from "./json-value.ts";
+import { goJson, type Json, kindOf, numberOf, shown } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
 /** As many are listed. */
@@ -84,8 +84,8 @@ function walk(node: SchemaNode, value: unknown, field: string, findings: FieldEr
   }
 }
 
-/** `shown` are the values in messages, one for each of `items`. */
-function checkSet(items: readonly unknown[], shown: readonly unknown[], field: string, findings: FieldError[]): void {
+/** `values` are shown in messages, one for each of `items`. */
+function checkSet(items: readonly unknown[], values: readonly unknown[], field: string, findings: FieldError[]): void {
   if (items.length < 2) return;
   const keys = items.map((item) => (typeof item === "string" ? item : identity(item)));
   if (new Set(keys).size === keys.length) return;
@@ -94,11 +94,7 @@ function checkSet(items: readonly unknown[], shown: readonly unknown[], field: s
     const count = counts.get(key) ?? 0;
     counts.set(key, count + 1);
     if (count !== 1 || findings.length >= findingsMax) continue;
-    findings.push({
-      type: "FieldValueDuplicate",
-      field: `${field}[${at}]`,
-      message: `Duplicate value: ${showValue(shown[at])}`,
-    });
+    findings.push(duplicate(`${field}[${at}]`, shown(values[at])));
   }
 }
 
@@ -118,8 +114,7 @@ function checkMap(mapKeys: readonly string[], list: readonly unknown[], field: s
   for (const [at, item] of list.entries()) {
     const kind = kindOf(item);
     if (kind === "object" || kind === "null") continue;
-    const message = `Invalid value: ${showValue(item)}: must be an object for an array of list-type map`;
-    findings.push({ ...invalid(`${field}[${at}]`, "", ""), message });
+    findings.push(invalid(`${field}[${at}]`, shown(item), "must be an object for an array of list-type map"));
     return;
   }
   if (list.length < 2) return;

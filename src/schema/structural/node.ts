@@ -261,11 +261,9 @@ function numberRules(props: JsonSchemaProps): NumberRules | undefined {
 
 function enumRule(values: readonly unknown[] | undefined): EnumRule | undefined {
   if (values === undefined || values.length === 0) return undefined;
-  const strings = new Set<string>();
-  for (const value of values) if (typeof value === "string") strings.add(value);
   return {
     values,
-    strings,
+    strings: new Set(values.filter((value) => typeof value === "string")),
     integers: new Set(values.filter((value) => Number.isSafeInteger(value))),
     scalars: undefined,
     texts: undefined,
@@ -289,17 +287,7 @@ function candidates(rule: EnumRule, value: unknown): readonly unknown[] {
   const kind = kindOf(value);
   if (kind !== "object" && kind !== "array") return (rule.scalars ??= rule.values.filter((one) => !hasParts(one)));
   if (isDeeper(value, enumDepthMax)) return none;
-  if (rule.byText === undefined) {
-    const byText = new Map<string, unknown[]>();
-    for (const one of rule.values) {
-      if (!hasParts(one)) continue;
-      const text = goJson(one);
-      const same = byText.get(text);
-      if (same === undefined) byText.set(text, [one]);
-      else same.push(one);
-    }
-    rule.byText = byText;
-  }
+  rule.byText ??= Map.groupBy(rule.values.filter(hasParts), goJson);
   return rule.byText.get(goJson(value)) ?? none;
 }
 

@@ -5,7 +5,8 @@
 import { isRawNumber } from "#std/raw-number.ts";
 import { setKey } from "#std/set-key.ts";
 import { DecodeError } from "../decode-error.ts";
-import { copyOf, type MutableJson } from "./copy.ts";
+import { isMetaName } from "./json-schema.ts";
+import type { Json } from "./json-value.ts";
 import type { SchemaNode } from "./node.ts";
 
 export interface Pruned {
@@ -39,8 +40,6 @@ export function pruneNode(value: unknown, node: SchemaNode | undefined, options:
   }
 }
 
-const isMeta = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
-
 class Walk {
   readonly unknown: string[] = [];
   readonly #path: (string | number)[] = [];
@@ -54,7 +53,7 @@ class Walk {
   value(value: unknown, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return this.#list(value as readonly unknown[], node, keeps);
-    return isRawNumber(value) ? value : this.#object(value as MutableJson, node, isObjectRoot, keeps);
+    return isRawNumber(value) ? value : this.#object(value as Json, node, isObjectRoot, keeps);
   }
 
   #list(list: readonly unknown[], node: SchemaNode | undefined, keeps: boolean): unknown {
@@ -76,21 +75,21 @@ class Walk {
     return out ?? list;
   }
 
-  #object(object: MutableJson, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
+  #object(object: Json, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
     const properties = node?.properties;
     const additional = node?.additional;
     const isWhole = isObjectRoot || node?.embedded === true;
     const takesAny = additional !== undefined;
     if (keeps && !takesAny && properties === undefined) return object;
-    let out: MutableJson | undefined;
+    let out: Record<string, unknown> | undefined;
     for (const name in object) {
-      if (isWhole && isMeta(name)) continue;
+      if (isWhole && isMetaName(name)) continue;
       const property = properties === undefined ? undefined : properties.get(name);
       if (property === undefined && !takesAny) {
         if (keeps) continue;
-        out ??= copyOf(object);
+        out ??= { ...object };
         delete out[name];
-        if (this.#isTracking && (this.#path.length > 0 || !isMeta(name))) this.#record(name);
+        if (this.#isTracking && (this.#path.length > 0 || !isMetaName(name))) this.#record(name);
         continue;
       }
       const member = object[name];
@@ -100,7 +99,7 @@ class Walk {
       const pruned = this.value(member, inner, false, inner?.preserve === true);
       this.#path.pop();
       if (pruned === member) continue;
-      out ??= copyOf(object);
+      out ??= { ...object };
       setKey(out, name, pruned);
     }
     return out ?? object;

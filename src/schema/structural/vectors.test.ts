@@ -12,10 +12,9 @@ import {
   checkEmbedded,
   checkListTypes,
   checkStructural,
-  compileStructural,
   type JsonSchemaProps,
   prune,
-  type StructuralSchema,
+  StructuralSchema,
   validateValue,
 } from "../structural.ts";
 import { formatCheck } from "./formats.ts";
@@ -97,7 +96,7 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
   const vectors = lines<ValueVector>("values");
   let count = 0;
   for (const { x, cases } of vectors) {
-    const schema = compileStructural(object({ spec: object({ x }) }), metadata);
+    const schema = new StructuralSchema(object({ spec: object({ x }) }), metadata);
     for (const { value, findings, result, gone } of cases) {
       const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } }; // as given
       const where = `${JSON.stringify(x)} ${value}`;
@@ -168,7 +167,7 @@ test("parts of an object that did not change may stay as they are", () => {
   const vectors = lines<UpdateVector>("ratcheting");
   let silent = 0;
   for (const { x, old, updates } of vectors) {
-    const schema = compileStructural(object({ x }), metadata);
+    const schema = new StructuralSchema(object({ x }), metadata);
     const before = read({ x: old }, schema);
     for (const update of updates) {
       const after = read({ x: update.x }, schema);
