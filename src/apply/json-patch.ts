@@ -6,16 +6,9 @@
 import { isObject } from "#std/is-object.ts";
 import { Room } from "#std/room.ts";
 import type { Schema } from "#schema/schema.ts";
+import { kindOf } from "#schema/mismatch.ts";
 import { setKey } from "#std/set-key.ts";
-import {
-  type DraftObject,
-  isArray,
-  isNestedAtMost,
-  type JsonObject,
-  jsonEquals,
-  kindInErrors,
-  member,
-} from "./json-value.ts";
+import { type DraftObject, isArray, isNestedAtMost, type JsonObject, jsonEquals, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /** Most operations in one patch. */
@@ -82,7 +75,7 @@ function readOperations(patch: unknown): readonly (JsonObject | null)[] {
 function undecodable(value: unknown, target: string): PatchError {
   return new PatchError(
     "bad-request",
-    `error decoding patch: json: cannot unmarshal ${kindInErrors(value)} into Go ${target}`,
+    `error decoding patch: json: cannot unmarshal ${kindOf(value)} into Go ${target}`,
   );
 }
 

@@ -16,12 +16,6 @@ export function member(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** The kind of a value as Go's JSON decoder names it in errors. */
-export function kindInErrors(value: unknown): string {
-  if (isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
-}
-
 /** Whether two values are the same JSON; member order does not matter, list order does. */
 export function jsonEquals(left: unknown, right: unknown): boolean {
   if (left === right) return true;
@@ -39,6 +33,13 @@ export function jsonEquals(left: unknown, right: unknown): boolean {
   const names = Object.keys(a);
   if (names.length !== Object.keys(b).length) return false;
   for (const name of names) if (!Object.hasOwn(b, name) || !jsonEquals(a[name], b[name])) return false;
+  return true;
+}
+
+/** Whether two objects have the same members, those called as in `except` left out. */
+export function sameMembers(left: JsonObject, right: JsonObject, except: ReadonlySet<string>): boolean {
+  for (const name of Object.keys(left)) if (!except.has(name) && !jsonEquals(left[name], right[name])) return false;
+  for (const name of Object.keys(right)) if (!except.has(name) && left[name] === undefined) return false;
   return true;
 }
 

@@ -3,8 +3,9 @@
  * place: a list that replaces an object keeps the nulls in its items, one that replaces anything else loses them.
  */
 import { isObject } from "#std/is-object.ts";
+import { kindOf } from "#schema/mismatch.ts";
 import { setKey } from "#std/set-key.ts";
-import { type DraftObject, isArray, type JsonObject, kindInErrors, member } from "./json-value.ts";
+import { type DraftObject, isArray, type JsonObject, member } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /**
@@ -14,7 +15,7 @@ import { PatchError } from "./patch-error.ts";
 export function applyMergePatch(document: JsonObject, patch: unknown): JsonObject {
   if (patch === null) throw new PatchError("bad-request", "Invalid JSON Patch");
   if (!isObject(patch)) {
-    const text = `error decoding patch: json: cannot unmarshal ${kindInErrors(patch)} into Go value of type map[string]interface {}`;
+    const text = `error decoding patch: json: cannot unmarshal ${kindOf(patch)} into Go value of type map[string]interface {}`;
     throw new PatchError("bad-request", text);
   }
   return mergeObjects(document, patch);

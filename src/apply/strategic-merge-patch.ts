@@ -5,8 +5,9 @@
  */
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
+import { kindOf } from "#schema/mismatch.ts";
 import { setKey } from "#std/set-key.ts";
-import { type DraftObject, isArray, type JsonObject, kindInErrors, member } from "./json-value.ts";
+import { type DraftObject, isArray, type JsonObject, member } from "./json-value.ts";
 import { withoutNulls } from "./merge-patch.ts";
 import { PatchError } from "./patch-error.ts";
 
@@ -25,7 +26,7 @@ export function applyStrategicMergePatch(original: JsonObject, patch: unknown, s
   if (!isObject(patch)) {
     throw new PatchError(
       "bad-request",
-      `json: cannot unmarshal ${kindInErrors(patch)} into Go value of type map[string]interface {}`,
+      `json: cannot unmarshal ${kindOf(patch)} into Go value of type map[string]interface {}`,
     );
   }
   return mergeMap(original, patch, schema);

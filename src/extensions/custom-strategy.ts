@@ -4,7 +4,7 @@
  */
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
-import { jsonEquals } from "#apply/json-value.ts";
+import { sameMembers } from "#apply/json-value.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
@@ -39,7 +39,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
     },
     prepareForUpdate(object, old) {
       const next = hasStatus ? withStatus(object, old["status"]) : object;
-      if (sameContent(next, old)) return next;
+      if (sameMembers(next, old, outside)) return next;
       return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
     },
     validate(object) {
@@ -96,12 +96,8 @@ function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {
   return withStatus(next, object["status"]);
 }
 
-/** Whether two objects are the same apart from metadata. Without the subresource, status is a field like any other. */
-function sameContent(next: Unstructured, old: Unstructured): boolean {
-  for (const key of Object.keys(next)) if (key !== "metadata" && !jsonEquals(next[key], old[key])) return false;
-  for (const key of Object.keys(old)) if (key !== "metadata" && next[key] === undefined) return false;
-  return true;
-}
+/** Other than metadata, everything is content: without the subresource, status is a field like any other. */
+const outside: ReadonlySet<string> = new Set(["metadata"]);
 
 const int32Max = 2 ** 31 - 1;
 

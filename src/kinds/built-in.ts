@@ -2,14 +2,23 @@
  * Definitions of built-in kinds: the generated tables joined with the behaviour in this folder. A schema is built on
  * first use.
  */
+import type { Deployment, ReplicaSet, StatefulSet } from "#api/apps/v1.ts";
 import type { ApiTables, KindFacts } from "#api/definitions.ts";
+import { zeroOf } from "#apply/typed-fields.ts";
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { compileLabelSelector } from "#meta/label-selector.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { compareVersions } from "#meta/version-order.ts";
+import type { ResourceDefinition, ScaleDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { builtInKinds } from "./all.ts";
-import { scaleOf } from "./scale.ts";
-import { genericStrategy, type KindEnvironment, type KindRow, type MakeBehaviour } from "./generic.ts";
-import { zeroOf } from "./zero-value.ts";
+import {
+  genericStrategy,
+  type KindBehaviour,
+  type KindEnvironment,
+  type KindRow,
+  type MakeBehaviour,
+} from "./generic.ts";
 
 type Behaviours = ReadonlyMap<string, MakeBehaviour>;
 
@@ -92,6 +101,26 @@ function definitionOf(
   };
 }
 
+/** Where a workload keeps its numbers, all at the same places; `undefined` when there is no such subresource. */
+function scaleOf(
+  facts: KindFacts,
+  { scaleSelector = selectorText, missingScale }: KindBehaviour,
+): ScaleDefinition | undefined {
+  if (!facts.subresources.some(({ name }) => name === "scale")) return undefined;
+  return {
+    specReplicasPath: ".spec.replicas",
+    statusReplicasPath: ".status.replicas",
+    selector: scaleSelector,
+    ...(missingScale === undefined ? {} : { missing: missingScale }),
+  };
+}
+
+function selectorText(object: ApiObject): string {
+  // Kinds with `scale` and another selector say how it is shown.
+  const { selector } = (object as Deployment | ReplicaSet | StatefulSet).spec;
+  return selector === null ? "" : (compileLabelSelector(selector)?.text ?? "");
+}
+
 /**
  * Where and as what a kind is stored. The preferred of all its versions, served or not, so that it does not depend on
  * what is switched on today.
@@ -101,23 +130,9 @@ function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["sto
   const { group } = facts.storage ?? facts;
   let best = facts.version;
   for (const other of tables.kinds) {
-    if (other.group === group && other.kind === kind && isPreferred(other.version, best)) best = other.version;
+    if (other.group === group && other.kind === kind && compareVersions(other.version, best) < 0) best = other.version;
   }
   return { group, version: best, kind, resource };
-}
-
-/** Stable before beta before alpha, then the higher. */
-function isPreferred(version: string, over: string): boolean {
-  const [stage, major, minor] = versionRank(version);
-  const [otherStage, otherMajor, otherMinor] = versionRank(over);
-  if (stage !== otherStage) return stage > otherStage;
-  return major === otherMajor ? minor > otherMinor : major > otherMajor;
-}
-
-function versionRank(version: string): readonly [stage: number, major: number, minor: number] {
-  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
-  if (match === null) return [-1, 0, 0];
-  return [match[2] === undefined ? 2 : match[2] === "beta" ? 1 : 0, Number(match[1]), Number(match[3] ?? 0)];
 }
 
 const release = "1.32";

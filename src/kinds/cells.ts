@@ -43,13 +43,18 @@ export const ageColumn: Column<ApiObject> = text(
   (object: ApiObject, nowMs) => ageOf(object.metadata.creationTimestamp, nowMs),
 );
 
-export const createdColumn: Column<ApiObject> = {
-  ...column("date", 0)<ApiObject>("Created At", "Time at which the server created the object, in UTC.", (object) =>
-    object.metadata.creationTimestamp === undefined ? null : object.metadata.creationTimestamp,
-  ),
-};
+export const createdColumn: Column<ApiObject> = column("date", 0)(
+  "Created At",
+  "Time at which the server created the object, in UTC.",
+  (object: ApiObject) => object.metadata.creationTimestamp ?? null,
+);
 
-export const age = ageOf;
+/** The columns of a form of objects that is shown as another one, `toOther` of which it is given. */
+export const columnsOf = <T extends ApiObject, Other extends ApiObject>(
+  columns: readonly Column<Other>[],
+  toOther: (object: T) => Other,
+): readonly Column<T>[] =>
+  columns.map((column) => ({ ...column, cell: (object, nowMs) => column.cell(toOther(object), nowMs) }));
 
 export const orNone = (value: unknown): unknown =>
   value === undefined || value === null || value === "" ? "<none>" : value;

@@ -3,7 +3,7 @@
  * Source: the strategies in upstream's `pkg/registry`, nearly all of which agree.
  */
 import { fieldSetOf } from "#apply/field-set.ts";
-import { jsonEquals } from "#apply/json-value.ts";
+import { jsonEquals, sameMembers } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type ApiObject, nextGeneration, type ObjectMeta, type Unstructured, withStatus } from "#meta/object-meta.ts";
 import type { ResourceName } from "#meta/status-error.ts";
@@ -122,8 +122,9 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
     if (!options.generation) return next;
     const counts =
-      !sameContent(next, old) ||
-      (behaviour.annotationsCount === true && !sameTexts(next.metadata.annotations, old.metadata.annotations));
+      !sameMembers(next, old, outside) ||
+      (behaviour.annotationsCount === true &&
+        !jsonEquals(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}));
     return withGeneration(next, counts ? nextGeneration(old.metadata) : old.metadata.generation);
   };
   const mainResets = keepsStatus ? { resetFields: fieldSetOf([["f:status"]]) } : {};
@@ -216,19 +217,5 @@ function withGeneration(object: Unstructured, generation: Int64 | undefined): Un
   return { ...object, metadata: generation === undefined ? rest : { ...rest, generation } };
 }
 
+/** Members whose changes do not count. */
 const outside: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
-
-/** Whether two objects are the same apart from their type, metadata and status. */
-function sameContent(next: Unstructured, old: Unstructured): boolean {
-  for (const key of Object.keys(next)) if (!outside.has(key) && !jsonEquals(next[key], old[key])) return false;
-  for (const key of Object.keys(old)) if (!outside.has(key) && next[key] === undefined) return false;
-  return true;
-}
-
-/** Absent and empty maps are the same. */
-function sameTexts(
-  next: Readonly<Record<string, string>> | undefined,
-  old: Readonly<Record<string, string>> | undefined,
-): boolean {
-  return jsonEquals(next ?? {}, old ?? {});
-}

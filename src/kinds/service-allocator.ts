@@ -5,6 +5,7 @@
  * `pkg/registry/core/service/storage`.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { IpFamily, IpRange } from "#meta/ip-range.ts";
@@ -166,7 +167,7 @@ export class ServiceAllocator {
       const text = `failed to allocate IP ${ip}: ${reason}`;
       throw taking.refused([invalid("spec.clusterIPs", goTexts(given), text)]);
     });
-    const next = sameTexts(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
+    const next = jsonEquals(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);
   }
 
@@ -288,9 +289,6 @@ class Taking {
 function releaseAll(held: Held): void {
   for (const [pool, number] of held) pool.release(number);
 }
-
-const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
-  one.length === other.length && one.every((text, i) => text === other[i]);
 
 /** Excludes the network address and, for IPv4, the broadcast address. */
 function addressRange(range: IpRange): AddressRange {

@@ -2,7 +2,7 @@
 import type { SelectableField } from "#api/apiextensions/v1.ts";
 import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import type { JsonSchemaProps } from "#schema/structural.ts";
+import { type JsonSchemaProps, readFieldPath } from "#schema/structural.ts";
 
 const selectableMax = 8;
 const simpleTypes: readonly unknown[] = ["string", "boolean", "integer"];
@@ -20,9 +20,10 @@ export function checkSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const found = follow(jsonPath, schema ?? {});
-    if (typeof found === "string") {
-      errors.push(invalid(at, jsonPath, `is an invalid path: ${found}`));
+    const found = readFieldPath(jsonPath, schema ?? {}, { brackets: false });
+    if (typeof found === "string" || found.schema === undefined) {
+      const problem = typeof found === "string" ? found : "does not refer to a valid field";
+      errors.push(invalid(at, jsonPath, `is an invalid path: ${problem}`));
       continue;
     }
     if (found.names[0] === "metadata") {
@@ -39,31 +40,4 @@ export function checkSelectableFields(
   }
   if (seen.size > selectableMax) errors.push(tooMany(path, seen.size, selectableMax));
   return errors;
-}
-
-interface Followed {
-  readonly names: readonly string[];
-  readonly schema: JsonSchemaProps;
-}
-
-/** The schema a path leads to, or what is wrong with the path. */
-function follow(path: string, root: JsonSchemaProps): Followed | string {
-  const tokens = path.match(/[.[\]]|'(?:[^'\\]|\\.)*'|[^.[\]]+/g) ?? [];
-  const names: string[] = [];
-  let schema = root;
-  for (let i = 0; i < tokens.length; i++) {
-    const token = tokens[i]!;
-    if (token === "[") return "array notation is not allowed";
-    if (token !== ".") return `expected [ or . but got: ${token}`;
-    const name = tokens[++i];
-    if (name === undefined) return "unexpected end of JSON path";
-    const { properties, additionalProperties } = schema;
-    let next: JsonSchemaProps | undefined;
-    if (properties !== undefined) next = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    else if (typeof additionalProperties === "object") next = additionalProperties;
-    if (next === undefined) return "does not refer to a valid field";
-    names.push(name);
-    schema = next;
-  }
-  return { names, schema };
 }

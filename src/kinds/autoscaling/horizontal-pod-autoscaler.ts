@@ -13,12 +13,12 @@ import type {
   MetricStatus,
   MetricTarget,
 } from "#api/autoscaling/v2.ts";
-import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Column, Conversion } from "#registry/resource-definition.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import { ageColumn, nameColumn, text } from "../cells.ts";
+import { ageColumn, columnsOf, nameColumn, text } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
@@ -26,7 +26,7 @@ const shownMax = 2;
 
 export function horizontalPodAutoscalers(): KindBehaviour<HorizontalPodAutoscaler> {
   return {
-    columns: columns((object) => object),
+    columns,
     strategy: { defaults: (object) => editField(object, "spec", defaultSpec) },
   };
 }
@@ -38,7 +38,7 @@ export function horizontalPodAutoscalersV1(
   const conversion = v1Conversion(domain.rename("autoscaling.alpha.kubernetes.io/"), () => schemaOf("v2"));
   return {
     conversion,
-    columns: columns((object) => conversion.toHub(object)),
+    columns: columnsOf(columns, conversion.toHub),
     strategy: { defaults: (object) => editField(object, "spec", (spec) => fillAbsent(spec, { minReplicas: 1 })) },
   };
 }
@@ -183,21 +183,15 @@ function putAnnotations(metadata: ObjectMeta, prefix: string, kept: Kept): Objec
   return { ...metadata, annotations: { ...metadata.annotations, ...Object.fromEntries(added) } };
 }
 
-/** `toHub` makes a v2 object. */
-function columns<T extends ApiObject>(toHub: (object: T) => HorizontalPodAutoscaler): readonly Column<T>[] {
-  return [
-    nameColumn,
-    text("Reference", "What is scaled.", (object) => {
-      const { kind, name } = toHub(object).spec.scaleTargetRef;
-      return `${kind}/${name}`;
-    }),
-    text("Targets", "Present and wanted values of the metrics.", (object) => metricsText(toHub(object))),
-    text("MinPods", "Lowest number of pods.", (object) => String(toHub(object).spec.minReplicas ?? "<unset>")),
-    text("MaxPods", "Highest number of pods.", (object) => toHub(object).spec.maxReplicas),
-    text("Replicas", "Present number of pods.", (object) => toHub(object).status.currentReplicas ?? 0),
-    ageColumn,
-  ];
-}
+const columns: readonly Column<HorizontalPodAutoscaler>[] = [
+  nameColumn,
+  text("Reference", "What is scaled.", ({ spec: { scaleTargetRef: of } }) => `${of.kind}/${of.name}`),
+  text("Targets", "Present and wanted values of the metrics.", metricsText),
+  text("MinPods", "Lowest number of pods.", ({ spec }) => String(spec.minReplicas ?? "<unset>")),
+  text("MaxPods", "Highest number of pods.", ({ spec }) => spec.maxReplicas),
+  text("Replicas", "Present number of pods.", ({ status }) => status.currentReplicas ?? 0),
+  ageColumn,
+];
 
 function metricsText({ spec: { metrics = [] }, status: { currentMetrics } }: HorizontalPodAutoscaler): string {
   if (metrics.length === 0) return "<none>";

@@ -1,7 +1,8 @@
 /** CronJob: jobs on a schedule. */
 import type { CronJob, CronJobSpec } from "#api/batch/v1.ts";
+import { ageOf } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
-import { age, ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
+import { ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { editField, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour } from "../generic.ts";
@@ -17,7 +18,7 @@ export function cronJobs(): KindBehaviour<CronJob> {
       ),
       integer("Active", "How many jobs are running.", ({ status }) => status.active?.length ?? 0),
       text("Last Schedule", "Time since a job was last made.", ({ status: { lastScheduleTime: last } }, nowMs) =>
-        last === undefined ? "<none>" : age(last, nowMs),
+        last === undefined ? "<none>" : ageOf(last, nowMs),
       ),
       ageColumn,
       ...containerColumns<CronJob>(({ spec }) => spec.jobTemplate.spec.template),

@@ -5,10 +5,10 @@
 import type { Event } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
+import { ageOf } from "#meta/human-duration.ts";
 import { qualifiedName } from "#meta/names.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { age, nameColumn, text, wideText } from "../cells.ts";
+import { nameColumn, text, wideText } from "../cells.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
 export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
@@ -17,7 +17,7 @@ export function coreEvents(environment: KindEnvironment): KindBehaviour<Event> {
   return {
     anyFinalizers: true,
     metadataRepeats: -1,
-    columns: eventColumns((object) => object),
+    columns: eventColumns,
     strategy: {
       validate,
       validateUpdate: validate,
@@ -124,49 +124,32 @@ function validateSeries({ series }: Event): FieldError[] {
   return errors;
 }
 
-/** Columns of both forms; `toCore` gives the object its core form. */
-export function eventColumns<T extends ApiObject>(toCore: (object: T) => Event): readonly Column<T>[] {
-  const cell = (of: (event: Event, nowMs: number) => unknown) => (object: T, nowMs: number) =>
-    of(toCore(object), nowMs);
-  const firstSeen = ({ firstTimestamp, eventTime }: Event, nowMs: number): string =>
-    age(firstTimestamp ?? eventTime, nowMs);
-  const lastSeen = (event: Event, nowMs: number): string => {
-    if (event.series !== undefined) return age(event.series.lastObservedTime, nowMs);
-    return event.lastTimestamp === null ? firstSeen(event, nowMs) : age(event.lastTimestamp, nowMs);
-  };
-  return [
-    text("Last Seen", "Time since the event was last observed.", cell(lastSeen)),
-    text(
-      "Type",
-      "Normal or Warning.",
-      cell(({ type = "" }) => type),
-    ),
-    text(
-      "Reason",
-      "Why the action was taken, in one word.",
-      cell(({ reason = "" }) => reason),
-    ),
-    text("Object", "What the event is about.", cell(aboutText)),
-    wideText(
-      "Subobject",
-      "Which part of the object the event is about.",
-      cell(({ involvedObject }) => involvedObject.fieldPath ?? ""),
-    ),
-    wideText("Source", "Who reported the event.", cell(sourceText)),
-    text(
-      "Message",
-      "What happened, for people.",
-      cell(({ message = "" }) => message.trim()),
-    ),
-    wideText("First Seen", "Time since the event was first observed.", cell(firstSeen)),
-    wideText(
-      "Count",
-      "How often the event was observed.",
-      cell(({ series, count }) => (series === undefined ? count || 1 : (series.count ?? 0))),
-    ),
-    { ...nameColumn, priority: 1 },
-  ];
+const firstSeen = ({ firstTimestamp, eventTime }: Event, nowMs: number): string =>
+  ageOf(firstTimestamp ?? eventTime, nowMs);
+
+function lastSeen(event: Event, nowMs: number): string {
+  if (event.series !== undefined) return ageOf(event.series.lastObservedTime, nowMs);
+  return event.lastTimestamp === null ? firstSeen(event, nowMs) : ageOf(event.lastTimestamp, nowMs);
 }
+
+export const eventColumns: readonly Column<Event>[] = [
+  text("Last Seen", "Time since the event was last observed.", lastSeen),
+  text("Type", "Normal or Warning.", ({ type = "" }) => type),
+  text("Reason", "Why the action was taken, in one word.", ({ reason = "" }) => reason),
+  text("Object", "What the event is about.", aboutText),
+  wideText(
+    "Subobject",
+    "Which part of the object the event is about.",
+    ({ involvedObject }) => involvedObject.fieldPath ?? "",
+  ),
+  wideText("Source", "Who reported the event.", sourceText),
+  text("Message", "What happened, for people.", ({ message = "" }) => message.trim()),
+  wideText("First Seen", "Time since the event was first observed.", firstSeen),
+  wideText("Count", "How often the event was observed.", ({ series, count }) =>
+    series === undefined ? count || 1 : (series.count ?? 0),
+  ),
+  { ...nameColumn, priority: 1 },
+];
 
 function aboutText({ involvedObject: { kind = "", name = "" } }: Event): string {
   return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;

@@ -11,11 +11,12 @@ import type {
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { ageOf } from "#meta/human-duration.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { timestamp } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { age, ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
+import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { qosClass } from "./pod-qos.ts";
@@ -245,7 +246,7 @@ const columns: readonly Column<Pod>[] = [
   text("Status", "Phase of the pod, or why it is not further.", (object) => summaryOf(object).reason),
   text("Restarts", "How often containers were started again, and how long ago the last time was.", (object, nowMs) => {
     const { restarts, lastRestart } = summaryOf(object);
-    return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${age(lastRestart, nowMs)} ago)`;
+    return restarts === 0 || lastRestart === "" ? String(restarts) : `${restarts} (${ageOf(lastRestart, nowMs)} ago)`;
   }),
   ageColumn,
   wideText("IP", "Address of the pod.", ({ status }) => orNone(status.podIPs?.[0]?.ip)),

@@ -4,6 +4,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
+import { kindOf } from "#schema/mismatch.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
 import { fillZero } from "../edit.ts";
@@ -98,10 +99,10 @@ function jsonProblem(text: string): string | undefined {
   if (text.trim() === "") return "unexpected end of JSON input";
   try {
     const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && !Array.isArray(value);
-    if (isObject) return undefined;
-    const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+    const kind = kindOf(value);
+    return kind === "object"
+      ? undefined
+      : `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
   } catch {
     const first = text.trimStart()[0]!;
     return '{["0123456789-tfn'.includes(first)

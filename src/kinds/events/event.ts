@@ -4,6 +4,7 @@ import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { eventColumns, validateNewEvent, validateNewEventUpdate, validateReport } from "../core/event.ts";
+import { columnsOf } from "../cells.ts";
 import { isZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
@@ -14,7 +15,7 @@ export function events(environment: KindEnvironment): KindBehaviour<Event, CoreE
     anyFinalizers: true,
     metadataRepeats: -1,
     conversion,
-    columns: eventColumns(conversion.toHub),
+    columns: columnsOf(eventColumns, conversion.toHub),
     strategy: {
       validate(object) {
         const core = conversion.toHub(object);

@@ -8,7 +8,7 @@ import type { Column } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text, wideText } from "../cells.ts";
 import { editItems, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
-import { twice } from "./twice.ts";
+import { twice } from "./role.ts";
 
 export function roleBindings(environment: KindEnvironment): KindBehaviour<RoleBinding> {
   return bindings(environment, ["Role", "ClusterRole"], true);

@@ -4,7 +4,6 @@ import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import type { KindBehaviour } from "../generic.ts";
-import { twice } from "./twice.ts";
 
 export function roles(): KindBehaviour<Role> {
   const validate = ({ rules }: Role): FieldError[] => validateRules(rules, true);
@@ -67,3 +66,7 @@ function validateAggregation(rule: AggregationRule | undefined): FieldError[] {
     return errors.length === 0 ? errors : [...errors, invalid(path, null, "invalid label selector.")];
   });
 }
+
+/** Errors of an update. Upstream validates it twice, so each cause occurs twice. */
+export const twice = (errors: readonly FieldError[]): readonly FieldError[] =>
+  errors.length === 0 ? errors : [...errors, ...errors];
