@@ -3,13 +3,14 @@
  * resources while they are served. Objects that users marked as their own are left alone. Source of labels and rules:
  * upstream's `kube-aggregator/pkg/controllers/autoregister`.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { type Draft, found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import { WorkQueue } from "#client/work-queue.ts";
-import { StatusError } from "#meta/status-error.ts";
 import { type ApiServicePriority, builtInGroups, builtInPriority, customPriority } from "./api-service-priorities.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { expecting } from "./expecting.ts";
 
 /** A group version this server answers for. */
 export interface LocalVersion {
@@ -154,19 +155,15 @@ class Keeper {
       metadata: { name, labels: { [this.#label]: management } },
       spec,
     };
-    try {
-      await this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object);
-    } catch (error) {
-      // Another client created it; its watch event will be processed.
-      if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
-    }
+    // Where another client created it, its watch event will be processed.
+    await expecting([409], this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object));
     this.#done.add(name);
   }
 
   async #update(name: string, object: APIService, wanted: Wanted, management: "onstart" | "true"): Promise<void> {
     const isOnce = management === "onstart" || wanted.management === "onstart";
     if (isOnce && this.#done.has(name)) return;
-    if (!isSame(object.spec, wanted.spec)) {
+    if (!isDeepStrictEqual(object.spec, wanted.spec)) {
       const path = `${this.#path}/${encodeURIComponent(name)}?${this.#manager}`;
       await found(this.#environment.client.update<APIService>(path, { ...object, spec: wanted.spec }));
     }
@@ -184,10 +181,4 @@ class Keeper {
   get #manager(): string {
     return `fieldManager=${this.#environment.domain.prefix}-apiserver`;
   }
-}
-
-/** Compares the fields that matter; a `service` is a difference, too. */
-function isSame(spec: APIServiceSpec, wanted: APIServiceSpec): boolean {
-  const fields = Object.keys(spec) as (keyof APIServiceSpec)[]; // by its schema
-  return fields.length === Object.keys(wanted).length && fields.every((field) => spec[field] === wanted[field]);
 }

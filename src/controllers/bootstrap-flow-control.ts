@@ -2,14 +2,14 @@
  * Creates the built-in flow schemas and priority levels, resets mandatory ones, and updates suggested ones unless users
  * took them over. Source: upstream's `registry/flowcontrol/ensurer`.
  */
+import { isDeepStrictEqual } from "node:util";
 import { autoUpdateAnnotation, bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-control.ts";
 import type { FlowSchema, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
 import { parseBool } from "#api/go-bool.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { StatusError } from "#meta/status-error.ts";
-import { isSame } from "./bootstrap-policy.ts";
+import { expecting } from "./expecting.ts";
 
 const manager = "api-priority-and-fairness-config-producer-v1";
 
@@ -70,14 +70,15 @@ async function settle<T extends Configuration>(
   const mark = readMark(before, annotation);
   const isOurs = mandatoryNames.includes(name) || (mark ?? before.metadata.generation === 1);
   const spec = isOurs ? (keepShares?.(object.spec, before) ?? object.spec) : before.spec;
-  if (mark === isOurs && isSame(spec, before.spec)) return;
+  if (mark === isOurs && isDeepStrictEqual(spec, before.spec)) return;
   const { metadata } = before;
   const marked =
     mark === isOurs
       ? metadata
       : { ...metadata, annotations: { ...metadata.annotations, [annotation]: String(isOurs) } };
   const next: T = { ...object, metadata: marked, spec };
-  await tolerant(client.update<T>(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
+  // A concurrent write is ignored; the next round checks again.
+  await expecting([409], client.update<T>(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
 }
 
 /** Whether the server may update the spec; `undefined` when the annotation does not say. */
@@ -89,16 +90,6 @@ function readMark({ metadata }: ApiObject, annotation: string): boolean | undefi
 /** An object of a release before this one. */
 async function forget(client: RestClient, path: string, { metadata }: ApiObject): Promise<void> {
   const { name = "", uid, resourceVersion } = metadata;
-  await tolerant(
-    found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid, resourceVersion } })),
-  );
-}
-
-/** Ignores a concurrent write; the next round checks again. */
-async function tolerant(answer: Promise<unknown>): Promise<void> {
-  try {
-    await answer;
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
-  }
+  const preconditions = { uid, resourceVersion };
+  await expecting([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
 }

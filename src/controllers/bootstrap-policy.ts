@@ -2,6 +2,7 @@
  * Creates the built-in roles and bindings at each start, and restores removed rules and subjects unless `autoupdate:
  * "false"` is set. Additions stay. Source: upstream's `rbac/reconciliation` and its post-start hook.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { RestClient } from "#client/rest-client.ts";
 import type { PolicyObject } from "#api/bootstrap-policy.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "#api/rbac/v1.ts";
@@ -49,7 +50,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     }
     if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
     const path = `${collection}/${encodeURIComponent(name)}`;
-    if (isBinding(wanted) && isBinding(object) && !isSame(object.roleRef, wanted.roleRef)) {
+    if (isBinding(wanted) && isBinding(object) && !isDeepStrictEqual(object.roleRef, wanted.roleRef)) {
       // What a binding refers to never changes: it is made anew.
       await client.delete(path, { preconditions: { uid: object.metadata.uid } });
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
@@ -101,12 +102,5 @@ function withTexts<T extends ApiObject>(object: T, wanted: ApiObject, field: "la
 }
 
 function missingFrom<T>(has: readonly T[] | undefined, wants: readonly T[] | undefined): readonly T[] {
-  return (wants ?? []).filter((want) => !(has ?? []).some((one) => isSame(one, want)));
-}
-
-/** Deep equality regardless of the order of members. */
-export function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
-  const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
-  return left.length === right.size && left.every(([key, value]) => right.has(key) && isSame(value, right.get(key)));
+  return (wants ?? []).filter((want) => !(has ?? []).some((one) => isDeepStrictEqual(one, want)));
 }

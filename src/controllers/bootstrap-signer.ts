@@ -3,13 +3,13 @@
  * token can trust it. Source: upstream's bootstrap signer; RFC 7515 with a detached payload.
  */
 import { createHmac } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Secret } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
-import { StatusError } from "#meta/status-error.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./bootstrap-tokens.ts";
 import type { Controller } from "./controller.ts";
+import { expecting } from "./expecting.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 const mapName = "cluster-info";
 const contentKey = "kubeconfig";
@@ -21,20 +21,19 @@ const signaturePrefix = "jws-kubeconfig-";
  */
 export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
-  async ({ client, reader, clock, signal, log, domain }) => {
+  async (environment) => {
+    const { client, clock, domain } = environment;
     const secrets = new Map<string, Secret>();
     const maps = `/api/v1/namespaces/${domain.rename("kube-public")}/configmaps`;
     const path = `${maps}/${mapName}`;
     let areSecretsKnown = false;
     let isPublished = false;
-    const queue = new WorkQueue({
-      clock,
+    const queue = workQueue(environment, {
       workersMax: 1,
       work: sign,
-      failed: (configMap, err) =>
-        log.warn({ configMap, err }, "could not sign the cluster's information; trying again"),
+      logKey: "configMap",
+      failure: "could not sign the cluster's information; trying again",
     });
-    signal.addEventListener("abort", () => queue.close(), { once: true });
 
     async function sign(): Promise<void> {
       if (!isPublished) {
@@ -56,33 +55,19 @@ export const bootstrapSignerController =
         data[signaturePrefix + token.id] = detachedSignature(content, token.id, token.token);
       }
       if (next < Infinity) queue.addAfter(mapName, Math.min(next - now, waitMaxMs));
-      const isSame =
-        Object.keys(data).length === Object.keys(map.data).length &&
-        Object.entries(data).every(([key, value]) => map.data?.[key] === value);
-      if (!isSame) await found(client.update<ConfigMap>(path, { ...map, data }));
+      if (!isDeepStrictEqual(data, map.data)) await found(client.update<ConfigMap>(path, { ...map, data }));
     }
 
     async function publish(): Promise<void> {
-      try {
-        await publisher.create<ConfigMap>(maps, {
-          apiVersion: "v1",
-          kind: "ConfigMap",
-          metadata: { name: mapName },
-          data: { [contentKey]: kubeconfig },
-        });
-      } catch (error) {
-        if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
-      }
+      const data = { [contentKey]: kubeconfig };
+      const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: mapName }, data };
+      await expecting([409], publisher.create<ConfigMap>(maps, map));
     }
 
-    const failed = (err: unknown): void => log.warn({ err }, "could not follow what is signed; starting over");
     queue.add(mapName);
     await Promise.all([
-      reflect<Secret>({
-        client: reader,
-        clock,
-        signal,
-        failed,
+      follow<Secret>(environment, {
+        what: "what is signed",
         ...tokenSecrets(domain),
         replaced(list) {
           secrets.clear();
@@ -96,11 +81,8 @@ export const bootstrapSignerController =
           queue.add(mapName);
         },
       }),
-      reflect({
-        client: reader,
-        clock,
-        signal,
-        failed,
+      follow(environment, {
+        what: "what is signed",
         path: maps,
         fieldSelector: `metadata.name=${mapName}`,
         replaced: () => queue.add(mapName),

@@ -3,13 +3,10 @@
  * Source: upstream's `controller/clusterroleaggregation`.
  */
 import type { ClusterRole, PolicyRule } from "#api/rbac/v1.ts";
-import { reflect } from "#client/reflector.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
-import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-
-const workers = 5;
+import { expecting } from "./expecting.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 /** A role that gathers, and whom it gathers from. */
 interface Gathering {
@@ -18,18 +15,15 @@ interface Gathering {
 }
 
 export const clusterRoleAggregationController: Controller = async (environment) => {
-  const { reader, clock, signal, log, domain } = environment;
-  const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
-  const path = `/apis/${apiVersion}/clusterroles`;
+  const apiVersion = `${environment.domain.rename("rbac.authorization.k8s.io")}/v1`;
   const roles = new Map<string, ClusterRole>();
   const gathering = new Map<string, Gathering>();
-  const queue = new WorkQueue({
-    clock,
-    workersMax: workers,
+  const queue = workQueue(environment, {
+    workersMax: 5,
     work: (name) => gather(environment, apiVersion, gathering.get(name), roles),
-    failed: (role, error) => log.warn({ role, err: error }, "could not aggregate a cluster role; trying again"),
+    logKey: "role",
+    failure: "could not aggregate a cluster role; trying again",
   });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
   /** Names of roles that aggregate a role in its present or earlier state. */
   const gatherers = (role: ClusterRole | undefined): string[] =>
     role === undefined
@@ -45,11 +39,9 @@ export const clusterRoleAggregationController: Controller = async (environment) 
     else gathering.set(name, own);
     return [...before, ...gatherers(role), ...(own === undefined ? [] : [name])];
   };
-  await reflect<ClusterRole>({
-    client: reader,
-    clock,
-    signal,
-    path,
+  await follow<ClusterRole>(environment, {
+    what: "cluster roles",
+    path: `/apis/${apiVersion}/clusterroles`,
     replaced(objects) {
       const gone = new Set(roles.keys());
       for (const { metadata } of objects) gone.delete(metadata.name ?? "");
@@ -62,7 +54,6 @@ export const clusterRoleAggregationController: Controller = async (environment) 
       const concerned = learn(object.metadata.name ?? "", type === "DELETED" ? undefined : object);
       for (const name of concerned) queue.add(name);
     },
-    failed: (error) => log.warn({ err: error }, "could not follow cluster roles; starting over"),
   });
 };
 
@@ -98,12 +89,8 @@ async function gather(
   // The uid prevents the creation of a role that was just deleted.
   const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
   const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
-  try {
-    await client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied);
-  } catch (error) {
-    // Gone, or another by now: the watch will tell.
-    if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
-  }
+  // Gone, or another by now: the watch will tell.
+  await expecting([409], client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied));
 }
 
 /** The same for rules that say the same. */

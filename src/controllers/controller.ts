@@ -3,15 +3,6 @@ import type { Clock } from "#std/clock.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
-/** A resource as a controller finds it in discovery. */
-export interface ServedResource {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-}
-
 export interface ControllerEnvironment {
   /** Acts as the controller's own user, with the rights of its role only. */
   readonly client: RestClient;

@@ -10,7 +10,7 @@ import { timeToMs } from "#meta/time.ts";
 import { hasCertificate, requestsPath, trueCondition } from "./certificate-requests.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
-import { periodically } from "./periodically.ts";
+import { periodically } from "./repeat.ts";
 
 const hourMs = 3_600_000;
 const periodMs = hourMs;

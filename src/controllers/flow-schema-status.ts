@@ -3,13 +3,11 @@
  * `util/flowcontrol` controller.
  */
 import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { timestamp } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
@@ -20,22 +18,17 @@ const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaC
   ) === true;
 
 /** Of the server itself, which reads and writes as one user. */
-export const flowSchemaStatusController = async ({
-  client,
-  clock,
-  domain,
-  log,
-  signal,
-}: Omit<ControllerEnvironment, "reader">): Promise<void> => {
+export const flowSchemaStatusController = async (environment: Omit<ControllerEnvironment, "reader">): Promise<void> => {
+  const { client, clock, domain } = environment;
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
-  const schemas = new Map<string, FlowSchema>();
-  const levels = new Set<string>();
-  const heard = { levels: false };
+  let schemas = new Map<string, FlowSchema>();
+  /** Names; `undefined` before they are known. */
+  let levels: Set<string> | undefined;
 
   const work = async (name: string): Promise<void> => {
     const schema = schemas.get(name);
-    if (schema === undefined || !heard.levels) return;
+    if (schema === undefined || levels === undefined) return;
     const level = schema.spec.priorityLevelConfiguration.name;
     const isThere = levels.has(level);
     const condition = {
@@ -52,62 +45,48 @@ export const flowSchemaStatusController = async ({
     await found(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));
   };
 
-  const queue = new WorkQueue({
-    clock,
+  const queue = workQueue(environment, {
     workersMax: 2,
     work,
-    failed: (schema, error) =>
-      log.warn({ schema, err: error }, "could not write the status of a flow schema; trying again"),
+    logKey: "schema",
+    failure: "could not write the status of a flow schema; trying again",
   });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
 
   const lookAtAll = (): void => {
     for (const name of schemas.keys()) queue.add(name);
   };
-  const follow = <T extends ApiObject>(
-    resource: string,
-    replaced: (names: ReadonlyMap<string, T>) => void,
-    changed: (name: string, object: T | undefined) => void,
-  ) =>
-    reflect<T>({
-      client,
-      clock,
-      signal,
-      path: `/apis/${apiVersion}/${resource}`,
-      replaced: (objects) => replaced(new Map(objects.map((object) => [object.metadata.name ?? "", object]))),
-      changed: (type, object) => changed(object.metadata.name ?? "", type === "DELETED" ? undefined : object),
-      failed: (error) => log.warn({ err: error }, `could not follow ${resource}; starting over`),
-    });
+  const source = { ...environment, reader: client };
   await Promise.all([
-    follow<PriorityLevelConfiguration>(
-      "prioritylevelconfigurations",
-      (all) => {
-        levels.clear();
-        for (const name of all.keys()) levels.add(name);
-        heard.levels = true;
+    follow<PriorityLevelConfiguration>(source, {
+      what: "prioritylevelconfigurations",
+      path: `/apis/${apiVersion}/prioritylevelconfigurations`,
+      replaced(objects) {
+        levels = new Set(objects.map(({ metadata }) => metadata.name ?? ""));
         lookAtAll();
       },
-      (name, object) => {
-        if (levels.has(name) === (object !== undefined)) return;
-        if (object === undefined) levels.delete(name);
-        else levels.add(name);
+      changed(type, { metadata: { name = "" } }) {
+        const isThere = type !== "DELETED";
+        if (levels === undefined || levels.has(name) === isThere) return;
+        if (isThere) levels.add(name);
+        else levels.delete(name);
         lookAtAll();
       },
-    ),
-    follow<FlowSchema>(
-      "flowschemas",
-      (all) => {
-        schemas.clear();
-        for (const [name, object] of all) schemas.set(name, object);
+    }),
+    follow<FlowSchema>(source, {
+      what: "flowschemas",
+      path,
+      replaced(objects) {
+        schemas = new Map(objects.map((schema) => [schema.metadata.name ?? "", schema]));
         lookAtAll();
       },
-      (name, object) => {
-        if (object === undefined) schemas.delete(name);
+      changed(type, schema) {
+        const { name = "" } = schema.metadata;
+        if (type === "DELETED") schemas.delete(name);
         else {
-          schemas.set(name, object);
+          schemas.set(name, schema);
           queue.add(name);
         }
       },
-    ),
+    }),
   ]);
 };

@@ -3,12 +3,12 @@
  * Shared by several controllers.
  */
 import type { Namespace } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import type { Draft } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
+import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 /** `T` is the type of the object that is kept. */
 export interface NamespacedObject<T extends ApiObject> {
@@ -31,8 +31,6 @@ export async function keepInEveryNamespace<T extends ApiObject>(
   await new Keeper<T>(environment, kept).run();
 }
 
-const workers = 8;
-
 class Keeper<T extends ApiObject> {
   readonly #environment: ControllerEnvironment;
   readonly #kept: NamespacedObject<T>;
@@ -44,21 +42,18 @@ class Keeper<T extends ApiObject> {
   readonly #wrong = new Map<string, T>();
 
   constructor(environment: ControllerEnvironment, kept: NamespacedObject<T>) {
-    const { clock, log } = environment;
     this.#environment = environment;
     this.#kept = kept;
-    this.#queue = new WorkQueue({
-      clock,
-      workersMax: workers,
+    this.#queue = workQueue(environment, {
+      workersMax: 8,
       work: (namespace) => this.#settle(namespace),
-      failed: (namespace, err) =>
-        log.warn({ namespace, err }, `could not keep the ${kept.what} of a namespace; trying again`),
+      logKey: "namespace",
+      failure: `could not keep the ${kept.what} of a namespace; trying again`,
     });
   }
 
   async run(): Promise<void> {
     const { signal } = this.#environment;
-    signal.addEventListener("abort", () => this.#queue.close(), { once: true });
     /** Existing objects are known before any is created. */
     const known = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => known.resolve(), { once: true });
@@ -68,9 +63,9 @@ class Keeper<T extends ApiObject> {
   }
 
   #followObjects(listed: () => void): Promise<void> {
-    const { resource, name } = this.#kept;
-    return reflect<T>({
-      ...this.#source(),
+    const { what, resource, name } = this.#kept;
+    return follow<T>(this.#environment, {
+      what: `what the ${what} depends on`,
       path: `/api/v1/${resource}`,
       fieldSelector: `metadata.name=${name}`,
       replaced: (list) => {
@@ -88,8 +83,8 @@ class Keeper<T extends ApiObject> {
   }
 
   #followNamespaces(): Promise<void> {
-    return reflect<Namespace>({
-      ...this.#source(),
+    return follow<Namespace>(this.#environment, {
+      what: `what the ${this.#kept.what} depends on`,
       path: "/api/v1/namespaces",
       replaced: (list) => {
         this.#active.clear();
@@ -100,13 +95,6 @@ class Keeper<T extends ApiObject> {
         else this.#seenNamespace(namespace);
       },
     });
-  }
-
-  #source() {
-    const { reader, clock, signal, log } = this.#environment;
-    const failed = (err: unknown): void =>
-      log.warn({ err }, `could not follow what the ${this.#kept.what} depends on; starting over`);
-    return { client: reader, clock, signal, failed };
   }
 
   #seenNamespace({ metadata: { name = "", deletionTimestamp }, status }: Namespace): void {

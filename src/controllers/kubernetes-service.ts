@@ -7,7 +7,7 @@ import type { EndpointSlice } from "#api/discovery/v1.ts";
 import { type Draft, found } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { periodically } from "./periodically.ts";
+import { periodically } from "./repeat.ts";
 
 export interface KubernetesServiceOptions {
   /** The first address of the range of cluster addresses. */

@@ -9,7 +9,7 @@ import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./legacy-tokens.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { inPages } from "./pages.ts";
-import { periodically } from "./periodically.ts";
+import { periodically } from "./repeat.ts";
 
 const dayMs = 86_400_000;
 

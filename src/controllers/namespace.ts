@@ -6,8 +6,9 @@
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
 import { found, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
+import type { GroupVersionResource } from "#meta/group-version.ts";
 import { timestamp } from "#meta/time.ts";
-import type { Controller, ControllerEnvironment, ServedResource } from "./controller.ts";
+import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
 /** The finalizer that is this controller's to remove. */
@@ -78,17 +79,22 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
   return { left, held, failures };
 }
 
-function count(list: ObjectList, resource: ServedResource, left: Map<string, number>, held: Map<string, number>): void {
+function count(
+  list: ObjectList,
+  resource: GroupVersionResource,
+  left: Map<string, number>,
+  held: Map<string, number>,
+): void {
   left.set(qualified(resource), list.items.length);
   for (const item of list.items) {
     for (const text of item.metadata.finalizers ?? []) held.set(text, (held.get(text) ?? 0) + 1);
   }
 }
 
-const qualified = (of: ServedResource): string => `${of.resource}.${of.group}`;
+const qualified = (of: GroupVersionResource): string => `${of.resource}.${of.group}`;
 
 /** One version of every namespaced resource whose objects can be listed and deleted. */
-async function deletable(environment: ControllerEnvironment): Promise<ServedResource[]> {
+async function deletable(environment: ControllerEnvironment): Promise<GroupVersionResource[]> {
   const { client } = environment;
   interface Groups {
     readonly groups: readonly {
@@ -115,7 +121,7 @@ async function deletable(environment: ControllerEnvironment): Promise<ServedReso
     ]),
   ];
   const seen = new Set<string>();
-  const served: ServedResource[] = [];
+  const served: GroupVersionResource[] = [];
   for (const { group, version } of versions) {
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const { resources } = await client.call<Resources>({ method: "GET", path });
@@ -123,7 +129,7 @@ async function deletable(environment: ControllerEnvironment): Promise<ServedReso
       const id = `${group}/${name}`;
       if (!namespaced || seen.has(id) || !verbs.includes("list") || !verbs.includes("deletecollection")) continue;
       seen.add(id);
-      served.push({ group, version, resource: name, namespaced, verbs });
+      served.push({ group, version, resource: name });
     }
   }
   return served;

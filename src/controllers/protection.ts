@@ -2,14 +2,14 @@
  * Removes the protection finalizer of an object that is being deleted once it has no users. Users are looked up only
  * while such an object waits. Source: upstream's PVC and PV protection controllers.
  */
-import type { RestClient } from "#client/rest-client.ts";
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
 /** `T` is the type of what is protected. */
-export interface Protection<T extends ApiObject> {
+interface Protection<T extends ApiObject> {
   /** With Kubernetes' names. */
   readonly finalizer: string;
   /** The protected kind, for logs: `claim`. */
@@ -24,7 +24,7 @@ export interface Protection<T extends ApiObject> {
 /** How long an object in use waits for the next look. */
 const lookAgainMs = 1000;
 
-export const protectionController =
+const protectionController =
   <T extends ApiObject>(protection: Protection<NoInfer<T>>): Controller =>
   (environment) => {
     const { what, path } = protection;
@@ -55,17 +55,41 @@ async function release<T extends ApiObject>(
   finalizer: string,
   path: string,
 ): Promise<boolean> {
-  try {
-    const object = await client.get<T>(path);
-    if (!waits(object, finalizer)) return true;
-    if (await protection.isUsed(object, client)) return false;
-    const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
-    await client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } });
-    return true;
-  } catch (error) {
-    if (error instanceof StatusError && error.status.code === 404) return true;
-    // A concurrent write: try again.
-    if (error instanceof StatusError && error.status.code === 409) return false;
-    throw error;
-  }
+  const object = await found(client.get<T>(path));
+  if (object === undefined || !waits(object, finalizer)) return true;
+  if (await protection.isUsed(object, client)) return false;
+  const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
+  await found(client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } }));
+  return true;
 }
+
+/** For claims, until no scheduled pod of their namespace uses them. */
+export const claimProtectionController = protectionController<PersistentVolumeClaim>({
+  finalizer: "kubernetes.io/pvc-protection",
+  what: "claim",
+  path: "/api/v1/persistentvolumeclaims",
+  pathOf: (namespace, name) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`,
+  async isUsed({ metadata: { namespace, name = "" } }, client) {
+    const pods = await client.list<Pod>(`/api/v1/namespaces/${namespace}/pods`);
+    return pods.items.some((pod) => uses(pod, name));
+  },
+});
+
+/** An unscheduled pod does not use the claim, and will not start with a claim that is being deleted. */
+function uses(pod: Pod, claim: string): boolean {
+  if ((pod.spec.nodeName ?? "") === "") return false;
+  return (pod.spec.volumes ?? []).some(
+    (volume) =>
+      volume.persistentVolumeClaim?.claimName === claim ||
+      (volume.ephemeral !== undefined && `${pod.metadata.name}-${volume.name}` === claim),
+  );
+}
+
+/** For volumes, until no claim is bound to them. */
+export const volumeProtectionController = protectionController<PersistentVolume>({
+  finalizer: "kubernetes.io/pv-protection",
+  what: "volume",
+  path: "/api/v1/persistentvolumes",
+  pathOf: (_namespace, name) => `/api/v1/persistentvolumes/${name}`,
+  isUsed: (volume) => volume.status.phase === "Bound",
+});

@@ -1,20 +1,49 @@
-/** The loop of controllers that look at each object of one collection by itself. */
-import { reflect } from "#client/reflector.ts";
+/** What controllers are made of: queues, collections that are followed, and the usual loop of both. */
+import { reflect, type ReflectorOptions } from "#client/reflector.ts";
 import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-/** `T` is the type of the objects. */
-export interface Reconciled<T extends ApiObject> extends Pick<WorkQueueOptions, "workersMax" | "pauses"> {
-  /** Path of the collection. */
-  readonly path: string;
-  readonly fieldSelector?: string;
-  /** The objects, for logs: `claims`. */
-  readonly what: string;
-  /** Key of one of them in logs: `claim`. */
+export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed"> {
+  /** What a key is in logs: `claim`. */
   readonly logKey: string;
   /** What is logged when the work fails. */
   readonly failure: string;
+}
+
+/** A queue that is closed when the environment's signal is aborted. */
+export function workQueue(
+  { clock, signal, log }: Omit<ControllerEnvironment, "reader">,
+  { logKey, failure, ...options }: QueueOptions,
+): WorkQueue {
+  const queue = new WorkQueue({
+    ...options,
+    clock,
+    failed: (key, err) => log.warn({ [logKey]: key, err }, failure),
+  });
+  signal.addEventListener("abort", () => queue.close(), { once: true });
+  return queue;
+}
+
+/** `T` is the type of the objects. */
+export interface Followed<T extends ApiObject> extends Omit<ReflectorOptions<T>, "client" | "clock" | "signal"> {
+  /** The objects, for logs: `claims`. */
+  readonly what: string;
+}
+
+/** Tells all objects of a collection, and each change, until the environment's signal is aborted. */
+export function follow<T extends ApiObject = ApiObject>(
+  { reader, clock, signal, log }: Omit<ControllerEnvironment, "client">,
+  { what, ...options }: Followed<NoInfer<T>>,
+): Promise<void> {
+  const failed = (err: unknown): void => log.warn({ err }, `could not follow ${what}; starting over`);
+  return reflect<T>({ client: reader, clock, signal, failed, ...options });
+}
+
+/** `T` is the type of the objects. */
+export interface Reconciled<T extends ApiObject>
+  extends Pick<Followed<T>, "path" | "fieldSelector" | "what">,
+    Omit<QueueOptions, "work"> {
   /** The key of an object that there is something to do about; `undefined` for others. */
   keyOf(object: T): string | undefined;
   /** As of the queue; `queue` takes keys that are to be looked at later. */
@@ -22,31 +51,22 @@ export interface Reconciled<T extends ApiObject> extends Pick<WorkQueueOptions, 
 }
 
 /** Looks at all objects, and at each again when it changes, until the environment's signal is aborted. */
-export async function reconcile<T extends ApiObject = ApiObject>(
-  { reader, clock, signal, log }: ControllerEnvironment,
-  { path, fieldSelector, what, logKey, failure, keyOf, work, ...limits }: Reconciled<NoInfer<T>>,
+export function reconcile<T extends ApiObject = ApiObject>(
+  environment: ControllerEnvironment,
+  { path, fieldSelector, what, keyOf, work, ...options }: Reconciled<NoInfer<T>>,
 ): Promise<void> {
-  const queue = new WorkQueue({
-    clock,
-    ...limits,
-    work: (key) => work(key, queue),
-    failed: (key, err) => log.warn({ [logKey]: key, err }, failure),
-  });
-  signal.addEventListener("abort", () => queue.close(), { once: true });
+  const queue = workQueue(environment, { ...options, work: (key) => work(key, queue) });
   const look = (object: T): void => {
     const key = keyOf(object);
     if (key !== undefined) queue.add(key);
   };
-  await reflect<T>({
-    client: reader,
-    clock,
-    signal,
+  return follow<T>(environment, {
     path,
+    what,
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     replaced: (objects) => objects.forEach(look),
     changed: (type, object) => {
       if (type !== "DELETED") look(object);
     },
-    failed: (err) => log.warn({ err }, `could not follow ${what}; starting over`),
   });
 }

@@ -3,12 +3,10 @@
  * upstream's tokens controller.
  */
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
-import { WorkQueue } from "#client/work-queue.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { StatusError } from "#meta/status-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 export interface TokenParties {
   readonly namespace: string;
@@ -23,8 +21,6 @@ export interface ServiceAccountTokensOptions {
   /** PEM; empty for none. */
   readonly rootCertificates: string;
 }
-
-const workers = 4;
 
 interface Names {
   readonly type: string;
@@ -41,14 +37,12 @@ const namesIn = ({ rename }: ApiDomain): Names => ({
 export const serviceAccountTokensController =
   (options: ServiceAccountTokensOptions): Controller =>
   async (environment) => {
-    const { reader, clock, signal, log, domain } = environment;
-    const names = namesIn(domain);
+    const names = namesIn(environment.domain);
     const known = new SecretsByAccount();
     /** Existing Secrets; other known ones still have to be removed from their accounts. */
     const present = new Set<string>();
-    const queue = new WorkQueue({
-      clock,
-      workersMax: workers,
+    const queue = workQueue(environment, {
+      workersMax: 4,
       work: async (key) => {
         const account = known.accountOf(key);
         if (account === undefined) return;
@@ -56,9 +50,9 @@ export const serviceAccountTokensController =
         // One that was made again meanwhile is not forgotten.
         if (!isThere && !present.has(key)) known.forget(key);
       },
-      failed: (secret, err) => log.warn({ secret, err }, "could not fill the Secret of a token; trying again"),
+      logKey: "secret",
+      failure: "could not fill the Secret of a token; trying again",
     });
-    signal.addEventListener("abort", () => queue.close(), { once: true });
     const seen = (secret: Secret): void => {
       const { namespace = "", name = "", annotations } = secret.metadata;
       const account = annotations?.[names.account] ?? "";
@@ -68,12 +62,8 @@ export const serviceAccountTokensController =
       present.add(key);
       queue.add(key);
     };
-    const failed = (err: unknown): void => log.warn({ err }, "could not follow Secrets of tokens; starting over");
-    const secrets = reflect<Secret>({
-      client: reader,
-      clock,
-      signal,
-      failed,
+    const secrets = follow<Secret>(environment, {
+      what: "Secrets of tokens",
       path: "/api/v1/secrets",
       fieldSelector: `type=${names.type}`,
       replaced(list) {
@@ -90,11 +80,8 @@ export const serviceAccountTokensController =
         queue.add(key);
       },
     });
-    const followed = reflect<ServiceAccount>({
-      client: reader,
-      clock,
-      signal,
-      failed,
+    const accounts = follow<ServiceAccount>(environment, {
+      what: "Secrets of tokens",
       path: "/api/v1/serviceaccounts",
       replaced() {
         for (const secret of known.secrets()) queue.add(secret);
@@ -104,7 +91,7 @@ export const serviceAccountTokensController =
         for (const secret of known.secretsOf(`${namespace}/${name}`)) queue.add(secret);
       },
     });
-    await Promise.all([secrets, followed]);
+    await Promise.all([secrets, accounts]);
   };
 
 /** Which account each Secret names, both as `namespace/name`, and the other way round. */
@@ -202,9 +189,5 @@ async function forget(
   const rest = secrets.filter((reference) => reference.name !== name);
   if (rest.length === secrets.length) return;
   const { secrets: _secrets, ...others } = account;
-  try {
-    await client.update<ServiceAccount>(path, rest.length === 0 ? others : { ...others, secrets: rest });
-  } catch (error) {
-    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-  }
+  await found(client.update<ServiceAccount>(path, rest.length === 0 ? others : { ...others, secrets: rest }));
 }

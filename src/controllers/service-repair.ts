@@ -4,7 +4,7 @@
  */
 import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
-import { untilDone } from "./until-done.ts";
+import { untilDone } from "./repeat.ts";
 
 /** `isIncomplete` tells which services these are. */
 export const serviceRepairController =

@@ -1,7 +1,6 @@
 /** Creates the system namespaces. Source: upstream's system namespaces controller. */
 import type { Namespace } from "#api/core/v1.ts";
-import type { RestClient } from "#client/rest-client.ts";
-import { StatusError } from "#meta/status-error.ts";
+import { found, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
 /** Names of the namespaces that exist after start, the domain applied. */
@@ -12,11 +11,7 @@ export function systemNamespaces(domain: ApiDomain): readonly string[] {
 /** Creates those that are missing. */
 export async function ensureSystemNamespaces(client: RestClient, domain: ApiDomain): Promise<void> {
   for (const name of systemNamespaces(domain)) {
-    try {
-      await client.get(`/api/v1/namespaces/${name}`);
-    } catch (error) {
-      if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-      await client.create<Namespace>("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
-    }
+    if ((await found(client.get(`/api/v1/namespaces/${name}`))) !== undefined) continue;
+    await client.create<Namespace>("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
   }
 }

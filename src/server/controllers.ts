@@ -7,7 +7,6 @@ import { apiServicesController, type LocalVersions } from "#controllers/api-serv
 import type { Controller } from "#controllers/controller.ts";
 import { bootstrapSignerController } from "#controllers/bootstrap-signer.ts";
 import { claimAttributesClassController } from "#controllers/claim-attributes-class.ts";
-import { claimProtectionController } from "#controllers/claim-protection.ts";
 import { clusterRoleAggregationController } from "#controllers/cluster-role-aggregation.ts";
 import { csrApprovingController } from "#controllers/csr-approving.ts";
 import { csrCleanerController } from "#controllers/csr-cleaner.ts";
@@ -16,13 +15,13 @@ import { legacyTokenCleanerController } from "#controllers/legacy-token-cleaner.
 import { type KubernetesServiceOptions, kubernetesServiceController } from "#controllers/kubernetes-service.ts";
 import { legacyTokenTrackingController } from "#controllers/legacy-token-tracking.ts";
 import { namespaceController } from "#controllers/namespace.ts";
+import { claimProtectionController, volumeProtectionController } from "#controllers/protection.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountTokensController } from "#controllers/service-account-tokens.ts";
 import { serviceAccountsController } from "#controllers/service-accounts.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
 import { tokenCleanerController } from "#controllers/token-cleaner.ts";
-import { volumeProtectionController } from "#controllers/volume-protection.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import type { ControllerClients } from "./controllers/clients.ts";
 import { controllerName, offByDefault } from "./controllers/names.ts";

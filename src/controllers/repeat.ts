@@ -1,0 +1,41 @@
+/** Repeats work, with pauses, until it is done or the controller stops. */
+import { pause } from "#client/reflector.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+
+/** `failure` is the sentence for the log when `work` rejects, which is tried again after `retryMs`. */
+export async function periodically(
+  { clock, signal, log }: ControllerEnvironment,
+  periodMs: number,
+  failure: string,
+  work: () => Promise<void>,
+  retryMs = periodMs,
+): Promise<void> {
+  while (!signal.aborted) {
+    let nextMs = periodMs;
+    try {
+      await work();
+    } catch (err) {
+      nextMs = retryMs;
+      if (!signal.aborted) log.warn({ err }, failure);
+    }
+    await pause(clock, nextMs, signal);
+  }
+}
+
+const untilDoneMs = 1000;
+
+/** Tries until `work`, called `what` in logs, has succeeded once. */
+export async function untilDone(
+  { clock, signal, log }: ControllerEnvironment,
+  what: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (err) {
+      if (!signal.aborted) log.warn({ err }, `could not ${what}; trying again`);
+    }
+    await pause(clock, untilDoneMs, signal);
+  }
+}
