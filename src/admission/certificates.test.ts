@@ -7,12 +7,14 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf } from "./attributes-for-tests.ts";
-import { certificateApproval } from "./certificate-approval.ts";
-import { certificateSigning } from "./certificate-signing.ts";
-import { certificateSubjectRestriction } from "./certificate-subject-restriction.ts";
-import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest.ts";
+import {
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+  clusterTrustBundleAttest,
+  type SignerOptions,
+} from "./certificates.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./plugin.ts";
-import type { SignerOptions } from "./signers.ts";
 
 const group = "certificates.k8s.io";
 const make = objectMaker();

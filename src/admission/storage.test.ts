@@ -5,9 +5,7 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { attributesOf, claimAttributes } from "./attributes-for-tests.ts";
-import { claimResize } from "./claim-resize.ts";
-import { defaultStorageClass, defaultVolumeAttributesClass } from "./default-class.ts";
-import { storageProtection } from "./storage-protection.ts";
+import { claimResize, defaultStorageClass, defaultVolumeAttributesClass, storageProtection } from "./storage.ts";
 
 const claim = (spec: Record<string, unknown> = {}): Unstructured => ({ metadata: { name: "c" }, spec });
 const created = (object: Unstructured) => attributesOf(object, claimAttributes);

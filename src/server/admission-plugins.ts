@@ -1,16 +1,21 @@
 /** The admission plugins of a server, in upstream's order. They read other objects from memory. */
 import { type AdmissionChain, admissionChain } from "#admission/chain.ts";
-import { certificateApproval } from "#admission/certificate-approval.ts";
-import { certificateSigning } from "#admission/certificate-signing.ts";
-import { certificateSubjectRestriction } from "#admission/certificate-subject-restriction.ts";
-import { claimResize } from "#admission/claim-resize.ts";
-import { clusterTrustBundleAttest } from "#admission/cluster-trust-bundle-attest.ts";
-import { defaultStorageClass, defaultVolumeAttributesClass } from "#admission/default-class.ts";
+import {
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+  clusterTrustBundleAttest,
+} from "#admission/certificates.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
 import { serviceAccount } from "#admission/service-account.ts";
-import { storageProtection } from "#admission/storage-protection.ts";
+import {
+  claimResize,
+  defaultStorageClass,
+  defaultVolumeAttributesClass,
+  storageProtection,
+} from "#admission/storage.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import { StartError } from "#std/start-error.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
