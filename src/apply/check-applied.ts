@@ -39,8 +39,13 @@ function report(findings: string[], place: Place | undefined, text: string): voi
 
 function check(schema: Schema, value: unknown, place: Place | undefined, findings: string[]): void {
   if (value === null || value === undefined || findings.length >= findingsMax) return;
-  if (schema.special !== undefined) return checkSpecial(schema, value, place, findings);
-  switch (schema.type) {
+  switch (schema.special ?? schema.type) {
+    case "time":
+    case "microTime":
+    case "quantity":
+      return checkScalar(value, place, findings);
+    case "duration":
+      return checkString(value, place, findings);
     case "object":
     case "map":
       if (isObject(value) && !isRawNumber(value)) checkMembers(schema, value, place, findings);
@@ -61,18 +66,6 @@ function check(schema: Schema, value: unknown, place: Place | undefined, finding
     case "boolean":
       if (typeof value !== "boolean") report(findings, place, `expected boolean, got ${goPointer(value)}`);
       return;
-    case "any":
-  }
-}
-
-function checkSpecial(schema: Schema, value: unknown, place: Place | undefined, findings: string[]): void {
-  switch (schema.special) {
-    case "time":
-    case "microTime":
-    case "quantity":
-      return checkScalar(value, place, findings);
-    case "duration":
-      return checkString(value, place, findings);
     default:
   }
 }

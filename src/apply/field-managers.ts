@@ -70,7 +70,7 @@ export function fold(owners: FieldManager[]): FieldManager[] {
   const first = new Map<string, string>();
   for (const owner of updaters) {
     if (count <= updateManagersMax) break;
-    const { apiVersion, time } = owner;
+    const { apiVersion } = owner;
     const oldest = first.get(apiVersion);
     if (oldest === undefined) {
       first.set(apiVersion, owner.id);
@@ -85,16 +85,7 @@ export function fold(owners: FieldManager[]): FieldManager[] {
       left.delete(other);
     }
     left.delete(owner.id);
-    left.set(id, {
-      id,
-      manager: foldedManager,
-      isApplier: false,
-      apiVersion,
-      subresource: "",
-      time,
-      set,
-      entry: undefined,
-    });
+    left.set(id, { ...owner, id, manager: foldedManager, subresource: "", set, entry: undefined });
     first.set(apiVersion, id);
     count--;
   }

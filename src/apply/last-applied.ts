@@ -3,6 +3,8 @@
  * server-side apply; later applies keep the annotation current, so that kubectl can change back. Source: upstream's
  * `lastAppliedManager` and `lastAppliedUpdater`.
  */
+import { annotationBytesMax } from "#meta/validate-object-meta.ts";
+import { goTextOrJson } from "#schema/go-text.ts";
 import type { Schema } from "#schema/schema.ts";
 import { isObject } from "#std/is-object.ts";
 import { difference, type FieldSet, unionAll } from "./field-set.ts";
@@ -12,9 +14,6 @@ import { checkApplied } from "./check-applied.ts";
 
 /** The manager whose applies use the annotation. */
 export const kubectlManager = "kubectl";
-
-/** Bytes all annotations of an object may have. */
-const annotationBytesMax = 256 * 1024;
 
 /**
  * Fields the annotation has with the values they still have; `undefined` when there is no annotation that can be read,
@@ -81,15 +80,5 @@ function lastAppliedText(applied: JsonObject, annotation: string): string {
     const isBare = Object.keys(others).length === 0;
     shown = { ...applied, metadata: isBare ? rest : { ...rest, annotations: others } };
   }
-  return `${goJson(shown)}\n`;
-}
-
-/** Object keys sorted, HTML escaped. */
-function goJson(value: unknown): string {
-  const text = JSON.stringify(value, (_name, inner: unknown) => {
-    if (!isObject(inner) || Object.getPrototypeOf(inner) === null) return inner;
-    const names = Object.keys(inner);
-    return Object.fromEntries(names.sort().map((name) => [name, inner[name]]));
-  });
-  return text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return `${goTextOrJson(shown)}\n`;
 }

@@ -45,15 +45,10 @@ function mergeMembers(schema: Schema | undefined, live: JsonObject, applied: Jso
     const before = member(live, name);
     const after = mergeApplied(memberSchema(schema, name), before, applied[name]);
     if (after === before) continue;
-    merged ??= copyOf(live);
+    merged ??= { ...live };
     setKey(merged, name, after);
   }
   return merged ?? live;
-}
-
-function copyOf(object: JsonObject): DraftObject {
-  // Spreading defines members, so a member `__proto__` is copied like any other.
-  return { ...object };
 }
 
 /** Items by element; duplicates are excluded, since they cannot be merged. */

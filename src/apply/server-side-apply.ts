@@ -9,7 +9,6 @@ import type { Schema } from "#schema/schema.ts";
 import { type Conflict, type ConflictReport, reportConflicts } from "./conflicts.ts";
 import {
   difference,
-  emptyFieldSet,
   equalSets,
   type FieldSet,
   fieldSetOf,
@@ -269,19 +268,13 @@ function prune(
   return result === start.object ? merged : convert(apply, result, last.apiVersion, apply.apiVersion);
 }
 
-function fieldsWithStructs(schema: Schema, object: OwnedObject): FieldSet {
-  const fields = fieldsOf(schema, object);
-  return withStructs(schema, fields);
-}
+const fieldsWithStructs = (schema: Schema, object: OwnedObject): FieldSet =>
+  withStructs(schema, fieldsOf(schema, object));
 
 const without = (schema: Schema, object: OwnedObject, fields: FieldSet): OwnedObject =>
   isEmptySet(fields) ? object : ((removeFields(schema, object, fields) ?? {}) as OwnedObject); // an object stays one
 
-function conflictsOutside(conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] {
-  const left: Conflict[] = [];
-  for (const { owner, fields } of conflicts) {
-    const outside = difference(fields, allowed);
-    if (outside !== emptyFieldSet && !isEmptySet(outside)) left.push({ owner, fields: outside });
-  }
-  return left;
-}
+const conflictsOutside = (conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] =>
+  conflicts
+    .map(({ owner, fields }) => ({ owner, fields: difference(fields, allowed) }))
+    .filter(({ fields }) => !isEmptySet(fields));

@@ -29,14 +29,12 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
   const { client, domain, policy } = options;
   const root = `/apis/${domain.rename("rbac.authorization.k8s.io")}/v1`;
   const present = new Map<string, PolicyObject>();
-  const lists = await Promise.all(
-    Object.entries(resources).map(async ([kind, resource]) => ({
-      kind,
-      list: await client.list<PolicyObject>(`${root}/${resource}`),
-    })),
+  await Promise.all(
+    Object.entries(resources).map(async ([kind, resource]) => {
+      const { items } = await client.list<PolicyObject>(`${root}/${resource}`);
+      for (const object of items) present.set(keyOf(kind, object), { ...object, kind });
+    }),
   );
-  for (const { kind, list } of lists)
-    for (const object of list.items) present.set(keyOf(kind, object), { ...object, kind });
   const manager = `fieldManager=${domain.prefix}-apiserver`;
   const settle = async (wanted: PolicyObject): Promise<void> => {
     const { namespace, name = "" } = wanted.metadata;

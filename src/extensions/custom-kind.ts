@@ -18,12 +18,12 @@ import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/grou
 import type { Unstructured } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { unclassified } from "#meta/status-error.ts";
+import { compareVersions } from "#meta/version-order.ts";
 import type { Conversion, ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import { Room } from "#std/room.ts";
 import { customStrategy } from "./custom-strategy.ts";
 import { CustomVersion } from "./custom-version.ts";
-import { defaultDeprecationWarning } from "./deprecation.ts";
 import { printerColumns } from "./printer-columns.ts";
 
 export interface CustomKindEnvironment {
@@ -222,13 +222,20 @@ function versionHash(group: string, version: string, kind: string): string {
   return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }
 
+/** Upstream's default warning names a better version, if there is one. */
 function deprecationOf(
   definition: CustomResourceDefinition,
-  version: CustomResourceDefinitionVersion,
+  { name, deprecationWarning }: CustomResourceDefinitionVersion,
 ): NonNullable<ResourceDefinition["deprecation"]> {
-  const warning =
-    version.deprecationWarning ?? defaultDeprecationWarning(definition.spec, namesOf(definition).kind, version.name);
-  return { warning, removedRelease: "" };
+  const { group, versions } = definition.spec;
+  const { kind } = namesOf(definition);
+  const [better] = (versions ?? [])
+    .filter((other) => other.served && other.deprecated !== true && compareVersions(other.name, name) < 0)
+    .map((other) => other.name)
+    .sort(compareVersions);
+  const text = `${group}/${name} ${kind} is deprecated`;
+  const warning = better === undefined ? text : `${text}; use ${group}/${better} ${kind}`;
+  return { warning: deprecationWarning ?? warning, removedRelease: "" };
 }
 
 /** The error about a stored object that the present schema's defaults make too large to be shown. */

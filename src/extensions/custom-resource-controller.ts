@@ -250,15 +250,9 @@ export class CustomResourceController {
    * Decides about the names of the definitions in `changed` and of those they conflict with, and writes the results.
    */
   async #decide(changed: Iterable<string>): Promise<void> {
-    const groups = new Map<string, Set<string>>();
-    for (const name of changed) {
-      const known = this.#known.get(name);
-      if (known?.isOpen !== true) continue;
-      const names = groups.get(known.group);
-      if (names === undefined) groups.set(known.group, new Set([name]));
-      else names.add(name);
-    }
-    await Promise.all([...groups.values()].map((names) => this.#decideGroup(names)));
+    const open = [...changed].filter((name) => this.#known.get(name)?.isOpen === true);
+    const groups = Map.groupBy(open, (name) => this.#known.get(name)!.group);
+    await Promise.all([...groups.values()].map((names) => this.#decideGroup(new Set(names))));
     this.#publish();
   }
 

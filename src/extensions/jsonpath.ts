@@ -9,6 +9,7 @@
  * upstream's order is random.
  */
 import { compareText } from "#apply/field-set.ts";
+import { isJsonObject } from "#schema/nested-field.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
 /** A path that could be read. */
@@ -72,11 +73,6 @@ function walk(names: readonly string[], value: unknown): readonly unknown[] {
   }
   return [found];
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
 // Reading
 

@@ -2,6 +2,7 @@
  * Table columns of custom kinds: the name, then the definition's JSONPath columns, or the age when it has none. Source:
  * upstream's `customresource/tableconvertor`.
  */
+import type { CustomResourceColumnDefinition } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { fieldText } from "#meta/field-texts.ts";
 import { humanDuration } from "#meta/human-duration.ts";
@@ -12,21 +13,14 @@ import { goTextOrJson } from "#schema/go-text.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import { parseJsonPath, wholeOf } from "./jsonpath.ts";
 
-/** One of `additionalPrinterColumns`. */
-export interface PrinterColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly format?: string;
-  readonly description?: string;
-  readonly priority?: number;
-  readonly jsonPath: string;
-}
-
 /**
  * The columns of a version. Upstream: a path that cannot be read ends them, and those before it are shown.
  * Descriptions of the columns every kind has are what clients of a 1.32 server see.
  */
-export function printerColumns(columns: readonly PrinterColumn[] | undefined, domain: ApiDomain): readonly Column[] {
+export function printerColumns(
+  columns: readonly CustomResourceColumnDefinition[] | undefined,
+  domain: ApiDomain,
+): readonly Column[] {
   const name: Column = {
     name: "Name",
     type: "string",
@@ -52,7 +46,7 @@ export function ageColumn(domain: ApiDomain): Column {
   return columnOf({ name: "Age", type: "date", description: fieldText(domain, "creationTimestamp"), jsonPath: path })!;
 }
 
-function columnOf(column: PrinterColumn): Column | undefined {
+function columnOf(column: CustomResourceColumnDefinition): Column | undefined {
   const { name, type, format = "", description = "", priority = 0, jsonPath } = column;
   const path = parseJsonPath(jsonPath);
   if (path === undefined) return undefined;

@@ -5,10 +5,9 @@
 import type { Pod } from "#api/core/v1.ts";
 import type { Condition } from "#api/meta/v1.ts";
 import type { Eviction, PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
-import type { Action } from "#meta/action.ts";
+import type { Action, ActionRequest } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
-import type { RequestContext } from "#meta/request-context.ts";
 import {
   badRequest,
   conflict,
@@ -45,11 +44,12 @@ const condition = {
 } as const;
 
 export function podEviction(options: PodEvictionOptions): Action {
-  const action: Action = async ({ context, namespace, name, object, dryRun, admitted }) => {
-    if (object.metadata.name !== name) throw badRequest("name in URL does not match name in Eviction object");
+  const action: Action = async (request) => {
+    const { object, dryRun } = request;
+    if (object.metadata.name !== request.name) throw badRequest("name in URL does not match name in Eviction object");
     const deletion = deletionOf(object as unknown as Eviction, dryRun, options.domain); // by its schema
-    await admitted(object);
-    await new PodEviction(options, context, namespace, name, deletion).run();
+    await request.admitted(object);
+    await new PodEviction(options, request, deletion).run();
     return success(201);
   };
   return Object.assign(action, { accepted: [{ group: "policy", version: "v1beta1", kind: "Eviction" }] });
@@ -79,22 +79,12 @@ const stillProcessed = (budget: string): StatusError =>
 /** One eviction. */
 class PodEviction {
   readonly #options: PodEvictionOptions;
-  readonly #context: RequestContext;
-  readonly #namespace: string;
-  readonly #name: string;
+  readonly #request: ActionRequest;
   readonly #deletion: DeleteOptions;
 
-  constructor(
-    options: PodEvictionOptions,
-    context: RequestContext,
-    namespace: string,
-    name: string,
-    deletion: DeleteOptions,
-  ) {
+  constructor(options: PodEvictionOptions, request: ActionRequest, deletion: DeleteOptions) {
     this.#options = options;
-    this.#context = context;
-    this.#namespace = namespace;
-    this.#name = name;
+    this.#request = request;
     this.#deletion = deletion;
   }
 
@@ -141,14 +131,14 @@ class PodEviction {
 
   async #pod(): Promise<Pod> {
     const pods = this.#options.pods();
-    return pods.object(await pods.get(this.#namespace, this.#name, "")) as unknown as Pod; // by their schema
+    return pods.object(await pods.get(this.#request.namespace, this.#request.name, "")) as unknown as Pod; // by their schema
   }
 
   async #budgetsOf({ metadata: { labels = {} } }: Pod): Promise<readonly PodDisruptionBudget[]> {
     const budgets = this.#options.budgets();
     if (budgets === undefined || Object.keys(labels).length === 0) return [];
     const all = { limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "", filter: undefined };
-    const { entries } = await budgets.list({ ...all, namespace: this.#namespace });
+    const { entries } = await budgets.list({ ...all, namespace: this.#request.namespace });
     return entries
       .map((entry) => budgets.object(entry) as unknown as PodDisruptionBudget) // by their schema
       .filter(({ spec: { selector } }) => selector !== undefined && compileLabelSelector(selector)?.matches(labels));
@@ -157,27 +147,28 @@ class PodEviction {
   /** Takes one disruption from the budget; throws when it has none left. */
   async #spend({ metadata: { name = "" } }: PodDisruptionBudget): Promise<void> {
     const budgets = this.#options.budgets()!; // one of them is to be changed
-    const attributes = { context: this.#context, subresource: "status", dryRun: this.#deletion.dryRun };
-    await changeStored<PodDisruptionBudget>(budgets, this.#namespace, name, attributes, (budget) =>
-      spent(budget, this.#name, this.#options.now()),
+    const attributes = { context: this.#request.context, subresource: "status", dryRun: this.#deletion.dryRun };
+    await changeStored<PodDisruptionBudget>(budgets, this.#request.namespace, name, attributes, (budget) =>
+      spent(budget, this.#request.name, this.#options.now()),
     );
   }
 
   /** Sets the pod's disruption condition, then deletes it. `version`: only that version of the pod. */
   async #remove(version: string | undefined): Promise<void> {
+    const { context, namespace, name } = this.#request;
     const pods = this.#options.pods();
     const deletion = this.#deletion;
     const { uid, resourceVersion = version } = deletion.preconditions ?? {};
     let current = resourceVersion;
     if (!deletion.dryRun) {
-      const attributes = { context: this.#context, subresource: "eviction", dryRun: false };
-      const { metadata } = await changeStored<Pod>(pods, this.#namespace, this.#name, attributes, (pod) => {
+      const attributes = { context, subresource: "eviction", dryRun: false };
+      const { metadata } = await changeStored<Pod>(pods, namespace, name, attributes, (pod) => {
         checkPreconditions(pod, uid, resourceVersion);
         return withPodCondition(pod, condition, this.#options.now());
       });
       if (current !== undefined) current = metadata.resourceVersion;
     }
-    await pods.delete(this.#namespace, this.#name, {
+    await pods.delete(namespace, name, {
       ...deletion,
       preconditions: {
         ...(uid === undefined ? {} : { uid }),

@@ -1,5 +1,5 @@
 /** IP ranges (CIDR), and addresses as offsets into one. */
-import { parseIp, printIp } from "./names.ts";
+import { type NameCheck, parseIp, printIp } from "./names.ts";
 
 export type IpFamily = "IPv4" | "IPv6";
 
@@ -39,6 +39,9 @@ export function parseIpRange(text: string): IpRange | undefined {
     addressAt,
   };
 }
+
+export const cidr: NameCheck = (text) =>
+  parseIpRange(text) === undefined ? ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"] : [];
 
 /** `undefined` for what is no address. An IPv4 address written as an IPv6 one is an IPv4 address. */
 export function ipFamily(address: string): IpFamily | undefined {

@@ -102,18 +102,20 @@ export function formatLabelSelector(selector: LabelSelectorObject | null | undef
   return compiled.empty ? "<none>" : compiled.text;
 }
 
+/** Labels as Go prints the map in field errors. */
+export function printLabels(labels: Readonly<Record<string, string>> | null | undefined): string {
+  if (labels === undefined || labels === null) return "map[string]string(nil)";
+  const pairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[string]string{${pairs.map(([key, value]) => `${goQuote(key)}:${goQuote(value)}`).join(", ")}}`;
+}
+
 /** A selector as Go prints the struct in field errors. */
 export function printLabelSelector(selector: LabelSelectorObject): string {
-  const pairs = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const labels =
-    selector.matchLabels === undefined || selector.matchLabels === null
-      ? "map[string]string(nil)"
-      : `map[string]string{${pairs.map(([key, value]) => `${goQuote(key)}:${goQuote(value)}`).join(", ")}}`;
   const expressions =
     selector.matchExpressions === undefined || selector.matchExpressions === null
       ? "[]v1.LabelSelectorRequirement(nil)"
       : `[]v1.LabelSelectorRequirement{${selector.matchExpressions.map(printExpression).join(", ")}}`;
-  return `v1.LabelSelector{MatchLabels:${labels}, MatchExpressions:${expressions}}`;
+  return `v1.LabelSelector{MatchLabels:${printLabels(selector.matchLabels)}, MatchExpressions:${expressions}}`;
 }
 
 function printExpression({ key = "", operator = "", values }: LabelSelectorRequirement): string {

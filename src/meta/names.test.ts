@@ -1,8 +1,8 @@
 /** The syntax of names, with upstream's messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { cidr } from "./ip-range.ts";
 import {
-  cidr,
   cIdentifier,
   configKey,
   dns1035Label,

@@ -219,14 +219,6 @@ export const percent: NameCheck = (text) =>
 export const ipAddress: NameCheck = (text) =>
   parseIp(text) === undefined ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : none;
 
-export const cidr: NameCheck = (text) => {
-  const slash = text.indexOf("/");
-  const bytes = slash < 0 ? undefined : parseIp(text.slice(0, slash));
-  const bits = text.slice(slash + 1);
-  const isRight = bytes !== undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= bytes.length * 8;
-  return isRight ? none : ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"];
-};
-
 /** The 4 or 16 bytes of an address; undefined when it is none. */
 export function parseIp(text: string): readonly number[] | undefined {
   if (text.length > 45) return undefined;

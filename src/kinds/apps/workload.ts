@@ -7,6 +7,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import {
   compileLabelSelector,
   formatLabelSelector,
+  printLabels,
   printLabelSelector,
   validateLabelSelector,
 } from "#meta/label-selector.ts";
@@ -62,15 +63,9 @@ const invalidSelector = (selector: LabelSelector | null, detail: string): FieldE
   invalid(selectorPath, selector && new GoSyntax(printLabelSelector(selector)), detail);
 
 function mismatch({ metadata: { labels } }: PodTemplateSpec): FieldError {
-  const shown = new GoSyntax(labels === undefined ? "map[string]string(nil)" : printTexts(labels));
+  const shown = new GoSyntax(printLabels(labels));
   return invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`");
 }
-
-const printTexts = (texts: Readonly<Record<string, string>>): string =>
-  `map[string]string{${Object.entries(texts)
-    .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
-    .sort()
-    .join(", ")}}`;
 
 /** The rules of kinds whose writes check all of the workload. */
 export const workloadRules = (called: string) => ({

@@ -16,9 +16,8 @@ import {
   required,
 } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { plainBytes } from "#meta/ip-range.ts";
+import { cidr, plainBytes } from "#meta/ip-range.ts";
 import {
-  cidr,
   dns1123Label,
   dns1123Subdomain,
   ipAddress,

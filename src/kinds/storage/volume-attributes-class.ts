@@ -1,12 +1,11 @@
 /** VolumeAttributesClass: named volume settings for a storage driver; immutable. */
 import type { VolumeAttributesClass } from "#api/storage/v1beta1.ts";
 import { defaultClassCheck } from "#meta/default-class.ts";
-import { type FieldError, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateImmutable } from "../immutable.ts";
-import { validateParameters } from "./parameters.ts";
 
 export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehaviour<VolumeAttributesClass> {
   return {
@@ -27,13 +26,27 @@ export function volumeAttributesClasses({ domain }: KindEnvironment): KindBehavi
 }
 
 function validate({ driverName, parameters = {} }: VolumeAttributesClass): FieldError[] {
-  return [
-    ...validateDriver(driverName, "driverName"),
-    ...validateParameters(parameters, { field: "parameters", allowEmpty: false }),
-  ];
+  return [...validateDriver(driverName), ...validateParameters(parameters)];
 }
 
-function validateDriver(name: string, field: string): FieldError[] {
-  if (name === "") return [required(field)];
-  return qualifiedName(name.toLowerCase()).map((message) => invalid(field, name, message));
+function validateDriver(name: string): FieldError[] {
+  if (name === "") return [required("driverName")];
+  return qualifiedName(name.toLowerCase()).map((message) => invalid("driverName", name, message));
+}
+
+const entriesMax = 512;
+const bytesMax = 256 * 1024;
+
+function validateParameters(parameters: Readonly<Record<string, string>>): FieldError[] {
+  const entries = Object.entries(parameters);
+  if (entries.length === 0) return [required("parameters", "must contain at least one key/value pair")];
+  if (entries.length > entriesMax) return [tooLong("parameters", entriesMax)];
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of entries) {
+    if (key === "") errors.push(invalid("parameters", key, "field can not be empty."));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > bytesMax) errors.push(tooLong("parameters", bytesMax));
+  return errors;
 }

@@ -15,10 +15,11 @@ import {
 } from "./json-schema.ts";
 import { shown } from "./json-value.ts";
 
+/** On unless false. */
 export interface KeywordChecks {
-  readonly validTypes: boolean;
-  readonly atomicSets: boolean;
-  readonly mapKeys: boolean;
+  readonly validTypes?: boolean;
+  readonly atomicSets?: boolean;
+  readonly mapKeys?: boolean;
 }
 
 const types: ReadonlySet<string> = new Set(["array", "boolean", "integer", "number", "object", "string"]);
@@ -71,7 +72,7 @@ class Walk {
       if (!Array.isArray(inner)) this.schema(inner as JsonSchemaProps, `${path}.dependencies[${name}]`, place); // no list
     }
     this.#extensions(props, path);
-    if (this.#checks.mapKeys) this.findings.push(...mapKeyFindings(props, path));
+    if (this.#checks.mapKeys !== false) this.findings.push(...mapKeyFindings(props, path));
     for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
       this.#rule(rule, props, `${path}.x-kubernetes-validations[${at}]`);
     }
@@ -83,7 +84,7 @@ class Walk {
 
   /** Keywords that are invalid by themselves. */
   #single(props: JsonSchemaProps, path: string, place: Place): void {
-    if (this.#checks.validTypes && !hasValidType(props)) {
+    if (this.#checks.validTypes !== false && !hasValidType(props)) {
       this.findings.push(notSupported(`${path}.type`, props.type, [...types]));
     }
     if (hasDefault(props) && place.noDefaults !== undefined) {
@@ -173,7 +174,7 @@ class Walk {
 
   #listType(listType: string, props: JsonSchemaProps, path: string): void {
     const isList = this.#mustBe("array", props, path, "x-kubernetes-list-type");
-    if (isList && this.#checks.atomicSets && !hasAtomicItems(props)) {
+    if (isList && this.#checks.atomicSets !== false && !hasAtomicItems(props)) {
       const items = itemsOf(props)!;
       const keyword = items.type === "array" ? "x-kubernetes-list-type" : "x-kubernetes-map-type";
       const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";

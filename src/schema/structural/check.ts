@@ -7,7 +7,7 @@ import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Schema } from "../schema.ts";
 import { defaultFindings } from "./check-defaults.ts";
-import { hasAtomicItems, hasValidType, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
+import { hasAtomicItems, hasValidType, type KeywordChecks, keywordFindings, mapKeyFindings } from "./check-keywords.ts";
 import { structureFindings, unreadable } from "./check-structure.ts";
 import { addSubSchemas, hasDefault, type JsonSchemaProps, someSchema } from "./json-schema.ts";
 import { isDeeper, shown } from "./json-value.ts";
@@ -16,12 +16,9 @@ import { expandedSize, patternsSizeMax } from "./pattern.ts";
 import { pruneNode } from "./prune.ts";
 
 /** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
-export interface RatchetedChecks {
+export interface RatchetedChecks extends KeywordChecks {
   readonly structural?: boolean;
   readonly prunedDefaults?: boolean;
-  readonly validTypes?: boolean;
-  readonly atomicSets?: boolean;
-  readonly mapKeys?: boolean;
 }
 
 export interface CheckOptions extends RatchetedChecks {
@@ -40,28 +37,17 @@ const findingsMax = 1000;
 export function checkStructural(props: JsonSchemaProps, path: string, options: CheckOptions = {}): FieldError[] {
   const bound = beyondBounds(props, path);
   if (bound !== undefined) return [bound];
-  const findings: FieldError[] = [];
-  if (options.statusSubresource === true) findings.push(...rootFindings(props, path));
-  if (props.nullable === true) findings.push(forbidden(`${path}.nullable`, "nullable cannot be true at the root"));
-  let problem: string | undefined;
-  if (options.structural !== false) {
-    problem = unreadable(props);
-    if (problem === undefined) add(findings, structureOrDefaults(props, path, options));
-  }
-  const keywords = keywordFindings(props, path, {
-    validTypes: options.validTypes !== false,
-    atomicSets: options.atomicSets !== false,
-    mapKeys: options.mapKeys !== false,
-  });
-  add(findings, keywords);
-  if (findings.length === 0 && problem !== undefined) findings.push(invalid(path, "", problem));
+  const problem = options.structural === false ? undefined : unreadable(props);
+  const isRead = options.structural !== false && problem === undefined;
+  const findings = [
+    ...(options.statusSubresource === true ? rootFindings(props, path) : []),
+    ...(props.nullable === true ? [forbidden(`${path}.nullable`, "nullable cannot be true at the root")] : []),
+    ...(isRead ? structureOrDefaults(props, path, options) : []),
+    ...keywordFindings(props, path, options),
+  ];
+  if (findings.length === 0 && problem !== undefined) return [invalid(path, "", problem)];
   if (findings.length <= findingsMax) return findings;
   return [...findings.slice(0, findingsMax), tooMany(path, findings.length, findingsMax)];
-}
-
-/** Adds many; a call cannot have as many arguments. */
-function add(findings: FieldError[], more: readonly FieldError[]): void {
-  for (const finding of more) findings.push(finding);
 }
 
 function structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): FieldError[] {
