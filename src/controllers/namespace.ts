@@ -168,47 +168,33 @@ function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransit
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([text, number]) => `${text} ${unit} ${number} resource instances`)
       .join(", ");
-  const condition = (
-    type: string,
-    problem: string | undefined,
-    reasons: readonly [bad: string, good: string],
-    good: string,
-  ): Omit<NamespaceCondition, "lastTransitionTime"> => ({
-    type,
-    status: problem === undefined ? "False" : "True",
-    reason: problem === undefined ? reasons[1] : reasons[0],
-    message: problem ?? good,
-  });
+  type Words = readonly [reason: string, message: string];
+  const condition = (type: string, good: Words, bad?: Words): Omit<NamespaceCondition, "lastTransitionTime"> => {
+    const [reason, message] = bad ?? good;
+    return { type, status: bad === undefined ? "False" : "True", reason, message };
+  };
   return [
-    condition(
-      "NamespaceDeletionDiscoveryFailure",
-      undefined,
-      ["DiscoveryFailed", "ResourcesDiscovered"],
-      "All resources successfully discovered",
-    ),
-    condition(
-      "NamespaceDeletionGroupVersionParsingFailure",
-      undefined,
-      ["GroupVersionParsingFailed", "ParsedGroupVersions"],
+    condition("NamespaceDeletionDiscoveryFailure", ["ResourcesDiscovered", "All resources successfully discovered"]),
+    condition("NamespaceDeletionGroupVersionParsingFailure", [
+      "ParsedGroupVersions",
       "All legacy kube types successfully parsed",
-    ),
+    ]),
     condition(
       "NamespaceDeletionContentFailure",
-      failures.length === 0 ? undefined : failures.join(", "),
-      ["ContentDeletionFailed", "ContentDeleted"],
-      "All content successfully deleted, may be waiting on finalization",
+      ["ContentDeleted", "All content successfully deleted, may be waiting on finalization"],
+      failures.length === 0 ? undefined : ["ContentDeletionFailed", failures.join(", ")],
     ),
     condition(
       "NamespaceContentRemaining",
-      left.size === 0 ? undefined : `Some resources are remaining: ${list(left, "has")}`,
-      ["SomeResourcesRemain", "ContentRemoved"],
-      "All content successfully removed",
+      ["ContentRemoved", "All content successfully removed"],
+      left.size === 0 ? undefined : ["SomeResourcesRemain", `Some resources are remaining: ${list(left, "has")}`],
     ),
     condition(
       "NamespaceFinalizersRemaining",
-      held.size === 0 ? undefined : `Some content in the namespace has finalizers remaining: ${list(held, "in")}`,
-      ["SomeFinalizersRemain", "ContentHasNoFinalizers"],
-      "All content-preserving finalizers finished",
+      ["ContentHasNoFinalizers", "All content-preserving finalizers finished"],
+      held.size === 0
+        ? undefined
+        : ["SomeFinalizersRemain", `Some content in the namespace has finalizers remaining: ${list(held, "in")}`],
     ),
   ];
 }

@@ -1,9 +1,21 @@
-/** Shared by config maps and secrets: keys of data and their size. */
+/** Shared by config maps and secrets: size of data, and data that never changes. */
+import { jsonEquals } from "#apply/json-value.ts";
+import { type FieldError, forbidden } from "#meta/field-error.ts";
 
 /** Most bytes of all values together. */
 export const dataBytesMax = 1024 * 1024;
 
-export const frozenMessage = "field is immutable when `immutable` is set";
+/** Findings about an object that was made immutable; `names` are those of its data. */
+export function validateFrozen<T extends { readonly immutable?: boolean }>(
+  object: T,
+  old: T,
+  names: readonly (keyof T & string)[],
+): FieldError[] {
+  if (old.immutable !== true) return [];
+  const changed = names.filter((name) => !jsonEquals(object[name] ?? {}, old[name] ?? {}));
+  const fields = object.immutable === true ? changed : ["immutable", ...changed];
+  return fields.map((field) => forbidden(field, "field is immutable when `immutable` is set"));
+}
 
 /** The number of bytes that a base64 text encodes. */
 export function base64Bytes(text: string): number {

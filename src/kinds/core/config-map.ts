@@ -1,11 +1,10 @@
 /** ConfigMap: configuration data that is not secret. */
 import type { ConfigMap } from "#api/core/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden, invalid, tooLong } from "#meta/field-error.ts";
+import { type FieldError, invalid, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
+import { base64Bytes, dataBytesMax, validateFrozen } from "../data-keys.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function configMaps(): KindBehaviour<ConfigMap> {
@@ -22,7 +21,7 @@ export function configMaps(): KindBehaviour<ConfigMap> {
     ],
     strategy: {
       validate,
-      validateUpdate: (object, old) => [...validateFrozen(object, old), ...validate(object)],
+      validateUpdate: (object, old) => [...validateFrozen(object, old, ["data", "binaryData"]), ...validate(object)],
     },
   };
 }
@@ -46,14 +45,5 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   }
   // Upstream: the path of the whole object prints like this.
   if (bytes > dataBytesMax) errors.push(tooLong("[]", dataBytesMax));
-  return errors;
-}
-
-function validateFrozen(object: ConfigMap, old: ConfigMap): FieldError[] {
-  if (old.immutable !== true) return [];
-  const errors: FieldError[] = [];
-  if (object.immutable !== true) errors.push(forbidden("immutable", frozenMessage));
-  if (!jsonEquals(object.data ?? {}, old.data ?? {})) errors.push(forbidden(dataPath, frozenMessage));
-  if (!jsonEquals(object.binaryData ?? {}, old.binaryData ?? {})) errors.push(forbidden(binaryPath, frozenMessage));
   return errors;
 }

@@ -1,12 +1,11 @@
 /** Secret: data with a type; some types need certain keys. Values are base64 on the wire. */
 import type { Secret } from "#api/core/v1.ts";
-import { jsonEquals } from "#apply/json-value.ts";
-import { type FieldError, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
+import { type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { configKey } from "#meta/names.ts";
 import { kindOf } from "#schema/mismatch.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { base64Bytes, dataBytesMax, frozenMessage } from "../data-keys.ts";
+import { base64Bytes, dataBytesMax, validateFrozen } from "../data-keys.ts";
 import { fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
@@ -112,11 +111,7 @@ function jsonProblem(text: string): string | undefined {
 }
 
 function validateImmutable(object: Secret, old: Secret): FieldError[] {
-  const errors: FieldError[] = [];
   const { type = "" } = object;
-  if (type !== (old.type ?? "")) errors.push(invalid("type", type, "field is immutable"));
-  if (old.immutable !== true) return errors;
-  if (object.immutable !== true) errors.push(forbidden("immutable", frozenMessage));
-  if (!jsonEquals(object.data ?? {}, old.data ?? {})) errors.push(forbidden(dataPath, frozenMessage));
-  return errors;
+  const errors = type === (old.type ?? "") ? [] : [invalid("type", type, "field is immutable")];
+  return [...errors, ...validateFrozen(object, old, ["data"])];
 }
