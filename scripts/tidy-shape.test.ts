@@ -23,6 +23,9 @@ void test("functions and methods beyond 70 lines are found, calls and lists are 
     "#m has 80 lines, more than 70",
   ]);
   assert.deepEqual(long(`function f(\n  a: number,\n): void {\n${body(90)}`), ["f has 92 lines, more than 70"]);
+  assert.deepEqual(long(`async function f({\n  a,\n}: Options): Promise<void> {\n${body(90)}`), [
+    "f has 92 lines, more than 70",
+  ]);
   assert.deepEqual(long(`use({\n${"  a: 1,\n".repeat(90)}});\n`), []);
 });
 

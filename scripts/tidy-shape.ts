@@ -63,9 +63,10 @@ export function longFunctions(file: string, code: string): ShapeFinding[] {
     const name = match?.[2] ?? match?.[3];
     if (match === null || name === undefined || noMethods.has(name)) continue;
     const close = `${match[1]}}`;
-    const end = lines.findIndex((line, index) => index > at && line.startsWith(close) && !line.startsWith(`${close})`));
+    const body = bodyOf(lines, at, match[1]!);
+    const end = lines.findIndex((line, index) => index > body && line.startsWith(close) && !line.startsWith(`${close})`));
     const length = end - at + 1;
-    if (end < 0 || length <= functionLinesMax || !isBody(lines, at, match[1]!)) continue;
+    if (body < 0 || end < 0 || length <= functionLinesMax) continue;
     if (excused.delete(name)) continue;
     findings.push({ file, line: at + 1, message: `${name} has ${length} lines, more than ${functionLinesMax}` });
   }
@@ -73,15 +74,16 @@ export function longFunctions(file: string, code: string): ShapeFinding[] {
   return findings;
 }
 
-/** Whether what begins at a line is a declaration with a body, and no call. */
-function isBody(lines: readonly string[], at: number, indent: string): boolean {
-  for (let next = at; next < lines.length; next++) {
+/** The line on which the body of the declaration at a line begins; -1 where that line begins a call or has no body. */
+function bodyOf(lines: readonly string[], at: number, indent: string): number {
+  if (/\)[^()]*\{$/.test(lines[at]!)) return at;
+  for (let next = at + 1; next < lines.length; next++) {
     const line = lines[next]!;
-    if (next > at && line.startsWith(`${indent})`)) return line.endsWith("{");
-    if (next === at && line.endsWith("{")) return /\)[^()]*\{$/.test(line);
-    if (next > at && !line.startsWith(`${indent}  `)) return false;
+    // The end of parameters on lines of their own: `): void {`, or `}: Options): void {` of a destructured one.
+    if (/^(?:\}[^;]*)?\)/.test(line.slice(indent.length))) return line.endsWith("{") ? next : -1;
+    if (!line.startsWith(`${indent}  `)) return -1;
   }
-  return false;
+  return -1;
 }
 
 const changing = /^(?:export )?(?:let (\w+)|const (\w+)(?:: [^=]+)? = new (?:Map|Set|Array)(?:<[^;]*>)?\(\);)/;

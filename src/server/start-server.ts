@@ -149,21 +149,76 @@ interface Start extends CredentialSources, Required<Environment> {
   readonly undo: (() => Promise<void> | void)[];
 }
 
-async function start({
-  options,
-  domain,
-  folder,
-  clock,
-  random,
-  log,
-  largeBytes,
-  inputs,
-  openAudit,
-  undo,
-}: Start): Promise<RunningServer> {
+async function start(parts: Start): Promise<RunningServer> {
+  const { options, domain, folder, clock, random, log, largeBytes, inputs, undo } = parts;
   const { current, plans } = inputs;
-  const { credentials } = current;
-  const health = new Health({
+  const health = openHealth(parts);
+  const entrance = new Entrance(options, health);
+  const metrics = new Metrics();
+  const requestMetrics = new RequestMetrics({
+    metrics,
+    isServed: (info) => entrance.assembled?.serves(info) ?? isServed(plans.serving.table, info),
+  });
+  addProcessMetrics(metrics);
+  const started = health.startupStep("start-server");
+
+  const listener = await listen(parts, entrance, () => requestMetrics.handshakeErrors.add());
+  undo.push(() => listener.close());
+  undo.push(() => entrance.giveUp());
+
+  const { cache, disk } = await openStore(parts, metrics);
+  addHealthChecks(health, {
+    store: cache,
+    ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
+    isSynced: () => entrance.assembled?.isSynced() === true,
+    isStopping: () => entrance.stopping !== "no",
+    clock,
+  });
+  const audit = await parts.openAudit?.({ clock, random, log, metrics });
+  undo.push(() => audit?.close());
+
+  const version = programVersion();
+  const clientTrust = new ClientTrust(current);
+  const url = urlOf(options, listener.port);
+  const assembled = await assemble({
+    ...plans,
+    options,
+    domain,
+    cache,
+    log,
+    metrics,
+    requestMetrics,
+    health,
+    clock,
+    random,
+    largeBytes,
+    endpoints: serverEndpoints({ health, requestMetrics, backup: backupOf(disk), version }),
+    clientTrust,
+    audit: audit?.filters,
+    adminToken: current.credentials.admin.token,
+    url,
+  });
+  undo.push(() => assembled.close());
+
+  if (folder !== undefined) {
+    writeCredentials(folder, url, current);
+    if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
+  }
+  const stopRenewal = keepRenewed({
+    ...{ options, folder, clock, random, log, url, current },
+    use(files, next) {
+      listener.updateTls(files);
+      clientTrust.update(next);
+    },
+  });
+  started();
+  entrance.open(assembled);
+  log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
+  return running(parts, { entrance, listener, url, stopRenewal, closeAll: [assembled, audit, listener, cache] });
+}
+
+const openHealth = ({ options, clock, log }: Start): Health =>
+  new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
     failed(endpoint, check, problem) {
@@ -172,30 +227,40 @@ async function start({
       log[isExpected ? "debug" : "warn"]({ endpoint, check, problem }, "health check failed");
     },
   });
-  const metrics = new Metrics();
-  const requestMetrics = new RequestMetrics({
-    metrics,
-    isServed: (info) => assembled?.serves(info) ?? isServed(plans.serving.table, info),
-  });
-  addProcessMetrics(metrics);
 
-  // Requests that come before everything is assembled wait; health is answered.
-  let assembled: Assembled | undefined;
-  const ready = Promise.withResolvers<Assembled>();
-  ready.promise.catch(() => undefined);
-  let stopping: "no" | "delayed" | "draining" = "no";
-  const handle = (request: ApiRequest): MaybePromise<Reply> => {
-    if (stopping === "draining" && options.shutdownSendRetryAfter) return shuttingDown;
-    if (assembled !== undefined) return assembled.handle(request);
-    return health.reply(request) ?? ready.promise.then((later) => later.handle(request));
+/** Where requests go while the server starts, serves and stops. */
+class Entrance {
+  readonly #options: ServerOptions;
+  readonly #health: Health;
+  readonly #ready = Promise.withResolvers<Assembled>();
+  assembled: Assembled | undefined;
+  stopping: "no" | "delayed" | "draining" = "no";
+
+  constructor(options: ServerOptions, health: Health) {
+    this.#options = options;
+    this.#health = health;
+    this.#ready.promise.catch(() => undefined);
+  }
+
+  /** Requests that come before everything is assembled wait; health is answered. */
+  readonly handle = (request: ApiRequest): MaybePromise<Reply> => {
+    if (this.stopping === "draining" && this.#options.shutdownSendRetryAfter) return shuttingDown;
+    if (this.assembled !== undefined) return this.assembled.handle(request);
+    return this.#health.reply(request) ?? this.#ready.promise.then((later) => later.handle(request));
   };
-  const started = health.startupStep("start-server");
 
-  const handshakeFailed = (): void => requestMetrics.handshakeErrors.add();
-  const listener = await listen({ options, inputs, handle, handshakeFailed, log, clock, random });
-  undo.push(() => listener.close());
-  undo.push(() => ready.reject(serviceUnavailable("the server could not start")));
+  open(assembled: Assembled): void {
+    this.assembled = assembled;
+    this.#ready.resolve(assembled);
+  }
 
+  giveUp(): void {
+    this.#ready.reject(serviceUnavailable("the server could not start"));
+  }
+}
+
+/** Opens the store; `disk` is absent of one in memory. */
+async function openStore({ options, folder, clock, log, undo }: Start, metrics: Metrics) {
   const storageOptions: EmbeddedOptions = {
     clock,
     historyBytesMax: options.historyMemoryBytes,
@@ -216,75 +281,33 @@ async function start({
   undo.push(() => cache.close());
   if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
-  addHealthChecks(health, {
-    store: cache,
-    ...(disk === undefined ? {} : { askThread: () => disk.log.logged([]) }),
-    isSynced: () => assembled?.isSynced() === true,
-    isStopping: () => stopping !== "no",
-    clock,
-  });
+  return { cache, disk };
+}
 
-  const audit = await openAudit?.({ clock, random, log, metrics });
-  undo.push(() => audit?.close());
+interface Running {
+  readonly entrance: Entrance;
+  readonly listener: Listener;
+  readonly url: string;
+  readonly stopRenewal: () => void;
+  /** In this order, once running requests have ended. */
+  readonly closeAll: readonly ({ close(): Promise<void> | void } | undefined)[];
+}
 
-  const version = programVersion();
-  const clientTrust = new ClientTrust(current);
-  const url = urlOf(options, listener.port);
-  assembled = await assemble({
-    ...plans,
-    options,
-    domain,
-    cache,
-    log,
-    metrics,
-    requestMetrics,
-    health,
-    clock,
-    random,
-    largeBytes,
-    endpoints: serverEndpoints({ health, requestMetrics, backup: backupOf(disk), version }),
-    clientTrust,
-    audit: audit?.filters,
-    adminToken: credentials.admin.token,
-    url,
-  });
-  undo.push(() => assembled?.close());
-
-  const kubeconfig = adminKubeconfig(url, current.trust, credentials.admin);
-  if (folder !== undefined) {
-    writeCredentials(folder, url, current);
-    if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
-  }
-  const stopRenewal = keepRenewed({
-    options,
-    folder,
-    clock,
-    random,
-    log,
-    url,
-    current,
-    use(files, next) {
-      listener.updateTls(files);
-      clientTrust.update(next);
-    },
-  });
-  started();
-  ready.resolve(assembled);
-  log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
-
+function running(
+  { options, folder, clock, log, inputs: { current } }: Start,
+  { entrance, listener, url, stopRenewal, closeAll }: Running,
+): RunningServer {
+  const { credentials, trust } = current;
   let closing: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
-    stopping = "delayed";
+    entrance.stopping = "delayed";
     stopRenewal();
     log.info({ delayMs: options.shutdownDelayMs }, "stopping");
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
-    stopping = "draining";
+    entrance.stopping = "draining";
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
-    await assembled?.close();
-    await audit?.close();
-    await listener.close();
-    await cache.close();
+    for (const part of closeAll) await part?.close();
     log.info({}, "stopped");
     log.flush();
   };
@@ -293,20 +316,19 @@ async function start({
     url,
     address: listener.address,
     port: listener.port,
-    ca: current.trust.ca ?? "",
+    ca: trust.ca ?? "",
     admin: credentials.admin,
-    kubeconfig,
+    kubeconfig: adminKubeconfig(url, trust, credentials.admin),
     kubeconfigFile: folder === undefined ? undefined : join(folder, "admin.kubeconfig"),
     close: () => (closing ??= stop()),
   };
 }
 
-interface Listening extends Pick<Start, "options" | "inputs" | "log" | "clock" | "random"> {
-  readonly handle: (request: ApiRequest) => MaybePromise<Reply>;
-  readonly handshakeFailed: () => void;
-}
-
-async function listen({ options, inputs, ...rest }: Listening): Promise<Listener> {
+async function listen(
+  { options, inputs, log, clock, random }: Start,
+  { handle }: Entrance,
+  handshakeFailed: () => void,
+): Promise<Listener> {
   const { bindAddress: host, securePort: port } = options;
   try {
     return await openListener({
@@ -317,7 +339,11 @@ async function listen({ options, inputs, ...rest }: Listening): Promise<Listener
       limits: options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams },
       compress: inputs.plans.serving.gates.isOn("APIResponseCompression"),
       strictTransport: options.strictTransportSecurity.join("; "),
-      ...rest,
+      handle,
+      handshakeFailed,
+      log,
+      clock,
+      random,
     });
   } catch (error) {
     const why: Readonly<Record<string, string>> = {
