@@ -1,20 +1,12 @@
 /** The paths at `/`, discovery, and OpenAPI. The router passes on every request that is not for a resource. */
 import type { ApiTables } from "#api/definitions.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Reply } from "#http/api-request.ts";
-import { checkMethod, Discovery, type DiscoveryRequest } from "./discovery.ts";
-import type { ServedGroup } from "./discovery/groups.ts";
+import { checkMethod, Discovery, type DiscoveryOptions, type DiscoveryRequest } from "./discovery.ts";
 import type { OpenApi } from "./openapi.ts";
 import type { OpenApiRequest } from "./openapi-v3.ts";
 
-export interface PublisherOptions {
-  readonly domain: ApiDomain;
+export interface PublisherOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
-  /** The served resources. A changed table is another array. */
-  definitions(): readonly ResourceDefinition[];
-  /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
-  serverAddress?(): string;
   /** Paths of others, listed at `/`. */
   readonly otherPaths?: readonly string[];
 }
@@ -38,13 +30,8 @@ const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
 
 export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi {
-  const { domain, tables, otherPaths = usualPaths } = options;
-  const discovery = new Discovery({
-    domain,
-    definitions: () => options.definitions(),
-    ...(options.serverAddress === undefined ? {} : { serverAddress: options.serverAddress }),
-  });
-  const groups = (): readonly ServedGroup[] => discovery.groups();
+  const { tables, otherPaths = usualPaths } = options;
+  const discovery = new Discovery(options);
   let openApi: Promise<OpenApi> | undefined;
   return {
     reply(request) {
@@ -54,7 +41,9 @@ export function createPublisher(options: PublisherOptions): DiscoveryAndOpenApi 
       }
       if (!isOpenApi(request.path)) return discovery.reply(request);
       checkMethod(request);
-      openApi ??= import("./openapi.ts").then(({ OpenApi }) => new OpenApi({ tables, groups }));
+      openApi ??= import("./openapi.ts").then(
+        ({ OpenApi }) => new OpenApi({ tables, groups: () => discovery.groups() }),
+      );
       return openApi.then((loaded) => loaded.reply(request));
     },
     unknown: (path) => discovery.unknown(path),

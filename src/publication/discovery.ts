@@ -3,7 +3,7 @@
  * encoded on first request and kept until the table changes. Source: upstream's `endpoints/discovery` and
  * `endpoints/discovery/aggregated`; unusual answers were recorded from a 1.32 server (POST is refused here only).
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Encodable, Encoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
@@ -22,7 +22,7 @@ export interface DiscoveryOptions {
   readonly domain: ApiDomain;
   /** The served resources. A changed table is another array. */
   definitions(): readonly ResourceDefinition[];
-  /** `host:port` under which clients reach this server; without it, the one by which a client did. */
+  /** `host:port` that `/api` tells clients, asked at every request; without it, the one the client used. */
   serverAddress?(): string;
 }
 
@@ -146,7 +146,7 @@ export class Discovery {
     const apiVersion = `${group}/${version}`;
     const path = segments(request.path).join("/");
     const encoded = this.#kept(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
-    encoded.tag ??= entityTag(encoded.bytes);
+    encoded.tag ??= `"${digestOf(encoded.bytes)}"`;
     const headers = { etag: encoded.tag, vary: "Accept", "cache-control": "public" };
     // Upstream: one tag, compared as text; neither lists nor weak tags.
     if (request.headers["if-none-match"] === encoded.tag) return { code: 304, headers };
@@ -171,7 +171,7 @@ export class Discovery {
 }
 
 /** The 404 page of Go's file server, which clients see for paths outside the API. */
-export const pageNotFound: Reply = {
+const pageNotFound: Reply = {
   code: 404,
   headers: { "x-content-type-options": "nosniff" },
   contentType: "text/plain; charset=utf-8",
@@ -195,10 +195,8 @@ function encodedReply({ object, bytes, mediaType }: Encoded): Reply {
   return { code: 200, bytes, contentType: mediaType, compressible: true, object };
 }
 
-/** A strong entity tag of these bytes. */
-export function entityTag(bytes: Buffer): string {
-  return `"${createHash("sha512").update(bytes).digest("hex").toUpperCase()}"`;
-}
+/** The digest that entity tags and the URLs of OpenAPI documents are made of. */
+export const digestOf = (bytes: Buffer): string => hash("sha512", bytes, "hex").toUpperCase();
 
 export function checkMethod(request: Pick<ApiRequest, "method">): void {
   if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();

@@ -3,9 +3,9 @@
  * let other work run, and kept as bytes. Clients before 1.27 request it in protobuf. Source: upstream's
  * `kube-openapi/pkg/handler`.
  */
-import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { digestOf } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { DocumentV2 } from "./openapi/document-v2.ts";
 import { acceptedType, httpDate, matchesTag, notAcceptableFile } from "./openapi/negotiation.ts";
@@ -81,5 +81,5 @@ async function convert(built: Promise<File>): Promise<File> {
 }
 
 function fileOf(bytes: Buffer, builtMs: number): File {
-  return { bytes, tag: `"${createHash("sha512").update(bytes).digest("hex").toUpperCase()}"`, builtMs };
+  return { bytes, tag: `"${digestOf(bytes)}"`, builtMs };
 }

@@ -4,11 +4,11 @@
  * documents are kept, `keptBytesMax` of them at most. Protobuf is rarely requested and converted from JSON each time.
  * Source: upstream's `kube-openapi/pkg/handler3`.
  */
-import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { digestOf } from "./discovery.ts";
 import type { ServedGroup } from "./discovery/groups.ts";
 import { documentV3 } from "./openapi/document-v3.ts";
 import { acceptedType, httpDate, matchesTag, missingFile, notAcceptableFile } from "./openapi/negotiation.ts";
@@ -129,7 +129,7 @@ export class OpenApiV3 {
     if (built !== undefined) return built;
     const before = this.#documents.get(name);
     if (before !== undefined) this.#drop(before);
-    const hash = createHash("sha512").update(bytes).digest("hex").toUpperCase();
+    const hash = digestOf(bytes);
     const builtMs = before?.hash === hash ? before.builtMs : nowMs;
     const document = { definitions: source.definitions, hash, builtMs, bytes: undefined };
     // The table may have changed meanwhile, too; then the document is not needed again.

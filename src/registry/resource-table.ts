@@ -11,13 +11,7 @@ export class ResourceTable {
   constructor(definitions: readonly ResourceDefinition[], generation: number, before?: ResourceTable) {
     this.definitions = definitions;
     this.generation = generation;
-    const members = new Map<string, ResourceDefinition[]>();
-    for (const definition of definitions) {
-      const list = members.get(definition.group);
-      if (list === undefined) members.set(definition.group, [definition]);
-      else list.push(definition);
-    }
-    for (const [name, list] of members) {
+    for (const [name, list] of Map.groupBy(definitions, ({ group }) => group)) {
       const old = before === undefined ? undefined : before.#groups.get(name);
       this.#groups.set(name, old !== undefined && isSame(old.members, list) ? old : new Group(list));
     }

@@ -1,23 +1,18 @@
 /** Aggregated discovery: all groups, versions and resources in one document. Source: upstream's `apidiscovery` types. */
+import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 
-export interface DiscoveryKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
 export interface SubresourceDiscovery {
   readonly subresource: string;
-  readonly responseKind: DiscoveryKind;
+  readonly responseKind: GroupVersionKind;
   readonly verbs: readonly string[];
 }
 
 export interface ResourceDiscovery {
   readonly resource: string;
-  readonly responseKind: DiscoveryKind;
+  readonly responseKind: GroupVersionKind;
   readonly scope: "Cluster" | "Namespaced";
   readonly singularResource: string;
   readonly verbs: readonly string[];
@@ -66,7 +61,7 @@ function resourceDiscovery(group: string, version: string, definition: ResourceD
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
   // Upstream: a description of routes leaves out a group and version that are those around it.
   const describesRoutes = definition.routes === "installed";
-  const kindOf = (of: DiscoveryKind): DiscoveryKind =>
+  const kindOf = (of: GroupVersionKind): GroupVersionKind =>
     describesRoutes && of.group === group && of.version === version
       ? { group: "", version: "", kind: of.kind }
       : { group: of.group, version: of.version, kind: of.kind };

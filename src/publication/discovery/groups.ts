@@ -23,25 +23,17 @@ export interface ServedGroup {
 
 /** Groups of the table, the core group first. */
 export function servedGroups(definitions: readonly ResourceDefinition[], domain: ApiDomain): ServedGroup[] {
-  const groups = new Map<string, Map<string, ResourceDefinition[]>>();
-  for (const definition of definitions) {
-    const versions = groups.get(definition.group) ?? new Map<string, ResourceDefinition[]>();
-    groups.set(definition.group, versions);
-    const list = versions.get(definition.version);
-    if (list === undefined) versions.set(definition.version, [definition]);
-    else list.push(definition);
-  }
   const ranks = new Map(
     groupOrder.map((names, rank) => names.map((name) => [domain.rename(name), rank] as const)).flat(),
   );
   const rank = (name: string): number => ranks.get(name) ?? groupOrder.length;
-  return [...groups]
-    .map(([name, versions]) => ({
+  return [...Map.groupBy(definitions, ({ group }) => group)]
+    .map(([name, ofGroup]) => ({
       name,
-      versions: [...versions]
+      versions: [...Map.groupBy(ofGroup, ({ version }) => version)]
         .sort(([a], [b]) => compareVersions(a, b))
         .map(([version, list]) => ({ version, definitions: sorted(list) })),
-      builtin: [...versions.values()].some((list) => list.some(({ routes }) => routes === "installed")),
+      builtin: ofGroup.some(({ routes }) => routes === "installed"),
     }))
     .sort((a, b) => rank(a.name) - rank(b.name) || compareTexts(a.name, b.name));
 }

@@ -7,7 +7,8 @@ import type { Encoding } from "#codec/encoding.ts";
 import { protobufEncoding } from "#codec/protobuf-encoding.ts";
 import { writeEnvelope } from "#codec/protobuf-envelope.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
-import type { DiscoveryKind, GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
 import type { ApiGroup, ApiGroupList, ApiResource, ApiResourceList, ApiVersions, GroupVersionName } from "./legacy.ts";
 
 export type DiscoveryDocument = ApiVersions | ApiGroupList | ApiGroup | ApiResourceList | GroupDiscoveryList;
@@ -117,7 +118,7 @@ function resourceDiscoveryBody(resource: ResourceDiscovery): Field[] {
   ];
 }
 
-function kindOf({ group, version, kind }: DiscoveryKind): Field {
+function kindOf({ group, version, kind }: GroupVersionKind): Field {
   return message(2, [text(1, group), text(2, version), text(3, kind)]);
 }
 

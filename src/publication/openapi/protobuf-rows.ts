@@ -8,30 +8,32 @@ import type { Json } from "./published-schema.ts";
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
 /** By member name; `x-` matches all names with this prefix. */
-export type Rows = ReadonlyMap<string, readonly [number: number, encode: Encoder]>;
+export type Rows = Readonly<Record<string, readonly [number: number, encode: Encoder]>>;
 
-export function rowsOf(rows: Readonly<Record<string, readonly [number, Encoder]>>): Rows {
-  return new Map(Object.entries(rows));
+/** A message with the members that `rows` name; others are left out. */
+export const struct = (rows: Rows): Encoder => message(fieldsOf(rows));
+
+/** Encodes documents with these members. */
+export function documentEncoder(rows: Rows): (document: Json) => Buffer {
+  const write = fieldsOf(rows);
+  return (document) => {
+    const writer = new ProtobufWriter();
+    write(writer, document);
+    return writer.finish();
+  };
 }
 
-/** A document as protobuf. */
-export function encodeDocument(document: Json, rows: Rows): Buffer {
-  const writer = new ProtobufWriter();
-  writeFields(writer, document, rows);
-  return writer.finish();
-}
-
-/** Writes the members that `rows` name; others are left out. */
-export function writeFields(writer: ProtobufWriter, value: unknown, rows: Rows): void {
-  for (const [name, member] of Object.entries(value as Json).reverse()) {
-    if (name.startsWith("x-")) {
-      const row = rows.get("x-");
-      if (row !== undefined) writeNamed(writer, row[0], name, member, row[1]);
-      continue;
+function fieldsOf(rows: Rows): (writer: ProtobufWriter, value: unknown) => void {
+  const byName = new Map(Object.entries(rows));
+  return (writer, value) => {
+    for (const [name, member] of Object.entries(value as Json).reverse()) {
+      const isExtension = name.startsWith("x-");
+      const row = byName.get(isExtension ? "x-" : name);
+      if (row === undefined) continue;
+      if (isExtension) writeNamed(writer, row[0], name, member, row[1]);
+      else row[1](writer, row[0], member);
     }
-    const row = rows.get(name);
-    if (row !== undefined) row[1](writer, row[0], member);
-  }
+  };
 }
 
 /** A message of a name and a value. */
@@ -47,11 +49,6 @@ export const boolean: Encoder = (writer, number, value) => writer.varint(number,
 /** A number that is whole and not negative. */
 export const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
 export const real: Encoder = (writer, number, value) => writer.double(number, Number(value));
-
-/** A message with these fields. */
-export function struct(rows: Rows): Encoder {
-  return message((writer, value) => writeFields(writer, value, rows));
-}
 
 /** A message written by `write`, last field first. */
 export function message(write: (writer: ProtobufWriter, value: unknown) => void): Encoder {
@@ -82,9 +79,32 @@ export const strings = repeated(string);
 /** A value of any type, as its text. */
 export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
 
+/** What `encode` writes, or a reference: two fields of a message. */
+export function orReference(encode: Encoder): Encoder {
+  const plain = wrapped(1, encode);
+  const referred = wrapped(2, struct({ $ref: [1, string] }));
+  return (writer, number, value) => ("$ref" in (value as Json) ? referred : plain)(writer, number, value);
+}
+
+/** What `encode` writes, or a boolean: two fields of a message. */
+export function orBoolean(encode: Encoder): Encoder {
+  const plain = wrapped(1, encode);
+  const flag = wrapped(2, boolean);
+  return (writer, number, value) => (typeof value === "boolean" ? flag : plain)(writer, number, value);
+}
+
 /** What schemas say about values; both versions number these fields in the same order, from `first` on. */
-export const limitRows = (first: number): Readonly<Record<string, readonly [number, Encoder]>> =>
-  Object.fromEntries(limits.map(([name, encode], at) => [name, [first + at, encode]]));
+export const limitRows = (first: number): Rows => numbered(first, limits);
+
+/** The operations of a path; both versions number these in the same order, too. */
+export const methodRows = (first: number, operation: Encoder): Rows =>
+  numbered(
+    first,
+    ["get", "put", "post", "delete", "options", "head", "patch"].map((method) => [method, operation]),
+  );
+
+const numbered = (first: number, encoders: readonly (readonly [name: string, encode: Encoder])[]): Rows =>
+  Object.fromEntries(encoders.map(([name, encode], at) => [name, [first + at, encode]]));
 
 const limits: readonly (readonly [name: string, encode: Encoder])[] = [
   ["multipleOf", real],
