@@ -34,8 +34,6 @@ export interface HandlerParts {
   readonly transforms: Allows;
   /** Schema of `DeleteOptions`, for bodies of deletes. */
   readonly deleteOptionsSchema: Schema;
-  /** Schema of the same kind in another of its versions; `undefined` when that one is not served. */
-  schemaOfVersion(definition: ResourceDefinition, apiVersion: string): Schema | undefined;
   /** The same kind in another of its versions; `undefined` when that one is not served. */
   definitionOfVersion(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
   /** Schema of a built-in kind. Throws when there is none. */

@@ -16,7 +16,6 @@ type Derived =
   | "negotiator"
   | "transforms"
   | "deleteOptionsSchema"
-  | "schemaOfVersion"
   | "definitionOfVersion"
   | "schemaOf"
   | "forcedDeletion"
@@ -41,7 +40,6 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
     negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
     transforms: resourceTransforms(given.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
-    schemaOfVersion: (definition, apiVersion) => otherVersion(definition, apiVersion)?.schema,
     definitionOfVersion: otherVersion,
     schemaOf: (gvk) => requiredSchema(tables, gvk),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
