@@ -15,7 +15,7 @@ export class Deque<T> {
   }
 
   push(item: T): void {
-    if (this.#length === this.#items.length) this.#grow();
+    if (this.#length === this.#items.length) this.#resize(this.#items.length * 2);
     this.#items[(this.#first + this.#length) & (this.#items.length - 1)] = item;
     this.#length++;
   }
@@ -52,10 +52,6 @@ export class Deque<T> {
       else low = middle + 1;
     }
     return low;
-  }
-
-  #grow(): void {
-    this.#resize(this.#items.length * 2);
   }
 
   #resize(capacity: number): void {

@@ -47,12 +47,12 @@ function makeOne(path: string, made: string[]): void {
   }
 }
 
-/** Makes the names in a folder durable. */
-export function syncFolder(path: string): void {
-  const folder = openSync(path, "r");
+/** Makes a file durable, or the names in a folder. */
+export function syncPath(path: string): void {
+  const opened = openSync(path, "r");
   try {
-    fsyncSync(folder);
+    fsyncSync(opened);
   } finally {
-    closeSync(folder);
+    closeSync(opened);
   }
 }

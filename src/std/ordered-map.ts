@@ -82,26 +82,6 @@ export class OrderedMap<V> {
   scan(from: string, to: string | undefined, visit: (value: V, key: string) => boolean): void {
     scan(this.#root, from, to, visit);
   }
-
-  /** The value `index` places after the smallest key. */
-  valueAt(index: number): V | undefined {
-    let node = this.#root;
-    let rest = index;
-    while (!node.leaf) {
-      let child: Node<V> | undefined;
-      for (const candidate of node.children) {
-        const count = countOf(candidate);
-        if (rest < count) {
-          child = candidate;
-          break;
-        }
-        rest -= count;
-      }
-      if (child === undefined) return undefined;
-      node = child;
-    }
-    return node.values[rest];
-  }
 }
 
 /**

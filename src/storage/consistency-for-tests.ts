@@ -20,10 +20,10 @@ export async function checkConsistency(store: SqliteStore, random: Random, sampl
     );
   }
   const sample: { readonly entry: Entry; readonly bytes: Buffer }[] = [];
-  const { keys } = cache.statistics;
-  for (let i = 0; i < Math.min(sampleSize, keys); i++) {
-    const entry = cache.entryAt(Math.floor(random.next() * keys));
-    if (entry !== undefined) sample.push({ entry, bytes: entry.value });
+  const { entries } = cache.range("");
+  for (let i = 0; i < Math.min(sampleSize, entries.length); i++) {
+    const entry = entries[Math.floor(random.next() * entries.length)]!;
+    sample.push({ entry, bytes: entry.value });
   }
   const logged = await store.log.logged(sample.map(({ entry }) => entry.revision));
   for (const [i, { entry, bytes }] of sample.entries()) {

@@ -2,20 +2,9 @@
  * Makes a data folder from a backup. The revision moves far ahead, and all earlier ones count as compacted. So no
  * revision of the lost store is reused, and watches and lists that know one start over.
  */
-import {
-  chmodSync,
-  closeSync,
-  copyFileSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, constants, existsSync, renameSync, rmSync, statSync } from "node:fs";
 
-import { makeFolder, syncFolder } from "#std/folder.ts";
+import { makeFolder, syncPath } from "#std/folder.ts";
 import { type Revision, StorageFailure } from "./log-store.ts";
 import { type Head, headFilePath, makeHeadFile } from "./sqlite/head-file.ts";
 import { damagedFile, LogFile, logFilePath } from "./sqlite/log-file.ts";
@@ -67,10 +56,10 @@ function restoreFile(options: RestoreOptions): Restored {
     copyFileSync(backupFile, partial, constants.COPYFILE_FICLONE);
     chmodSync(partial, 0o600);
     const restored = moveForward(partial, options);
-    syncFile(partial);
+    syncPath(partial);
     makeHeadFile(dataDir, restored);
     renameSync(partial, target);
-    syncFolder(dataDir);
+    syncPath(dataDir);
     return { revision: restored.revision, keys: restored.keys };
   } catch (error) {
     discard();
@@ -95,14 +84,5 @@ function moveForward(path: string, { backupFile, revisionStep = defaultRevisionS
   } catch (error) {
     file.close();
     throw error;
-  }
-}
-
-function syncFile(path: string): void {
-  const handle = openSync(path, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }

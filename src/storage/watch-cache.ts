@@ -6,7 +6,7 @@
  * only after it is durable, and revisions become visible strictly in order.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Compacted, Revision, StorageFull, Unversioned } from "./log-store.ts";
+import type { Compacted, LogRangeOptions, Revision, StorageFull, Unversioned } from "./log-store.ts";
 
 /**
  * One version of one key. Shared and immutable, except `view`, where the layer above caches data derived from the bytes
@@ -56,14 +56,8 @@ export type WriteResult =
   | { readonly ok: true; readonly entry: Entry }
   | { readonly ok: false; readonly current: Entry | undefined };
 
-export interface RangeOptions {
-  /** First key wanted (inclusive); default: the prefix itself. */
-  readonly from?: string;
-  /** Most entries wanted; default: all. */
-  readonly limit?: number;
-  /** Read the state at this revision instead of the present. */
-  readonly at?: Revision;
-}
+/** Which keys of the present a range reads. */
+export type RangeOptions = Omit<LogRangeOptions, "at">;
 
 export interface Range {
   readonly entries: readonly Entry[];
@@ -117,7 +111,7 @@ export interface WatchCache {
   getAt(key: string, revision: Revision): Promise<Entry | undefined | Compacted>;
   /** Entries whose keys start with `prefix`, in key order. Present state from memory; an old one may ask the log. */
   range(prefix: string, options?: RangeOptions): Range;
-  rangeAt(prefix: string, options: RangeOptions & { readonly at: Revision }): Promise<Range | Compacted>;
+  rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted>;
   /** Number of keys under the prefix at present. */
   count(prefix: string): number;
   /**

@@ -8,20 +8,11 @@
  * has. It is synced only now and then. After a killed process it is exact, because the system still has the write.
  * After a machine crash it may be older, which the boot identifier shows.
  */
-import {
-  closeSync,
-  fdatasyncSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
-import { syncFolder } from "#std/folder.ts";
+import { syncPath } from "#std/folder.ts";
 
 import type { Revision } from "../log-store.ts";
 
@@ -96,15 +87,9 @@ export function makeHeadFile(dataDir: string, head: Head): void {
   const fresh = `${path}.new`;
   const bytes = Buffer.alloc(recordBytes);
   pack(bytes, head);
-  const file = openSync(fresh, "w", 0o600);
-  try {
-    writeFileSync(file, bytes);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  writeFileSync(fresh, bytes, { mode: 0o600, flush: true });
   renameSync(fresh, path);
-  syncFolder(dataDir);
+  syncPath(dataDir);
 }
 
 /** The file while the store is open. Hot path: `write`. */

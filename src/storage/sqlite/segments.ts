@@ -54,7 +54,6 @@ export interface SegmentView {
 export class Segments {
   readonly #database: DatabaseSync;
   readonly #rowsMax: number;
-  readonly #bytesMax: number;
   readonly #statements = new Map<string, StatementSync>();
   /** In order; the last one is appended to. */
   #list: Segment[] = [];
@@ -66,7 +65,6 @@ export class Segments {
   constructor(database: DatabaseSync, rowsMax = defaultRowsMax) {
     this.#database = database;
     this.#rowsMax = rowsMax;
-    this.#bytesMax = bytesMax;
     this.reload();
   }
 
@@ -133,7 +131,7 @@ export class Segments {
   /** Whether the next `append` should be preceded by `open`. */
   get isFull(): boolean {
     const last = this.#list.at(-1)!;
-    return last.rows >= this.#rowsMax || last.bytes >= this.#bytesMax;
+    return last.rows >= this.#rowsMax || last.bytes >= bytesMax;
   }
 
   /** Opens another table for what is appended from now on. In a transaction only. */
@@ -254,7 +252,7 @@ export class Segments {
     const reached = revisions.length < limit ? last : (revisions.at(-1)!["revision"] as Revision);
     const bytes = (from.bytes / Math.max(1, from.rows)) * revisions.length;
     let to = this.#list[this.#list.indexOf(from) - 1];
-    if (to === undefined || to.rows + revisions.length > this.#rowsMax || to.bytes + bytes > this.#bytesMax) {
+    if (to === undefined || to.rows + revisions.length > this.#rowsMax || to.bytes + bytes > bytesMax) {
       this.#makeList();
       to = this.#newSegment(from.start);
       this.#list.splice(this.#list.indexOf(from), 0, to);

@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 
 import { systemClock } from "#std/clock.ts";
-import { syncFolder } from "#std/folder.ts";
+import { syncPath } from "#std/folder.ts";
 
 import { LostWrites, type Revision, StoreInUse } from "../log-store.ts";
 import { digestSum } from "../digest.ts";
@@ -411,33 +411,25 @@ function step(job: Job): boolean {
   return true;
 }
 
+const answering: { readonly [K in Question["kind"]]: (question: Asked<K>) => Slices<Answers[K]> } = {
+  events,
+  rollback,
+  versions,
+  compact,
+  digest,
+  backup,
+  youngest,
+  close,
+};
+
+/** Those that change or sum up the log. */
+const takingTurns: ReadonlySet<Question["kind"]> = new Set(["compact", "digest", "backup"]);
+
 function take(id: number, question: Question): void {
-  switch (question.kind) {
-    case "events":
-      jobs.push({ id, slices: events(question), isGentle: false });
-      break;
-    case "rollback":
-      jobs.push({ id, slices: rollback(question), isGentle: false });
-      break;
-    case "versions":
-      jobs.push({ id, slices: versions(question.revisions), isGentle: false });
-      break;
-    case "compact":
-      turns.push({ id, slices: compact(question.revision), isGentle: true });
-      break;
-    case "digest":
-      turns.push({ id, slices: digest(question.revision), isGentle: false });
-      break;
-    case "backup":
-      turns.push({ id, slices: backup(question), isGentle: false });
-      break;
-    case "youngest":
-      jobs.push({ id, slices: youngest(question.bytes), isGentle: false });
-      break;
-    case "close":
-      jobs.push({ id, slices: close(), isGentle: false });
-      break;
-  }
+  const { kind } = question;
+  // Safe: a question goes to the function of its kind.
+  const slices = (answering[kind] as (question: Question) => Job["slices"])(question);
+  (takingTurns.has(kind) ? turns : jobs).push({ id, slices, isGentle: kind === "compact" });
 }
 
 /** Calls `visit` for the rows in (after, upTo] in order, some of them a slice, until it returns false. */
@@ -484,7 +476,7 @@ function* rollback({ from, to, after, upTo }: Asked<"rollback">): Slices<Answers
   return { keys: [...first.keys()], previous: [...first.values()] };
 }
 
-function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> {
+function* versions({ revisions }: Asked<"versions">): Slices<Answers["versions"]> {
   const writer = new RowWriter(64 * 1024);
   for (const [i, revision] of revisions.entries()) {
     const row = file.row(revision);
@@ -494,12 +486,12 @@ function* versions(revisions: readonly Revision[]): Slices<Answers["versions"]> 
   return { rows: writer.take() };
 }
 
-function* youngest(bytes: number): Slices<Answers["youngest"]> {
+function* youngest({ bytes }: Asked<"youngest">): Slices<Answers["youngest"]> {
   yield;
   return { revision: file.segments.startOfLast(bytes) };
 }
 
-function* compact(revision: Revision): Slices<undefined> {
+function* compact({ revision }: Asked<"compact">): Slices<undefined> {
   // What it says can be compared with the log only as long as history goes back to there.
   syncHead();
   const { sweepRuns } = faults;
@@ -510,21 +502,21 @@ function* compact(revision: Revision): Slices<undefined> {
 }
 
 /**
- * Count and sum of the revisions current at `revision`. Each row adds itself (unless a deletion) and takes away what
+ * Count and sum of the revisions current at `upTo`. Each row adds itself (unless a deletion) and takes away what
  * it replaced, unless that has been dropped.
  */
-function* digest(revision: Revision): Slices<Answers["digest"]> {
+function* digest({ revision: upTo }: Asked<"digest">): Slices<Answers["digest"]> {
   const { checkpoints } = file;
   let keys = 0;
   let sum = 0;
-  yield* eachChange(0, revision, (change) => {
-    if (change.deleted === 0) {
+  yield* eachChange(0, upTo, ({ revision, previous, deleted }) => {
+    if (deleted === 0) {
       keys++;
-      sum += change.revision;
+      sum += revision;
     }
-    if (change.previous !== 0 && !isDropped(checkpoints, change.revision, change.previous)) {
+    if (previous !== 0 && !isDropped(checkpoints, revision, previous)) {
       keys--;
-      sum -= change.previous;
+      sum -= previous;
     }
     sum = digestSum(sum);
     return true;
@@ -550,7 +542,7 @@ function* backup({ file: target }: Asked<"backup">): Slices<Answers["backup"]> {
   try {
     yield* copyCurrent(partial, revision, replaced);
     renameSync(partial, target);
-    syncFolder(dirname(target));
+    syncPath(dirname(target));
     isFinished = true;
   } catch (error) {
     throw sqliteCode(error) === full ? new Error(`no space left on the disk of ${target}`, { cause: error }) : error;

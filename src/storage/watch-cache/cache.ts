@@ -17,6 +17,7 @@ import {
   type LogEntry,
   type LogEvent,
   type LogFollower,
+  type LogRangeOptions,
   type LogStore,
   type LogWrite,
   type PastEvent,
@@ -256,17 +257,11 @@ export class MemoryCache implements WatchCache, LogFollower {
     return this.#keys.get(key)?.current;
   }
 
-  /** The entry `index` places after the first in key order. */
-  entryAt(index: number): Entry | undefined {
-    return this.#live.valueAt(index)?.head;
-  }
-
   count(prefix: string): number {
     return this.countKeys(prefix, prefixEnd(prefix));
   }
 
   range(prefix: string, options: RangeOptions = {}): Range {
-    if (options.at !== undefined && options.at < this.#visible) throw new Error("an old revision is read with rangeAt");
     const { from, to, limit } = bounds(prefix, options);
     const entries: Entry[] = [];
     this.#live.scan(from, to, (versions) => {
@@ -291,7 +286,7 @@ export class MemoryCache implements WatchCache, LogFollower {
   }
 
   /** A revision not reached yet shows the present. */
-  async rangeAt(prefix: string, options: RangeOptions & { readonly at: Revision }): Promise<Range | Compacted> {
+  async rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted> {
     const { at } = options;
     if (at < this.#compacted) return { compacted: this.#compacted };
     const log = this.#logOf(prefix);
@@ -427,11 +422,11 @@ export class MemoryCache implements WatchCache, LogFollower {
   }
 
   /** The state at `at`, which memory shows. */
-  #rangeInMemory(prefix: string, options: RangeOptions & { readonly at: Revision }, log: EventLog): Range {
+  #rangeInMemory(prefix: string, options: LogRangeOptions, log: EventLog): Range {
     const { at } = options;
     const last = log.events.last();
     if (last === undefined || last.revision <= at) {
-      return { ...this.range(prefix, withoutAt(options)), revision: Math.min(at, this.#visible) };
+      return { ...this.range(prefix, options), revision: Math.min(at, this.#visible) };
     }
     const { from, to, limit } = bounds(prefix, options);
     const deleted: Version[] = [];
@@ -487,10 +482,6 @@ export class MemoryCache implements WatchCache, LogFollower {
 function bounds(prefix: string, options: RangeOptions): { from: string; to: string | undefined; limit: number } {
   const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
-}
-
-function withoutAt(options: RangeOptions): RangeOptions {
-  return { from: options.from ?? "", limit: options.limit ?? Number.POSITIVE_INFINITY };
 }
 
 /** A version of the log as an entry. */

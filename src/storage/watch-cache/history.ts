@@ -77,13 +77,7 @@ export class History implements EventLog {
 
   /** Evicts every event up to `revision`. */
   dropTo(revision: Revision): void {
-    for (
-      let oldest = this.events.at(0);
-      oldest !== undefined && oldest.revision <= revision;
-      oldest = this.events.at(0)
-    ) {
-      this.#evict();
-    }
+    while ((this.events.at(0)?.revision ?? Number.POSITIVE_INFINITY) <= revision) this.#evict();
   }
 
   #evict(): void {
