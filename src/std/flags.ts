@@ -56,48 +56,35 @@ type Base = readonly [name: string, group: FlagGroup];
 const bad = (name: string, text: string, why: string): StartError =>
   new StartError(`invalid value ${JSON.stringify(text)} for --${name}: ${why}`);
 
-export function text(...[[name, group], initial, hint, help]: [Base, string, string, string]): Flag<string> {
-  return {
-    name,
-    group,
-    hint,
-    help,
-    default: initial,
-    read: (value) => {
-      if (value === "") throw bad(name, value, "must not be empty");
-      return value;
-    },
-    print: (value) => value,
-  };
+/** A flag of one value, which `parse` reads; `refused` makes its error of a reason. */
+function flag<T>(
+  [name, group]: Base,
+  shown: Pick<Flag<T>, "hint" | "help" | "default" | "print">,
+  parse: (value: string, refused: (why: string) => StartError) => T,
+): Flag<T> {
+  return { name, group, ...shown, read: (value) => parse(value, (why) => bad(name, value, why)) };
+}
+
+export function text(base: Base, initial: string, hint: string, help: string): Flag<string> {
+  return flag(base, { hint, help, default: initial, print: (value) => value }, (value, refused) => {
+    if (value === "") throw refused("must not be empty");
+    return value;
+  });
 }
 
 /** A text that may be missing; the empty value means so too. */
-export function optional([name, group]: Base, hint: string, help: string): Flag<string | undefined> {
-  return {
-    name,
-    group,
-    hint,
-    help,
-    default: undefined,
-    read: (value) => (value === "" ? undefined : value),
-    print: (value) => value ?? "",
-  };
+export function optional(base: Base, hint: string, help: string): Flag<string | undefined> {
+  const shown = { hint, help, default: undefined, print: (value: string | undefined) => value ?? "" };
+  return flag(base, shown, (value) => (value === "" ? undefined : value));
 }
 
-export function boolean([name, group]: Base, initial: boolean, help: string): Flag<boolean> {
-  return {
-    name,
-    group,
-    hint: "",
-    help,
-    default: initial,
-    read: (value) => {
-      if (/^(?:1|t|true)$/i.test(value)) return true;
-      if (/^(?:0|f|false)$/i.test(value)) return false;
-      throw bad(name, value, "must be true or false");
-    },
-    print: (value) => (value ? "true" : ""),
-  };
+export function boolean(base: Base, initial: boolean, help: string): Flag<boolean> {
+  const print = (value: boolean): string => (value ? "true" : "");
+  return flag(base, { hint: "", help, default: initial, print }, (value, refused) => {
+    if (/^(?:1|t|true)$/i.test(value)) return true;
+    if (/^(?:0|f|false)$/i.test(value)) return false;
+    throw refused("must be true or false");
+  });
 }
 
 export interface Bounds {
@@ -105,75 +92,44 @@ export interface Bounds {
   readonly max: number;
 }
 
-export function integer([name, group]: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
-  return {
-    name,
-    group,
-    hint: "int",
-    help,
-    default: initial,
-    read: (value) => {
-      const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-      if (number >= min && number <= max) return number;
-      throw bad(name, value, `must be a whole number from ${min} to ${max}`);
-    },
-    print: String,
-  };
+export function integer(base: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
+  return flag(base, { hint: "int", help, default: initial, print: String }, (value, refused) => {
+    const number = /^[+-]?\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw refused(`must be a whole number from ${min} to ${max}`);
+  });
 }
 
-export function fraction([name, group]: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
-  return {
-    name,
-    group,
-    hint: "float",
-    help,
-    default: initial,
-    read: (value) => {
-      const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : Number.NaN;
-      if (number >= min && number <= max) return number;
-      throw bad(name, value, `must be a number from ${min} to ${max}`);
-    },
-    print: (value) => (value === 0 ? "" : String(value)),
-  };
+export function fraction(base: Base, initial: number, { min, max }: Bounds, help: string): Flag<number> {
+  const print = (value: number): string => (value === 0 ? "" : String(value));
+  return flag(base, { hint: "float", help, default: initial, print }, (value, refused) => {
+    const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw refused(`must be a number from ${min} to ${max}`);
+  });
 }
 
 /** The option's value is in milliseconds; never negative. */
-export function duration([name, group]: Base, initialMs: number, help: string): Flag<number> {
-  return {
-    name,
-    group,
-    hint: "duration",
-    help,
-    default: initialMs,
-    read: (value) => {
-      const ms = parseGoDuration(value);
-      if (ms === undefined) throw bad(name, value, "must be a duration such as 300ms, 30s or 1h30m");
-      if (ms < 0) throw bad(name, value, "must not be negative");
-      return ms;
-    },
-    print: printGoDuration,
-  };
+export function duration(base: Base, initialMs: number, help: string): Flag<number> {
+  return flag(base, { hint: "duration", help, default: initialMs, print: printGoDuration }, (value, refused) => {
+    const ms = parseGoDuration(value);
+    if (ms === undefined) throw refused("must be a duration such as 300ms, 30s or 1h30m");
+    if (ms < 0) throw refused("must not be negative");
+    return ms;
+  });
 }
 
 const sizeUnits: Readonly<Record<string, number>> = { "": 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
 
 /** A number of bytes, with an optional Ki, Mi or Gi. */
-export function bytes([name, group]: Base, initialBytes: number, minBytes: number, help: string): Flag<number> {
-  return {
-    name,
-    group,
-    hint: "size",
-    help,
-    default: initialBytes,
-    read: (value) => {
-      const match = /^(\d{1,12})(Ki|Mi|Gi|)$/.exec(value);
-      if (match === null) throw bad(name, value, "must be a size such as 64Mi");
-      const size = Number(match[1]) * sizeUnits[match[2]!]!;
-      if (size < minBytes) throw bad(name, value, `must be at least ${printSize(minBytes)}`);
-      return size;
-    },
-    print: printSize,
-  };
+export function bytes(base: Base, initialBytes: number, minBytes: number, help: string): Flag<number> {
+  return flag(base, { hint: "size", help, default: initialBytes, print: printSize }, (value, refused) => {
+    const match = /^(\d{1,12})(Ki|Mi|Gi|)$/.exec(value);
+    if (match === null) throw refused("must be a size such as 64Mi");
+    const size = Number(match[1]) * sizeUnits[match[2]!]!;
+    if (size < minBytes) throw refused(`must be at least ${printSize(minBytes)}`);
+    return size;
+  });
 }
 
 function printSize(size: number): string {
@@ -181,25 +137,12 @@ function printSize(size: number): string {
   return `${size / sizeUnits[unit]!}${unit}`;
 }
 
-export function choice<T extends string>(
-  [name, group]: Base,
-  initial: NoInfer<T>,
-  values: readonly T[],
-  help: string,
-): Flag<T> {
-  return {
-    name,
-    group,
-    hint: values.join("|"),
-    help,
-    default: initial,
-    read: (value) => {
-      const found = values.find((candidate) => candidate === value);
-      if (found === undefined) throw bad(name, value, `must be one of ${values.join(", ")}`);
-      return found;
-    },
-    print: (value) => value,
-  };
+export function choice<T extends string>(base: Base, initial: NoInfer<T>, values: readonly T[], help: string): Flag<T> {
+  return flag(base, { hint: values.join("|"), help, default: initial, print: (value) => value }, (value, refused) => {
+    const found = values.find((candidate) => candidate === value);
+    if (found === undefined) throw refused(`must be one of ${values.join(", ")}`);
+    return found;
+  });
 }
 
 /** Comma-separated values; repetitions add up. `check` returns the error of a value, if any. */
