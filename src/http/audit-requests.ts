@@ -21,6 +21,7 @@ import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
 import { type ApiRequest, type AuditedBody, type Reply, unknownUser } from "./api-request.ts";
+import { plainText } from "./plain-text.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import { attributesOf } from "./filters/authorize.ts";
 import type { Filter, Handler } from "./filters/filter.ts";
@@ -354,9 +355,5 @@ function attempted(request: ApiRequest): string {
 }
 
 /** Upstream: a text, as for a broken server. */
-const notStored = (request: ApiRequest): Reply => ({
-  code: 500,
-  contentType: "text/plain; charset=utf-8",
-  headers: { "x-content-type-options": "nosniff" },
-  bytes: Buffer.from(`Internal Server Error: ${goQuote(request.url)}: failed to store audit event\n`),
-});
+const notStored = (request: ApiRequest): Reply =>
+  plainText(500, `Internal Server Error: ${goQuote(request.url)}: failed to store audit event\n`);

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
+import { plainText } from "./plain-text.ts";
 
 export type HealthEndpoint = "healthz" | "livez" | "readyz";
 
@@ -27,7 +28,6 @@ export interface HealthOptions {
 }
 
 const everywhere: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
-const textPlain = "text/plain; charset=utf-8";
 
 export class Health {
   readonly #options: HealthOptions;
@@ -86,9 +86,9 @@ export class Health {
 
   #replyOne(endpoint: HealthEndpoint, check: HealthCheck): Reply {
     const problem = this.#problem(endpoint, check);
-    if (problem === undefined) return { code: 200, bytes: Buffer.from("ok"), contentType: textPlain };
+    if (problem === undefined) return { code: 200, bytes: Buffer.from("ok"), contentType: "text/plain; charset=utf-8" };
     this.#options.failed?.(endpoint, check.name, problem);
-    return plain(500, `internal server error: ${problem}\n`);
+    return plainText(500, `internal server error: ${problem}\n`);
   }
 
   #replyAll(endpoint: HealthEndpoint, checks: readonly HealthCheck[], query: URLSearchParams): Reply {
@@ -113,16 +113,7 @@ export class Health {
       const names = [...excluded].sort().map((name) => JSON.stringify(name));
       lines += `warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`;
     }
-    if (failed) return plain(500, `${lines}${endpoint} check failed\n`);
-    return plain(200, query.has("verbose") ? `${lines}healthz check passed\n` : "ok");
+    if (failed) return plainText(500, `${lines}${endpoint} check failed\n`);
+    return plainText(200, query.has("verbose") ? `${lines}healthz check passed\n` : "ok");
   }
-}
-
-function plain(code: number, text: string): Reply {
-  return {
-    code,
-    bytes: Buffer.from(text),
-    contentType: textPlain,
-    headers: { "x-content-type-options": "nosniff" },
-  };
 }

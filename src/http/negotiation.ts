@@ -151,12 +151,7 @@ function producible(accept: string, names: readonly string[]): boolean {
  * Source: RFC 2045 section 5.1 as Go's `mime` reads it.
  */
 export function bodyMediaType(contentType: string): string {
-  const known = contentTypes.get(contentType);
-  if (known !== undefined) return known;
-  const name = parseMediaType(contentType);
-  if (contentTypes.size >= rememberedMax) contentTypes.clear();
-  if (contentType.length <= rememberedLength) contentTypes.set(contentType, name);
-  return name;
+  return remembered(contentTypes, contentType, parseMediaType);
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
@@ -220,7 +215,7 @@ function match(
   onlyTransforms = false,
 ): Choice | undefined {
   if (header === undefined || header === "") return plain(offered[0]!);
-  for (const clause of acceptClauses(header)) {
+  for (const clause of remembered(acceptHeaders, header, parseAccept)) {
     if (clause.serverVersion !== "" || (onlyTransforms && !clause.transforms)) continue;
     for (const encoding of offered) {
       if (!fits(clause, encoding.mediaType)) continue;
@@ -245,15 +240,16 @@ const rememberedLength = 1024;
 const acceptHeaders = new Map<string, readonly AcceptClause[]>();
 const contentTypes = new Map<string, string>();
 
-function acceptClauses(header: string): readonly AcceptClause[] {
-  const known = acceptHeaders.get(header);
-  if (known !== undefined) return known;
-  const clauses = parseAccept(header);
+/** What `parse` makes of a header; that of short ones is kept. */
+function remembered<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
+  const found = known.get(header);
+  if (found !== undefined) return found;
+  const parsed = parse(header);
   if (header.length <= rememberedLength) {
-    if (acceptHeaders.size >= rememberedMax) acceptHeaders.clear();
-    acceptHeaders.set(header, clauses);
+    if (known.size >= rememberedMax) known.clear();
+    known.set(header, parsed);
   }
-  return clauses;
+  return parsed;
 }
 
 /** The limit of parsed clauses; ordinary headers have a handful. */
@@ -284,63 +280,51 @@ function goesBefore(a: AcceptClause, b: AcceptClause): boolean {
 
 function parseClause(text: string): AcceptClause | undefined {
   const parts = text.split(";");
-  const [type = "", subtype, ...more] = parts[0]!.split("/").map(trim);
+  const [type = "", subtype, ...more] = parts[0]!.split("/").map((part) => part.trim());
   if (more.length > 0 || (!subtype && type !== "*")) return undefined;
-  let quality = 1;
-  let kind = "";
-  let group = "";
-  let version = "";
-  let transforms = false;
-  let stream = "";
-  let serverVersion = "";
-  let pretty = false;
+  const clause = {
+    type,
+    subtype: subtype || "*",
+    quality: 1,
+    kind: "",
+    group: "",
+    version: "",
+    transforms: false,
+    stream: "",
+    serverVersion: "",
+    pretty: false,
+  };
   for (let i = 1; i < parts.length; i++) {
     const [key = "", raw, ...others] = parts[i]!.split("=");
     // Upstream: a parameter without a value, or with two, is as good as none.
     if (!raw || others.length > 0) continue;
-    const value = trim(raw);
-    switch (trim(key)) {
+    const value = raw.trim();
+    switch (key.trim()) {
       case "q":
-        quality = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(raw) ? Number(raw) : 0;
+        clause.quality = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(raw) ? Number(raw) : 0;
         break;
       case "as":
-        kind = value;
-        transforms = true;
+        clause.kind = value;
+        clause.transforms = true;
         break;
       case "g":
-        group = value;
-        transforms = true;
+        clause.group = value;
+        clause.transforms = true;
         break;
       case "v":
-        version = value;
-        transforms = true;
+        clause.version = value;
+        clause.transforms = true;
         break;
       case "stream":
-        stream = value;
+        clause.stream = value;
         break;
       case "sv":
-        serverVersion = value;
+        clause.serverVersion = value;
         break;
       case "pretty":
-        pretty = value === "1";
+        clause.pretty = value === "1";
         break;
     }
   }
-  const wild = subtype === undefined || subtype === "";
-  return {
-    type,
-    subtype: wild ? "*" : subtype,
-    quality,
-    kind,
-    group,
-    version,
-    transforms,
-    stream,
-    serverVersion,
-    pretty,
-  };
-}
-
-function trim(text: string): string {
-  return text.trim();
+  return clause;
 }

@@ -51,7 +51,7 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
     if (verb === "get") {
       verb = "list";
       if (target.url.includes("?")) {
-        if (asksToWatch(target.query)) verb = "watch";
+        if (queryFlag(target.query.get("watch"))) verb = "watch";
         name = selectedName(target.query);
       }
     } else if (verb === "delete") verb = "deletecollection";
@@ -120,10 +120,6 @@ function splitPath(path: string): string[] {
 /** Upstream: any value counts, the empty one too, but `false` and `0`. */
 export function queryFlag(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
-}
-
-function asksToWatch(query: URLSearchParams): boolean {
-  return queryFlag(query.get("watch"));
 }
 
 /**
@@ -204,18 +200,10 @@ function checkName(parameter: string, value: string): void {
 /** Whether a request may run past the request timeout: watches, and subresources that hold their connection. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return false;
-  if (info.verb === "watch" || info.verb === "proxy") return true;
-  switch (info.subresource) {
-    case "attach":
-    case "exec":
-    case "proxy":
-    case "log":
-    case "portforward":
-      return true;
-    default:
-      return false;
-  }
+  return info.verb === "watch" || info.verb === "proxy" || holdingConnection.has(info.subresource);
 }
+
+const holdingConnection = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /**
  * The decoded path of a request target, and its query without the question mark. An absolute target loses scheme and

@@ -8,6 +8,7 @@ import type { Encodable, Encoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { madeContent } from "#http/contents.ts";
+import { plainText } from "#http/plain-text.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { methodUnknown, resourceNotFound } from "#meta/status-error.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
@@ -171,12 +172,7 @@ export class Discovery {
 }
 
 /** The 404 page of Go's file server, which clients see for paths outside the API. */
-const pageNotFound: Reply = {
-  code: 404,
-  headers: { "x-content-type-options": "nosniff" },
-  contentType: "text/plain; charset=utf-8",
-  bytes: Buffer.from("404 page not found\n"),
-};
+const pageNotFound = plainText(404, "404 page not found\n");
 
 /** A document with its bytes. */
 interface Encoded {

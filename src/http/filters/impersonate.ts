@@ -11,6 +11,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { groupAuthenticated, groupUnauthenticated, type UserInfo, userAnonymous } from "#meta/user-info.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
+import { plainText } from "../plain-text.ts";
 import type { ErrorReply } from "./catch-errors.ts";
 import { type Filter, type Handler, withHeaders } from "./filter.ts";
 
@@ -34,7 +35,10 @@ export function impersonate({ authorizer, domain, errorReply }: ImpersonateOptio
         verb: "impersonate",
         isResourceRequest: true,
         path: "",
+        group: "",
         version: "v1",
+        subresource: "",
+        namespace: "",
         ...permission,
       };
       const verdict = await authorizer.authorize(attributes);
@@ -81,29 +85,19 @@ function wantedIdentity(request: ApiRequest): Wanted {
 
 const extraPrefix = "impersonate-extra-";
 
-type Permission = Pick<Attributes, "group" | "resource" | "subresource" | "namespace" | "name">;
+/** What a request to impersonate must be allowed to; what is left out is empty. */
+type Permission = Pick<Attributes, "resource" | "name"> &
+  Partial<Pick<Attributes, "group" | "subresource" | "namespace">>;
 
-function permissions(wanted: Wanted, authenticationGroup: string): Permission[] {
+function permissions(wanted: Wanted, group: string): Permission[] {
   const account = serviceAccount(wanted.user);
-  const core = (resource: string, name: string, namespace = ""): Permission => ({
-    group: "",
-    resource,
-    subresource: "",
-    namespace,
-    name,
-  });
-  const authentication = (resource: string, subresource: string, name: string): Permission => ({
-    group: authenticationGroup,
-    resource,
-    subresource,
-    namespace: "",
-    name,
-  });
   return [
-    account === undefined ? core("users", wanted.user) : core("serviceaccounts", account.name, account.namespace),
-    ...wanted.groups.map((group) => core("groups", group)),
-    ...[...wanted.extra].flatMap(([key, values]) => values.map((value) => authentication("userextras", key, value))),
-    ...(wanted.uid === "" ? [] : [authentication("uids", "", wanted.uid)]),
+    account === undefined ? { resource: "users", name: wanted.user } : { resource: "serviceaccounts", ...account },
+    ...wanted.groups.map((name) => ({ resource: "groups", name })),
+    ...[...wanted.extra].flatMap(([subresource, names]) =>
+      names.map((name) => ({ group, resource: "userextras", subresource, name })),
+    ),
+    ...(wanted.uid === "" ? [] : [{ group, resource: "uids", name: wanted.uid }]),
   ];
 }
 
@@ -145,10 +139,5 @@ function withoutUser(request: ApiRequest, { groups, uid, extra }: Wanted, authen
     ...(uid === "" ? [] : [`{UID  ${uid}  ${own}  }`]),
   ];
   const text = `${goQuote(request.url)}: requested [${asked.join(" ")}] without impersonating a user`;
-  return {
-    code: 500,
-    contentType: "text/plain; charset=utf-8",
-    headers: { "x-content-type-options": "nosniff" },
-    bytes: Buffer.from(`Internal Server Error: ${escapeMarkup(text)}\n`),
-  };
+  return plainText(500, `Internal Server Error: ${escapeMarkup(text)}\n`);
 }

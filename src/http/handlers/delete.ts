@@ -1,7 +1,7 @@
 /** DELETE of one object and of a collection. */
 import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { invalidObject, type Status, type StatusError } from "#meta/status-error.ts";
+import { invalidObject, type StatusError } from "#meta/status-error.ts";
 import { invalid } from "#meta/field-error.ts";
 import type { DeleteOptions, DeleteOptionsBody } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
@@ -19,11 +19,11 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   if (options.ignoreStoreReadError && parts.forcedDeletion) {
     await scope.store.removeUnreadable(scope.namespace, name, () => readable(scope));
-    return valueReply(negotiated, 200, successStatus(scope, { metadata: {} }));
+    return valueReply(negotiated, 200, successStatus(scope, name));
   }
   const deleted = await remove(scope, name, options);
   if (deleted.removed && !definition.returnDeletedObject) {
-    return valueReply(negotiated, 200, successStatus(scope, deleted.object));
+    return valueReply(negotiated, 200, successStatus(scope, name, deleted.object.metadata.uid));
   }
   // Upstream: 202 only for the deprecated way of asking that dependents go first.
   const code = !deleted.removed && options.orphanDependents === false ? 202 : 200;
@@ -39,18 +39,9 @@ export async function deleteCollection(scope: Scope): Promise<Reply> {
   const deleted = await store.deleteCollection(listRequest(scope, list), (object) =>
     remove({ ...scope, namespace: object.metadata.namespace ?? "" }, object.metadata.name ?? "", options),
   );
-  const { definition } = scope;
   // Upstream: the list as it was. Of built-in kinds the specification wants a Status (EP-26).
-  if (definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
-  const status: Status = {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    details: { ...(definition.group === "" ? {} : { group: definition.group }), kind: definition.resource },
-    code: 200,
-  };
-  return valueReply(negotiated, 200, status);
+  if (scope.definition.returnDeletedList === true) return listReply(scope, negotiated, deleted);
+  return valueReply(negotiated, 200, { ...successStatus(scope), code: 200 });
 }
 
 function remove(scope: Scope, name: string, options: DeleteOptions): Promise<Deleted> {
@@ -106,18 +97,18 @@ async function readOptions(scope: Scope): Promise<DeleteOptions> {
   return deleteOptions(request.query, object as unknown as DeleteOptionsBody, parts.domain); // decoded by its schema
 }
 
-function successStatus(scope: Scope, object: Unstructured): Status {
-  const { definition, name } = scope;
+/** Upstream leaves the code out of it when one object was deleted. */
+function successStatus({ definition: { group, resource } }: Scope, name?: string, uid?: string): object {
   return {
     kind: "Status",
     apiVersion: "v1",
     metadata: {},
     status: "Success",
     details: {
-      name,
-      ...(definition.group === "" ? {} : { group: definition.group }),
-      kind: definition.resource,
-      ...(object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }),
+      ...(name === undefined ? {} : { name }),
+      ...(group === "" ? {} : { group }),
+      kind: resource,
+      ...(uid === undefined ? {} : { uid }),
     },
-  } as Status; // upstream leaves the code out here
+  };
 }
