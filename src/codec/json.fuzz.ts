@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers } from "#schema/plain-numbers.ts";
 import { type Random, seededRandom } from "#std/random.ts";
-import { decodeJson, encodeJson } from "./json.ts";
+import { decodeJson } from "./json.ts";
 import { exactValue, strictFindings } from "./strict.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
@@ -67,7 +67,7 @@ test(`random JSON texts have the value JSON.parse gives them (seed ${seed})`, ()
     assert.equal(JSON.stringify(exactValue(text.replaceAll("\\udc00", "\\ufffd"))), JSON.stringify(value), text);
     const hasDoubles = strictFindings(undefined, text).problems.length > 0;
     assert.equal(keys !== countKeys(value), hasDoubles, text);
-    assert.deepEqual(decodeJson(encodeJson(value)).value, value, text);
+    assert.deepEqual(decodeJson(Buffer.from(JSON.stringify(value))).value, value, text);
   }
 });
 
@@ -100,8 +100,8 @@ test(`random bytes never do more than fail (seed ${seed})`, () => {
   for (let i = 0; i < runs; i++) {
     const bytes = Buffer.concat([Buffer.from('["'), random.bytes(Math.floor(random.next() * 30)), Buffer.from('"]')]);
     try {
-      const { value } = decodeJson(bytes);
-      assert.equal(encodeJson(value).toString().includes("\ud800"), false);
+      const [text] = decodeJson(bytes).value as [string];
+      assert.ok(text.isWellFormed());
     } catch (error) {
       assert.ok(error instanceof DecodeError, String(error));
     }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys } from "#schema/plain-numbers.ts";
 import { isRawNumber } from "#std/raw-number.ts";
-import { decodeJson, encodeJson, encodePrettyJson } from "./json.ts";
+import { decodeJson, encodePrettyJson, escapeHtml } from "./json.ts";
 
 const value = (text: string | Uint8Array): unknown => decodeJson(Buffer.from(text)).value;
 
@@ -48,8 +48,7 @@ test("nesting is bounded where Go bounds it", () => {
 });
 
 test("numbers that JavaScript would change keep their text", () => {
-  const exact = (literal: string) =>
-    assert.equal(encodeJson(value(`{"a":[${literal}]}`)).toString(), `{"a":[${literal}]}`);
+  const exact = (literal: string) => assert.equal(JSON.stringify(value(`{"a":[${literal}]}`)), `{"a":[${literal}]}`);
   for (const literal of [
     "9007199254740993",
     "-9223372036854775808",
@@ -91,7 +90,7 @@ test("names of the language are ordinary keys", () => {
 });
 
 test("characters that could end a script are escaped, as in Go", () => {
-  assert.equal(encodeJson({ a: "<b>&\u2028\u2029" }).toString(), '{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}');
+  assert.equal(escapeHtml(JSON.stringify({ a: "<b>&\u2028\u2029" })), '{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}');
   assert.equal(
     encodePrettyJson({ a: [1, { b: "<" }], c: {}, d: [] }).toString(),
     '{\n  "a": [\n    1,\n    {\n      "b": "\\u003c"\n    }\n  ],\n  "c": {},\n  "d": []\n}',

@@ -137,11 +137,6 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
   return isUtf8(bytes.subarray(at, at + length)) ? length : 0;
 }
 
-/** Compact JSON as Go writes it: `<`, `>`, `&` and the two Unicode line ends escaped. No line feed at the end. */
-export function encodeJson(value: unknown): Buffer {
-  return Buffer.from(escapeHtml(JSON.stringify(value)));
-}
-
 /** Indented levels; deeper values are on one line, so that spaces cannot outgrow the value. */
 export const indentedLevelsMax = 64;
 

@@ -154,15 +154,9 @@ function special(schema: Schema, form: SpecialType, reader: ProtobufReader, dept
     case "microTime":
       return time(form, reader);
     case "duration":
-      return `${integerField(reader)}ns`;
-    case "quantity": {
-      let text = "";
-      while (reader.next()) {
-        if (reader.number === 1) text = reader.text();
-        else reader.skip();
-      }
-      return text;
-    }
+      return `${firstField(reader, (field) => field.integer()) ?? 0}ns`;
+    case "quantity":
+      return firstField(reader, (field) => field.text()) ?? "";
     case "intOrString":
       return intOrString(reader);
     case "rawExtension":
@@ -174,11 +168,11 @@ function special(schema: Schema, form: SpecialType, reader: ProtobufReader, dept
   }
 }
 
-/** The first field, an integer. */
-function integerField(reader: ProtobufReader): number | bigint {
-  let value: number | bigint = 0;
+/** The first field of a message, as `read` takes it; `undefined` where it is not there. */
+function firstField<T>(reader: ProtobufReader, read: (reader: ProtobufReader) => T): T | undefined {
+  let value: T | undefined;
   while (reader.next()) {
-    if (reader.number === 1) value = reader.integer();
+    if (reader.number === 1) value = read(reader);
     else reader.skip();
   }
   return value;
@@ -241,11 +235,7 @@ function time(form: "time" | "microTime", reader: ProtobufReader): string | null
 
 /** JSON as bytes in the first field. */
 function embeddedJson(reader: ProtobufReader): unknown {
-  let bytes: Buffer | undefined;
-  while (reader.next()) {
-    if (reader.number === 1) bytes = reader.bytes();
-    else reader.skip();
-  }
+  const bytes = firstField(reader, (field) => field.bytes());
   if (bytes === undefined || bytes.length === 0) return null;
   try {
     return decodeJson(bytes).value;

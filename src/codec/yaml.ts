@@ -58,7 +58,7 @@ function firstDocument(text: string): string {
   for (let found = marker.exec(text); found !== null; found = marker.exec(text)) {
     const before = text.slice(0, found.index);
     const hasContent = hasBegun || /^[^%#\s]|^[ \t]+[^#\s]/m.test(before);
-    if (found[0] === "..." ? hasContent : hasContent) return before;
+    if (hasContent) return before;
     hasBegun = found[0] === "---";
   }
   return text;

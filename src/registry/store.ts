@@ -819,26 +819,13 @@ export class Store {
     const { defaultPropagation } = this.definition;
     if (defaultPropagation === "Unsupported") return before;
     const { orphanDependents, propagationPolicy } = request;
-    let orphan: boolean;
-    let foreground: boolean;
-    if (orphanDependents !== undefined) {
-      orphan = orphanDependents;
-      foreground = false;
-    } else if (propagationPolicy !== undefined) {
-      orphan = propagationPolicy === "Orphan";
-      foreground = propagationPolicy === "Foreground";
-    } else {
-      orphan = before.includes("orphan") || (!before.includes("foregroundDeletion") && defaultPropagation === "Orphan");
-      foreground = before.includes("foregroundDeletion");
-    }
-    const kept = before.filter((text) => text !== "orphan" && text !== "foregroundDeletion");
-    if (orphan) return before.includes("orphan") && kept.length + 1 === before.length ? before : [...kept, "orphan"];
-    if (foreground) {
-      return before.includes("foregroundDeletion") && kept.length + 1 === before.length
-        ? before
-        : [...kept, "foregroundDeletion"];
-    }
-    return kept.length === before.length ? before : kept;
+    let wanted: string | undefined;
+    if (orphanDependents !== undefined) wanted = orphanDependents ? orphan : undefined;
+    else if (propagationPolicy !== undefined) wanted = policyFinalizers[propagationPolicy];
+    else wanted = [orphan, foreground].find((text) => before.includes(text)) ?? policyFinalizers[defaultPropagation];
+    const kept = before.filter((text) => text !== orphan && text !== foreground);
+    if (wanted === undefined) return kept;
+    return before.includes(wanted) && kept.length + 1 === before.length ? before : [...kept, wanted];
   }
 
   /** Deletes everything a list request finds, many at a time. Answers what it found. */
@@ -865,6 +852,11 @@ export class Store {
     return listed;
   }
 }
+
+const orphan = "orphan";
+const foreground = "foregroundDeletion";
+/** The finalizer that a policy becomes. */
+const policyFinalizers = { Orphan: orphan, Foreground: foreground, Background: undefined } as const;
 
 /** Seconds as milliseconds. Of more than 292 years it takes what 64 bits of nanoseconds hold, as upstream does. */
 const milliseconds = (seconds: Int64): number =>

@@ -36,7 +36,7 @@ import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
 import { splitTarget } from "#http/request-info.ts";
 import { handshakeOf } from "./websocket.ts";
-import { UpgradeMessage, WebSocketResponseWriter } from "./websocket-response-writer.ts";
+import { WebSocketResponseWriter } from "./websocket-response-writer.ts";
 
 /** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
 export interface TlsFiles {
@@ -389,7 +389,8 @@ class TlsListener implements Listener {
       "HTTP/1.1",
       clock.now(),
       connection,
-      new UpgradeMessage(request),
+      // There is none.
+      { headers, rawHeaders, body: undefined, sendContinue: ignore },
       this.#newId,
       this.#bodies,
       headProblem(url, rawHeaders, this.#limits) ?? handshake.problem,

@@ -1,10 +1,8 @@
 /** A watch on an HTTP/1.1 connection upgraded to WebSocket, or the refused upgrade. */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import type { StreamSink } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
-import type { Message } from "./incoming-request.ts";
 import {
   binaryFrame,
   closedNormally,
@@ -22,20 +20,6 @@ const { STATUS_CODES } = process.getBuiltinModule("node:http");
 const closingMs = 1_000;
 /** Characters that would end a header line, or are not Latin-1. */
 const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
-
-/** A request for a WebSocket has no body. */
-export class UpgradeMessage implements Message {
-  readonly headers: IncomingHttpHeaders;
-  readonly rawHeaders: readonly string[];
-  readonly body = undefined;
-
-  constructor({ headers, rawHeaders }: IncomingMessage) {
-    this.headers = headers;
-    this.rawHeaders = rawHeaders;
-  }
-
-  sendContinue(): void {}
-}
 
 export class WebSocketResponseWriter implements ResponseWriter {
   readonly channel: TLSSocket;
