@@ -132,7 +132,7 @@ export class Operations {
     return item(path, [
       {
         method: "get",
-        ...this.#identify(path, name),
+        ...this.identify(path, name),
         parameters: [],
         consumes: allTypes,
         produces: allTypes,
@@ -232,10 +232,6 @@ export class Operations {
    * at a path of the core group is `readCoreV1NamespacedPod`, with the tag `core_v1`.
    */
   identify(path: string, name: string): { readonly id: string; readonly tag: string } {
-    return this.#identify(path, name);
-  }
-
-  #identify(path: string, name: string): { readonly id: string; readonly tag: string } {
     const verb = /^[a-z]+/.exec(name)?.[0] ?? "";
     const rest = name.slice(verb.length);
     const [prefix = "", ...parts] = path.split("/").filter((part) => part !== "");
