@@ -24,7 +24,7 @@ import { type ApiRequest, type AuditedBody, type Reply, unknownUser } from "./ap
 import { plainText } from "./plain-text.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import { attributesOf } from "./filters/authorize.ts";
-import type { Filter, Handler } from "./filters/filter.ts";
+import { type Filter, type Handler, whenDone } from "./filters/filter.ts";
 
 export interface AuditOptions {
   readonly policy: AuditPolicy;
@@ -110,14 +110,7 @@ async function recorded(
     await audited.record("ResponseComplete");
     return reply;
   }
-  const { done } = reply;
-  return {
-    ...reply,
-    done() {
-      void audited.record("ResponseComplete");
-      done?.();
-    },
-  };
+  return whenDone(reply, () => void audited.record("ResponseComplete"));
 }
 
 /** The audit data of one request. */

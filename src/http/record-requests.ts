@@ -6,7 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
-import type { Filter } from "./filters/filter.ts";
+import { type Filter, whenDone } from "./filters/filter.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -23,29 +23,17 @@ export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log):
     return andThen(next(request), (reply) => {
       const { code } = reply;
       if (code === 429 || code === 504) metrics.terminated(request, code);
-      if (reply.chunks !== undefined) {
-        return {
-          ...reply,
-          done() {
-            record(code, lengthOf(reply));
-            reply.done?.();
-          },
-        };
-      }
+      if (reply.chunks !== undefined) return whenDone(reply, () => record(code, lengthOf(reply)));
       if (reply.stream === undefined || !isLongRunning(request.info)) {
         record(code, lengthOf(reply));
         return reply;
       }
       const underWay = metrics.longRunning(request);
       underWay.add(1);
-      return {
-        ...reply,
-        done() {
-          underWay.add(-1);
-          record(code, 0);
-          reply.done?.();
-        },
-      };
+      return whenDone(reply, () => {
+        underWay.add(-1);
+        record(code, 0);
+      });
     });
   };
 }

@@ -23,15 +23,16 @@ export class ChannelSink implements StreamSink {
     return this.#writer.gone || this.#writer.channel.writableNeedDrain;
   }
 
-  lost(): void {
-    const onClose = this.onClose;
-    this.onClose = undefined;
-    onClose?.();
-  }
-
   end(): void {
     if (!this.#writer.gone) this.#writer.end();
   }
+}
+
+/** Tells the owner of a stream, once, that nobody reads it any more. */
+export function tellClosed(sink: StreamSink): void {
+  const { onClose } = sink;
+  sink.onClose = undefined;
+  onClose?.();
 }
 
 /** Calls back when the peer has taken what was written, or has closed. */

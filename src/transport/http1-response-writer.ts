@@ -101,7 +101,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     }
   }
 
-  sink(): StreamSink & { lost(): void } {
+  sink(): StreamSink {
     return new ChannelSink(this);
   }
 

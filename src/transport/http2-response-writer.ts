@@ -71,7 +71,7 @@ export class Http2ResponseWriter implements ResponseWriter {
     this.#stream.respond(out, end ? { endStream: true } : undefined);
   }
 
-  sink(): StreamSink & { lost(): void } {
+  sink(): StreamSink {
     return new Http2Sink(this.#stream);
   }
 
@@ -127,12 +127,6 @@ class Http2Sink implements StreamSink {
 
   get blocked(): boolean {
     return this.#stream.destroyed || this.#stream.writableLength > waitingBytesMax;
-  }
-
-  lost(): void {
-    const onClose = this.onClose;
-    this.onClose = undefined;
-    onClose?.();
   }
 
   end(): void {

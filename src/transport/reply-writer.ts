@@ -6,6 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Reply, slowMs, type StreamSink } from "#http/api-request.ts";
 import type { Chunk, Chunks, Pieces } from "#std/byte-pieces.ts";
+import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -45,7 +46,7 @@ export class Exchange {
   readonly #node: Node<Exchange>;
   readonly #siblings: LinkedList<Exchange>;
   readonly #done: () => void;
-  #sink: (StreamSink & { lost(): void }) | undefined;
+  #sink: StreamSink | undefined;
   #reply: Reply | undefined;
   #isDone = false;
   #replied = false;
@@ -63,11 +64,6 @@ export class Exchange {
     this.#siblings = siblings;
     this.#node = siblings.add(this);
     this.#done = done;
-  }
-
-  /** Whether something was written already. */
-  get replied(): boolean {
-    return this.#replied;
   }
 
   /** Sends a reply. A second one, or one for a peer that went away, is dropped. */
@@ -94,7 +90,7 @@ export class Exchange {
     this.request.abort(clientGone);
     const sink = this.#sink;
     this.#sink = undefined;
-    sink?.lost();
+    if (sink !== undefined) tellClosed(sink);
     this.finish();
   }
 
@@ -102,10 +98,8 @@ export class Exchange {
   endStream(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
-    const onClose = sink.onClose;
-    sink.onClose = undefined;
     sink.onDrain = undefined;
-    onClose?.();
+    tellClosed(sink);
     sink.end();
   }
 
@@ -389,10 +383,6 @@ function quotedText(text: string): string {
 /** For a stream whose client left before it began. */
 function closedSink(): StreamSink {
   const sink: StreamSink = { write: () => false, blocked: true, onDrain: undefined, onClose: undefined, end: ignore };
-  queueMicrotask(() => {
-    const onClose = sink.onClose;
-    sink.onClose = undefined;
-    onClose?.();
-  });
+  queueMicrotask(() => tellClosed(sink));
   return sink;
 }

@@ -16,7 +16,7 @@ export interface ResponseWriter {
   write(bytes: Buffer): boolean;
   /** Sends everything. `bytes` is `undefined` for no body, `length` the Content-Length, -1 for none. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void;
-  sink(): StreamSink & { lost(): void };
+  sink(): StreamSink;
   end(): void;
   destroy(): void;
   /** Whether bytes wait for a peer that does not take them. */

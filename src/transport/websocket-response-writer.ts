@@ -77,7 +77,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
     this.#close(bytes);
   }
 
-  sink(): StreamSink & { lost(): void } {
+  sink(): StreamSink {
     const sink = new ChannelSink(this);
     const message = (bytes: Buffer): boolean => !this.gone && this.channel.write(binaryFrame(bytes));
     return Object.assign(sink, { message });

@@ -20,3 +20,14 @@ export function chainOf(filters: readonly Filter[], last: Handler): Handler {
 export function withHeaders(reply: Reply, headers: Readonly<Record<string, string>>): Reply {
   return { ...reply, headers: { ...reply.headers, ...headers } };
 }
+
+/** The reply, with something more to do once it was written or given up, before all else. */
+export function whenDone(reply: Reply, done: () => void): Reply {
+  return {
+    ...reply,
+    done() {
+      done();
+      reply.done?.();
+    },
+  };
+}

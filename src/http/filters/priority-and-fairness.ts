@@ -11,7 +11,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply, ReplyStream } from "../api-request.ts";
 import { isLongRunning } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
-import { type Filter, type Handler, withHeaders } from "./filter.ts";
+import { type Filter, type Handler, whenDone, withHeaders } from "./filter.ts";
 
 export interface PriorityAndFairnessOptions {
   readonly control: FlowControl;
@@ -56,35 +56,24 @@ class Gate {
 
   #run(request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> {
     const { queued } = claimed;
-    const kind = queued.isRead ? "reads" : "writes";
     request.seats = queued;
-    this.#count(kind, 1);
+    this.#count(queued, 1);
     let reply: MaybePromise<Reply>;
     try {
       reply = next(request);
     } catch (error) {
-      this.#count(kind, -1);
       return this.#failed(request, claimed, error);
     }
-    if (reply instanceof Promise) {
-      return reply.then(
-        (late) => {
-          this.#count(kind, -1);
-          return this.#answered(request, claimed, late);
-        },
-        (error: unknown) => {
-          this.#count(kind, -1);
-          return this.#failed(request, claimed, error);
-        },
-      );
-    }
-    this.#count(kind, -1);
-    return this.#answered(request, claimed, reply);
+    if (!(reply instanceof Promise)) return this.#answered(request, claimed, reply);
+    return reply.then(
+      (late) => this.#answered(request, claimed, late),
+      (error: unknown) => this.#failed(request, claimed, error),
+    );
   }
 
-  #count(kind: "reads" | "writes", by: number): void {
+  #count({ isRead }: QueuedRequest, by: number): void {
     const running = this.#running;
-    running[kind] += by;
+    running[isRead ? "reads" : "writes"] += by;
     this.#options.observe?.(running.reads, running.writes);
   }
 
@@ -94,6 +83,7 @@ class Gate {
   }
 
   #failed(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
+    this.#count(queued, -1);
     queued.end();
     // What went wrong inside is told and logged elsewhere.
     if (!(error instanceof StatusError) || (error.status.code >= 500 && error.cause !== undefined)) throw error;
@@ -101,6 +91,7 @@ class Gate {
   }
 
   #answered(request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply {
+    this.#count(queued, -1);
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
     if (stream !== undefined && request.info.verb === "watch") return this.#watching(request, queued, marked, stream);
@@ -155,14 +146,4 @@ function decision(clock: Clock, request: ApiRequest, queued: QueuedRequest, limi
     };
     if (signal.aborted) gone();
   });
-}
-
-function whenDone(reply: Reply, done: () => void): Reply {
-  return {
-    ...reply,
-    done() {
-      done();
-      reply.done?.();
-    },
-  };
 }
