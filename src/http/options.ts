@@ -3,16 +3,12 @@
  * validation of `metav1` options; the specification wins with 400 where upstream answers 422 (SEM-14, SEM-15, SEM-17,
  * SEM-20).
  */
+import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
 import type { FieldValidation } from "#codec/object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, goQuote, invalid, notSupported, tooLong } from "#meta/field-error.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
-import {
-  checkedDeleteOptions,
-  type DeleteOptions,
-  type DeleteOptionsBody,
-  dryRunOf,
-} from "#registry/delete-options.ts";
+import { checkedDeleteOptions, type DeleteOptions, dryRunOf } from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
 

@@ -1,25 +1,17 @@
 /** Validates delete options. Source: upstream's `ValidateDeleteOptions`. */
+import type { DeleteOptions as DeleteOptionsBody, Preconditions } from "#api/meta/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, goQuote, invalid, notSupported } from "#meta/field-error.ts";
 import { invalidObject } from "#meta/status-error.ts";
 import type { Int64 } from "#std/int64.ts";
 
-/** The shape of a decoded `DeleteOptions` body. */
-export interface DeleteOptionsBody {
-  readonly dryRun?: readonly string[];
-  readonly gracePeriodSeconds?: Int64;
-  readonly orphanDependents?: boolean;
-  readonly propagationPolicy?: string;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
-}
-
+/** What is asked for, read. */
 export interface DeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds: Int64 | undefined;
   readonly orphanDependents: boolean | undefined;
   readonly propagationPolicy: "Orphan" | "Background" | "Foreground" | undefined;
-  readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
+  readonly preconditions: Preconditions | undefined;
   readonly ignoreStoreReadError: boolean;
 }
 

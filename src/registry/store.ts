@@ -31,6 +31,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "#meta/validate-obj
 import { isCompacted, type Revision } from "#storage/log-store.ts";
 import type { Encoded, Entry, Range, WatchCache } from "#storage/watch-cache.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import type { DeleteOptions } from "./delete-options.ts";
 
 import {
   type Allocated,
@@ -47,16 +48,8 @@ export interface Stored {
   readonly entry: Entry | undefined;
 }
 
-export interface Preconditions {
-  readonly uid?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-}
-
-export interface DeleteRequest {
-  readonly gracePeriodSeconds?: Int64 | undefined;
-  readonly orphanDependents?: boolean | undefined;
-  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground" | undefined;
-  readonly preconditions?: Preconditions | undefined;
+/** A deletion; `dryRun` is always told. */
+export interface DeleteRequest extends Partial<DeleteOptions> {
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */
   readonly admit?: ((old: Unstructured) => Promise<void> | void) | undefined;
@@ -736,7 +729,7 @@ export class Store {
     }
   }
 
-  #checkPreconditions(old: Unstructured, name: string, wanted: Preconditions | undefined): void {
+  #checkPreconditions(old: Unstructured, name: string, wanted: DeleteRequest["preconditions"]): void {
     if (wanted === undefined) return;
     const of = { group: this.definition.group, resource: this.definition.kind };
     const { uid, resourceVersion } = old.metadata;

@@ -1,9 +1,10 @@
 /** DELETE of one object and of a collection. */
+import type { DeleteOptions as DeleteOptionsBody } from "#api/meta/v1.ts";
 import { decodeObject } from "#codec/object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { invalidObject, type StatusError } from "#meta/status-error.ts";
 import { invalid } from "#meta/field-error.ts";
-import type { DeleteOptions, DeleteOptionsBody } from "#registry/delete-options.ts";
+import type { DeleteOptions } from "#registry/delete-options.ts";
 import type { Deleted } from "#registry/store.ts";
 import type { Reply } from "../api-request.ts";
 import { listReply, objectReply, valueReply } from "../object-reply.ts";
