@@ -48,7 +48,6 @@ export interface Stored {
   readonly entry: Entry | undefined;
 }
 
-/** A deletion; `dryRun` is always told. */
 export interface DeleteRequest extends Partial<DeleteOptions> {
   readonly dryRun: boolean;
   /** Refuses by throwing; sees the object that is about to go. */

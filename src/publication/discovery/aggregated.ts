@@ -4,43 +4,11 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 
-export interface SubresourceDiscovery {
-  readonly subresource: string;
-  readonly responseKind: GroupVersionKind;
-  readonly verbs: readonly string[];
-}
-
-export interface ResourceDiscovery {
-  readonly resource: string;
-  readonly responseKind: GroupVersionKind;
-  readonly scope: "Cluster" | "Namespaced";
-  readonly singularResource: string;
-  readonly verbs: readonly string[];
-  readonly shortNames?: readonly string[];
-  readonly categories?: readonly string[];
-  readonly subresources?: readonly SubresourceDiscovery[];
-}
-
-export interface VersionDiscovery {
-  readonly version: string;
-  readonly resources: readonly ResourceDiscovery[];
-  readonly freshness: "Current";
-}
-
-export interface GroupDiscovery {
-  readonly metadata: { readonly name?: string; readonly creationTimestamp: null };
-  readonly versions: readonly VersionDiscovery[];
-}
-
-export interface GroupDiscoveryList {
-  readonly kind: "APIGroupDiscoveryList";
-  readonly apiVersion: string;
-  readonly metadata: Readonly<Record<string, never>>;
-  readonly items: readonly GroupDiscovery[];
-}
+export type GroupDiscovery = ReturnType<typeof groupDiscoveryList>["items"][number];
+export type ResourceDiscovery = ReturnType<typeof resourceDiscovery>;
 
 /** `apiVersion` is that of the document: both versions of it have the same fields. */
-export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: string): GroupDiscoveryList {
+export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: string) {
   return {
     kind: "APIGroupDiscoveryList",
     apiVersion,
@@ -49,15 +17,15 @@ export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: s
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
       versions: versions.map((version) => versionDiscovery(name, version)),
     })),
-  };
+  } as const;
 }
 
-function versionDiscovery(group: string, { version, definitions }: ServedVersion): VersionDiscovery {
+function versionDiscovery(group: string, { version, definitions }: ServedVersion) {
   const resources = definitions.map((definition) => resourceDiscovery(group, version, definition));
-  return { version, resources, freshness: "Current" };
+  return { version, resources, freshness: "Current" } as const;
 }
 
-function resourceDiscovery(group: string, version: string, definition: ResourceDefinition): ResourceDiscovery {
+function resourceDiscovery(group: string, version: string, definition: ResourceDefinition) {
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
   // Upstream: a description of routes leaves out a group and version that are those around it.
   const describesRoutes = definition.routes === "installed";

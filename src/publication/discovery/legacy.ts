@@ -1,81 +1,41 @@
 /** Unaggregated discovery documents: versions of the core group, groups, one group, resources of one version. */
+import type { APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions } from "#api/meta/v1.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { compareTexts } from "#meta/version-order.ts";
 import type { ServedGroup, ServedVersion } from "./groups.ts";
 
-export interface ApiVersions {
-  readonly kind: "APIVersions";
-  readonly versions: readonly string[];
-  readonly serverAddressByClientCIDRs: readonly { readonly clientCIDR: string; readonly serverAddress: string }[];
-}
-
-export interface GroupVersionName {
-  readonly groupVersion: string;
-  readonly version: string;
-}
-
-export interface ApiGroup {
-  readonly kind?: "APIGroup";
-  readonly apiVersion?: "v1";
-  readonly name: string;
-  readonly versions: readonly GroupVersionName[];
-  readonly preferredVersion: GroupVersionName;
-}
-
-export interface ApiGroupList {
-  readonly kind: "APIGroupList";
-  readonly apiVersion: "v1";
-  readonly groups: readonly ApiGroup[];
-}
-
-export interface ApiResource {
-  readonly name: string;
-  readonly singularName: string;
-  readonly namespaced: boolean;
-  /** Only where they are not those of the list. */
-  readonly group?: string;
-  readonly version?: string;
-  readonly kind: string;
-  readonly verbs: readonly string[];
-  readonly shortNames?: readonly string[];
-  readonly categories?: readonly string[];
-  readonly storageVersionHash?: string;
-}
-
-export interface ApiResourceList {
-  readonly kind: "APIResourceList";
-  readonly apiVersion?: "v1";
-  readonly groupVersion: string;
-  readonly resources: readonly ApiResource[];
-}
+/** Without its type, as in a list. */
+export type ApiGroup = ReturnType<typeof describeGroup>;
+/** The verbs are always there. */
+export type ApiResource = APIResource & { readonly verbs: readonly string[] };
 
 /** `/api`. Upstream: without `apiVersion`, as all that belongs to the core group. */
-export function apiVersions(core: ServedGroup | undefined, serverAddress: string): ApiVersions {
+export function apiVersions(core: ServedGroup | undefined, serverAddress: string) {
   return {
     kind: "APIVersions",
     versions: core?.versions.map(({ version }) => version) ?? [],
     serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress }],
-  };
+  } as const satisfies APIVersions;
 }
 
 /** `/apis`; the core group is not in it. */
-export function apiGroupList(groups: readonly ServedGroup[]): ApiGroupList {
+export function apiGroupList(groups: readonly ServedGroup[]) {
   const named = groups.filter(({ name }) => name !== "");
-  return { kind: "APIGroupList", apiVersion: "v1", groups: named.map(describeGroup) };
+  return { kind: "APIGroupList", apiVersion: "v1", groups: named.map(describeGroup) } as const satisfies APIGroupList;
 }
 
 /** `/apis/<group>`. */
-export function apiGroup(group: ServedGroup): ApiGroup {
-  return { kind: "APIGroup", apiVersion: "v1", ...describeGroup(group) };
+export function apiGroup(group: ServedGroup) {
+  return { kind: "APIGroup", apiVersion: "v1", ...describeGroup(group) } as const satisfies APIGroup;
 }
 
-function describeGroup({ name, versions }: ServedGroup): ApiGroup {
+function describeGroup({ name, versions }: ServedGroup) {
   const names = versions.map(({ version }) => ({ groupVersion: apiVersionOf({ group: name, version }), version }));
   return { name, versions: names, preferredVersion: names[0]! }; // a group has a version or is not served
 }
 
 /** `/api/v1`, `/apis/<group>/<version>`. */
-export function apiResourceList(group: string, { version, definitions }: ServedVersion): ApiResourceList {
+export function apiResourceList(group: string, { version, definitions }: ServedVersion) {
   const resources = definitions.flatMap((definition): ApiResource[] => {
     const { resource, namespaced, kind, verbs, shortNames, categories, storageVersionHash } = definition;
     const main: ApiResource = {
@@ -103,5 +63,6 @@ export function apiResourceList(group: string, { version, definitions }: ServedV
     return [main, ...parts];
   });
   const groupVersion = apiVersionOf({ group, version });
-  return { kind: "APIResourceList", ...(group === "" ? {} : { apiVersion: "v1" }), groupVersion, resources };
+  const ownVersion = group === "" ? {} : { apiVersion: "v1" };
+  return { kind: "APIResourceList", ...ownVersion, groupVersion, resources } as const satisfies APIResourceList;
 }

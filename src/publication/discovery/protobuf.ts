@@ -8,10 +8,12 @@ import { protobufEncoding } from "#codec/protobuf-encoding.ts";
 import { writeEnvelope } from "#codec/protobuf-envelope.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
-import type { GroupDiscovery, GroupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
-import type { ApiGroup, ApiGroupList, ApiResource, ApiResourceList, ApiVersions, GroupVersionName } from "./legacy.ts";
+import type { GroupDiscovery, groupDiscoveryList, ResourceDiscovery } from "./aggregated.ts";
+import type { ApiGroup, ApiResource, apiGroup, apiGroupList, apiResourceList, apiVersions } from "./legacy.ts";
 
-export type DiscoveryDocument = ApiVersions | ApiGroupList | ApiGroup | ApiResourceList | GroupDiscoveryList;
+export type DiscoveryDocument = ReturnType<
+  typeof apiVersions | typeof apiGroupList | typeof apiGroup | typeof apiResourceList | typeof groupDiscoveryList
+>;
 
 /** Protobuf as an encoding of discovery documents; of those there are neither lists nor watches. */
 export const discoveryProtobuf: Encoding = {
@@ -66,7 +68,7 @@ function body(document: DiscoveryDocument): Field[] {
 }
 
 function groupBody({ name, versions, preferredVersion }: ApiGroup): Field[] {
-  const names = (of: GroupVersionName): Field[] => [text(1, of.groupVersion), text(2, of.version)];
+  const names = (of: typeof preferredVersion): Field[] => [text(1, of.groupVersion), text(2, of.version)];
   return [text(1, name), ...versions.map((of) => message(2, names(of))), message(3, names(preferredVersion))];
 }
 
