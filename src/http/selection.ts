@@ -1,39 +1,40 @@
 /** Selectors of a request as a filter on stored entries, and the single object that a field selector may name. */
 import { parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { EntryFilter } from "#registry/store.ts";
-import type { StoredObjects } from "#registry/stored-object.ts";
+import type { ListOptions } from "./options.ts";
+import type { Scope } from "./scope.ts";
 
 export interface Selection {
   readonly filter: EntryFilter;
-  /** The name or namespace every match must have. */
+  /** The name every match must have; `undefined` for any. */
   readonly name: string | undefined;
-  readonly namespace: string | undefined;
+  /** The namespace that every match is in; empty for all, and for resources without. */
+  readonly namespace: string;
 }
 
 const noLabels = {};
 
 /** Throws `badRequest` for selectors that cannot be read or name unknown fields. */
 export function selectionOf(
-  definition: ResourceDefinition,
-  objects: StoredObjects,
-  labelText: string,
-  fieldText: string,
+  scope: Pick<Scope, "definition" | "parts" | "namespace">,
+  options: Pick<ListOptions, "labelSelector" | "fieldSelector">,
 ): Selection {
-  const labels = parseLabelSelector(labelText);
-  const fields = parseFieldSelector(fieldText, {
+  const { definition, parts } = scope;
+  const { namespaced } = definition;
+  const { objects } = parts;
+  const labels = parseLabelSelector(options.labelSelector);
+  const fields = parseFieldSelector(options.fieldSelector, {
     fields: definition.selectableFields,
     aliases: definition.fieldAliases,
-    namespaced: definition.namespaced,
+    namespaced,
     saysFields: definition.declaresFields === true,
   });
-  const name = fields.exact("metadata.name");
-  const namespace = fields.exact("metadata.namespace");
+  const name = fields.exact("metadata.name") || undefined;
+  const namespace = namespaced ? scope.namespace || (fields.exact("metadata.namespace") ?? "") : "";
   if (fields.empty && labels.empty) return { filter: undefined, name, namespace };
   if (fields.empty) {
     return { filter: (entry) => labels.matches(objects.view(entry).labels ?? noLabels), name, namespace };
   }
-  const { namespaced } = definition;
   return {
     filter: (entry) => {
       if (!labels.empty && !labels.matches(objects.view(entry).labels ?? noLabels)) return false;

@@ -34,15 +34,14 @@ export async function watchPath(scope: Scope): Promise<Reply> {
 
 /** The request to the store. */
 export function listRequest(scope: Scope, options: ListOptions): ListRequest {
-  const { definition, parts } = scope;
-  const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
+  const { filter, name, namespace } = selectionOf(scope, options);
   return {
-    namespace: definition.namespaced ? scope.namespace || (selection.namespace ?? "") : "",
-    name: selection.name === "" ? undefined : selection.name,
+    namespace,
+    name,
     limit: options.limit,
     continue: options.continue,
     resourceVersion: options.resourceVersion,
     resourceVersionMatch: options.resourceVersionMatch,
-    filter: selection.filter,
+    filter,
   };
 }

@@ -16,13 +16,11 @@ import { matching, WatchStream } from "../watch-stream.ts";
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
   const { cache } = parts;
-  const selection = selectionOf(definition, parts.objects, options.labelSelector, options.fieldSelector);
+  const { filter, name, namespace } = selectionOf(scope, options);
   const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks;
   const negotiated = parts.negotiator.stream(request, marksEnd ? withoutTables(parts.transforms) : parts.transforms);
-  const namespace = definition.namespaced ? scope.namespace || (selection.namespace ?? "") : "";
-  const isSingle =
-    selection.name !== undefined && selection.name !== "" && (namespace !== "" || !definition.namespaced);
-  const prefix = isSingle ? store.key(namespace, selection.name ?? "") : store.collection(namespace);
+  const isSingle = name !== undefined && (namespace !== "" || !definition.namespaced);
+  const prefix = isSingle ? store.key(namespace, name) : store.collection(namespace);
 
   const { resourceVersion, sendInitialEvents } = options;
   // Before anything is waited for: of many that come together none would be known for slow.
@@ -36,7 +34,6 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   if (sendInitialEvents === true) {
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
-    const { filter } = selection;
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
     initial = filter === undefined ? found : await matching(found, filter, parts.clock);
     after = range.revision;
@@ -58,7 +55,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       exact: isSingle,
       initial,
       after,
-      filter: selection.filter,
+      filter,
       encoder: encoder(encoding),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
