@@ -205,7 +205,9 @@ async function start(parts: Start): Promise<RunningServer> {
     if (!inputs.isMarked) markDataFolder(folder, options.apiDomain);
   }
   const stopRenewal = keepRenewed({
-    ...{ options, folder, clock, random, log, url, current },
+    ...parts,
+    url,
+    current,
     use(files, next) {
       listener.updateTls(files);
       clientTrust.update(next);
