@@ -64,7 +64,9 @@ export function longFunctions(file: string, code: string): ShapeFinding[] {
     if (match === null || name === undefined || noMethods.has(name)) continue;
     const close = `${match[1]}}`;
     const body = bodyOf(lines, at, match[1]!);
-    const end = lines.findIndex((line, index) => index > body && line.startsWith(close) && !line.startsWith(`${close})`));
+    const end = lines.findIndex(
+      (line, index) => index > body && line.startsWith(close) && !line.startsWith(`${close})`),
+    );
     const length = end - at + 1;
     if (body < 0 || end < 0 || length <= functionLinesMax) continue;
     if (excused.delete(name)) continue;
