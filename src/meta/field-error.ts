@@ -112,6 +112,9 @@ export const tooLong = (field: FieldPath | string, maxBytes: number): FieldError
 export const tooMany = (field: FieldPath | string, count: number, max: number): FieldError =>
   finding("FieldValueTooMany", field, `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`);
 
+export const internalError = (field: FieldPath | string, detail: string): FieldError =>
+  finding("InternalError", field, "Internal error", detail);
+
 /** One line of an aggregated message. */
 export function printFieldError(error: FieldError): string {
   return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;

@@ -20,6 +20,7 @@ import { isValid, TooCostly } from "./structural/valid.ts";
 
 export { type CheckOptions, checkStructural, ratchetedChecks } from "./structural/check.ts";
 export { readFieldPath } from "./structural/field-path.ts";
+export { formatCheck } from "./structural/formats.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
 export { showValue } from "./structural/json-value.ts";
 

@@ -1,0 +1,36 @@
+/** Adds an entry to a map, for the loops that make one. */
+import type { EvaluationContext } from "../functions.ts";
+import { CelError, Double, Uint, type Value } from "../values.ts";
+import { isMap, kindOf } from "./kinds.ts";
+import { mapEntries, mapGet } from "./maps.ts";
+import { doubleText } from "./numbers.ts";
+
+/** Changes `map`. Without `value`, adds the entries of the map `key`. A key may be there only once. */
+export function insertInto(
+  map: Map<Value, Value>,
+  key: Value,
+  value: Value | undefined,
+  context: EvaluationContext,
+): Value | CelError {
+  if (value !== undefined) return insertOne(map, key, value, context) ?? map;
+  if (!isMap(key)) return new CelError("no such overload");
+  for (const [one, other] of mapEntries(key)) {
+    const error = insertOne(map, one, other, context);
+    if (error !== undefined) return error;
+  }
+  return map;
+}
+
+function keyText(key: Value): string {
+  if (key instanceof Double) return doubleText(key.value);
+  if (key instanceof Uint) return String(key.value);
+  return typeof key === "object" ? kindOf(key) : String(key);
+}
+
+function insertOne(map: Map<Value, Value>, key: Value, value: Value, context: EvaluationContext): CelError | undefined {
+  if (mapGet(map, key, context) !== undefined) {
+    return new CelError(`insert failed: key ${keyText(key)} already exists`);
+  }
+  map.set(key, value);
+  return undefined;
+}

@@ -1,0 +1,97 @@
+/** Tells values apart, and how large they are. */
+import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
+import { typeName } from "../types.ts";
+import type { Int } from "./numbers.ts";
+import { codePointCount } from "./text.ts";
+
+export type MapValue = ReadonlyMap<Value, Value> | { readonly [key: string]: Value };
+
+export const isInt = (value: unknown): value is Int => typeof value === "number" || typeof value === "bigint";
+
+export const isList = (value: unknown): value is readonly Value[] => Array.isArray(value);
+
+/** Whether a value is a map of the expression or an object of JSON. */
+export function isMap(value: Value | CelError): value is MapValue {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === Map.prototype || prototype === null;
+}
+
+/** The name of a value's type, without parameters: `int`, `list`, `google.protobuf.Timestamp`. */
+export function kindOf(value: Value): string {
+  switch (typeof value) {
+    case "string":
+      return "string";
+    case "boolean":
+      return "bool";
+    case "number":
+    case "bigint":
+      return "int";
+    default:
+      return kindOfObject(value);
+  }
+}
+
+function kindOfObject(value: Value): string {
+  if (value === null) return "null_type";
+  if (isList(value)) return "list";
+  if (value instanceof Double) return "double";
+  if (value instanceof Uint) return "uint";
+  if (value instanceof Uint8Array) return "bytes";
+  if (value instanceof Timestamp) return "google.protobuf.Timestamp";
+  if (value instanceof Duration) return "google.protobuf.Duration";
+  if (value instanceof TypeValue) return "type";
+  if (value instanceof Optional) return "optional_type";
+  if (value instanceof Opaque) return typeName(value.type);
+  return "map";
+}
+
+const implementations: Readonly<Record<string, string>> = {
+  null_type: "types.Null",
+  bool: "types.Bool",
+  int: "types.Int",
+  uint: "types.Uint",
+  double: "types.Double",
+  string: "types.String",
+  bytes: "types.Bytes",
+  list: "*types.baseList",
+  map: "*types.baseMap",
+  type: "*types.Type",
+  optional_type: "*types.Optional",
+  "google.protobuf.Timestamp": "types.Timestamp",
+  "google.protobuf.Duration": "types.Duration",
+};
+
+/** The reference's own name of a value's kind, which some of its errors show. */
+export const implementationOf = (value: Value): string => implementations[kindOf(value)] ?? kindOf(value);
+
+/** What costs are counted by: code points, bytes, elements, entries; 1 of everything else, errors too. */
+export function sizeOf(value: Value | CelError): number {
+  if (typeof value === "string") return codePointCount(value);
+  if (typeof value !== "object" || value === null) return 1;
+  if (isList(value) || value instanceof Uint8Array) return value.length;
+  if (!isMap(value)) return 1;
+  return value instanceof Map ? value.size : countedOnce(value as JsonObject); // the other form
+}
+
+type JsonObject = { readonly [key: string]: Value };
+
+/** Number of entries. */
+export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : entryCount(map as JsonObject));
+
+function entryCount(object: JsonObject): number {
+  let count = 0;
+  for (const key of Object.keys(object)) if (object[key] !== undefined) count++;
+  return count;
+}
+
+/** Sizes of objects, for costs alone, which ask for them at every step. */
+const counts = new WeakMap<JsonObject, number>();
+
+function countedOnce(object: JsonObject): number {
+  const known = counts.get(object);
+  if (known !== undefined) return known;
+  const count = entryCount(object);
+  if (count > 100) counts.set(object, count);
+  return count;
+}

@@ -1,0 +1,178 @@
+/** Compiles names, `a.b`, `has(a.b)`, `a[b]` and their optional forms. */
+import type { Call, Expression, Identifier, Select } from "../ast.ts";
+import { CelError, Optional, TypeValue, type Value } from "../values.ts";
+import { type CelType, type ObjectField, typeName } from "../types.ts";
+import { get, getOptional, hasField } from "./access.ts";
+import type { Compilation, Meaning } from "./compilation.ts";
+import type { Step } from "./frame.ts";
+import { attributeNode, bareStep, type Compiled, constantNode, errorAt, inPlaceStep } from "./node.ts";
+import { partReaderOf, read, type Reader, readerOf, wholeReaderOf } from "./read.ts";
+
+export function compileIdentifier(node: Identifier, compilation: Compilation): Compiled {
+  const loop = compilation.findLoopVariable(node.name);
+  if (loop !== undefined) {
+    loop.isShared = true;
+    return attributeNode(loopStep(loop.slot, loop.type), wholeReaderOf(loop.type));
+  }
+  const meaning = compilation.meaning(node);
+  return meaning === undefined
+    ? variableNode(node.name.replace(/^\./, ""), undefined, node.id)
+    : namedNode(meaning, node);
+}
+
+function loopStep(slot: number, type: CelType | undefined): Step {
+  const reader = partReaderOf(type);
+  // What a loop runs over is read by then; only declared types add to that.
+  return reader === read ? (frame) => frame.slots[slot]! : (frame) => readOr(reader, frame.slots[slot]!);
+}
+
+const readOr = (reader: (value: Value) => Value, value: Value | CelError): Value | CelError =>
+  value instanceof CelError ? value : reader(value);
+
+function namedNode(meaning: Meaning, node: Expression): Compiled {
+  if (meaning.kind === "constant") return constantNode(constantOf(meaning.type, meaning.value));
+  return variableNode(meaning.name, meaning.kind === "variable" ? meaning.type : undefined, node.id);
+}
+
+/** Environments may give the type itself as the value of its name. */
+function constantOf(type: CelType, value: Value): Value {
+  if (type.kind !== "type" || value instanceof TypeValue) return value;
+  return new TypeValue(runtimeName(type.of));
+}
+
+/** Values do not know the types of their elements. */
+function runtimeName(type: CelType | undefined): string {
+  if (type === undefined) return "type";
+  if (type.kind === "list" || type.kind === "map" || type.kind === "type") return type.kind;
+  return type.kind === "opaque" ? type.name : typeName(type);
+}
+
+function variableNode(name: string, type: CelType | undefined, id: number): Compiled {
+  const reader = partReaderOf(type);
+  const isInherited = name in Object.prototype;
+  const missing = new CelError(`no such attribute(s): ${name}`, id);
+  return attributeNode((frame) => {
+    const value = frame.activation[name];
+    if (value === undefined || (isInherited && !Object.hasOwn(frame.activation, name))) return missing;
+    return reader(value);
+  }, wholeReaderOf(type));
+}
+
+export function compileSelect(node: Select, compilation: Compilation): Compiled {
+  const meaning = compilation.meaning(node);
+  if (meaning !== undefined && !node.isTest) return namedNode(meaning, node);
+  const operand = inPlaceStep(compilation.compile(node.operand));
+  const field = fieldOf(compilation.type(node.operand), node.field);
+  const key = field?.key ?? node.field;
+  const { id } = node;
+  if (node.isTest) {
+    return {
+      step: (frame) => {
+        const value = operand(frame);
+        if (value instanceof CelError) return value;
+        frame.cost += 1;
+        const found = hasField(value, key, frame);
+        if (found === true && field !== undefined && get(value, key, frame) === null) return false;
+        return found instanceof CelError ? errorAt(found, id) : found;
+      },
+    };
+  }
+  const type = compilation.type(node) ?? field?.type;
+  const reader = optionalReader(type) ?? partReaderOf(type);
+  const isInherited = key in Object.prototype;
+  const absent = `no such key: ${key}`;
+  return attributeNode((frame) => {
+    const value = operand(frame);
+    if (value instanceof CelError) return value;
+    frame.cost += 1;
+    if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+      const found = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
+      if (found !== undefined && found !== null && !isInherited) return reader(found);
+    }
+    const found = get(value, key, frame);
+    // A property that is null is not there. Errors show the name that the expression has for it.
+    if (field !== undefined && (found === null || (found instanceof CelError && found.message === absent))) {
+      return new CelError(`no such key: ${node.field}`, id);
+    }
+    return found instanceof CelError ? errorAt(found, id) : reader(found);
+  }, wholeReaderOf(type));
+}
+
+/** `operand[key]` and `operand[?key]`. */
+export function compileIndex(node: Call, isOptional: boolean, compilation: Compilation): Compiled {
+  const operand = inPlaceStep(compilation.compile(node.args[0]!));
+  const key = bareStep(compilation.compile(node.args[1]!));
+  const type = compilation.type(node);
+  const step = isOptional
+    ? optionalStep(operand, key, readerOf(optionalPart(type)), node.id)
+    : keyedStep(operand, key, optionalReader(type) ?? partReaderOf(type), node.id);
+  return attributeNode(step, isOptional ? undefined : wholeReaderOf(type));
+}
+
+/** `operand.?field`. */
+export function compileOptionalSelect(node: Call, compilation: Compilation): Compiled {
+  const operand = inPlaceStep(compilation.compile(node.args[0]!));
+  const name = node.args[1]!;
+  const text = name.kind === "constant" && typeof name.value === "string" ? name.value : "";
+  const field = fieldOf(compilation.type(node.args[0]!), text);
+  const key = field?.key ?? text;
+  const reader = readerOf(field?.type ?? optionalPart(compilation.type(node)));
+  const step = optionalStep(operand, () => key, reader, node.id);
+  if (field === undefined) return attributeNode(step, undefined);
+  return attributeNode((frame) => {
+    const found = step(frame);
+    return found instanceof Optional && found.value === null ? new Optional(undefined) : found;
+  }, undefined);
+}
+
+const optionalPart = (type: CelType | undefined): CelType | undefined =>
+  type?.kind === "opaque" && type.name === "optional_type" ? type.parameters[0] : undefined;
+
+/** The declared field of an object, or of one that may be there. */
+function fieldOf(operand: CelType | undefined, name: string): ObjectField | undefined {
+  const type = optionalPart(operand) ?? operand;
+  return type?.kind === "object" ? type.field(name) : undefined;
+}
+
+/** Reads what is inside of an optional value. */
+function optionalReader(type: CelType | undefined): Reader | undefined {
+  const part = optionalPart(type);
+  if (part === undefined) return undefined;
+  const reader = readerOf(part);
+  return (value) => (value instanceof Optional ? insideOptional(value, reader) : value);
+}
+
+function keyedStep(operand: Step, key: Step, reader: Reader, id: number): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value instanceof CelError) return value;
+    const index = key(frame);
+    if (index instanceof CelError) return index;
+    const found = get(value, index, frame);
+    frame.cost += 1;
+    return found instanceof CelError ? errorAt(found, id) : reader(found);
+  };
+}
+
+function optionalStep(operand: Step, key: Step, reader: Reader, id: number): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value instanceof CelError) return value;
+    const index = key(frame);
+    if (index instanceof CelError) return index;
+    const found = getOptional(value, index, frame);
+    if (found instanceof CelError) {
+      frame.cost += 1;
+      return errorAt(found, id);
+    }
+    // What is not there may cost nothing.
+    if (!(found instanceof Optional) || found.value !== undefined) frame.cost += 1;
+    return found instanceof Optional ? insideOptional(found, reader) : found;
+  };
+}
+
+function insideOptional(optional: Optional, reader: Reader): Optional {
+  if (optional.value === undefined) return optional;
+  const value = reader(optional.value);
+  return value === optional.value ? optional : new Optional(value);
+}

@@ -1,0 +1,85 @@
+/**
+ * Expressions in the environment of Kubernetes 1.32: parsed, checked and compiled in one step, with problems in the words
+ * that clients see. Source: upstream's `apiserver/pkg/cel/environment`.
+ */
+import { check } from "./check.ts";
+import { type Declarations, Environment } from "./environment.ts";
+import { compile, type Program } from "./evaluate.ts";
+import { compilePattern } from "./evaluate/pattern.ts";
+import { parseDuration, parseTimestamp } from "./evaluate/time.ts";
+import { showIssues } from "./issues.ts";
+import { cidrLibrary } from "./library/cidr.ts";
+import { comprehensionsLibrary } from "./library/comprehensions.ts";
+import { ipLibrary } from "./library/ip.ts";
+import { listsLibrary } from "./library/lists.ts";
+import { namedFormatLibrary } from "./library/named-format.ts";
+import { optionalsLibrary } from "./library/optionals.ts";
+import { quantityLibrary } from "./library/quantity.ts";
+import { regexLibrary } from "./library/regex.ts";
+import { setsLibrary } from "./library/sets.ts";
+import { standardLibrary } from "./library/standard.ts";
+import { stringsLibrary } from "./library/strings.ts";
+import { urlLibrary } from "./library/url.ts";
+import { parse } from "./parse.ts";
+import { type CelType, type ObjectType, typeName } from "./types.ts";
+import { CelError, type Scalar } from "./values.ts";
+import { homogeneousLiterals, validArgument } from "./validators.ts";
+
+const isText = (literal: Scalar): literal is string => typeof literal === "string";
+
+/** What every expression may use, two-variable macros included: of stored expressions and configuration files. */
+const base = new Environment({
+  libraries: [
+    standardLibrary,
+    optionalsLibrary,
+    stringsLibrary,
+    setsLibrary,
+    listsLibrary,
+    regexLibrary,
+    urlLibrary,
+    quantityLibrary,
+    ipLibrary,
+    cidrLibrary,
+    namedFormatLibrary,
+    comprehensionsLibrary,
+  ],
+  validators: [
+    homogeneousLiterals(new Set(["format"])),
+    validArgument("duration", (literal) => !isText(literal) || parseDuration(literal) !== undefined),
+    validArgument("timestamp", (literal) => {
+      const time = isText(literal) ? parseTimestamp(literal) : undefined;
+      return !isText(literal) || (time !== undefined && !(time instanceof CelError));
+    }),
+    validArgument("matches", (literal) => !isText(literal) || !(compilePattern(literal) instanceof CelError)),
+  ],
+});
+
+/** The environment with variables, and what else `declarations` say. */
+export const environmentWith = (declarations: Declarations): Environment => base.extend(declarations);
+
+/** An object type with these fields. */
+export const objectOf = (name: string, fields: Readonly<Record<string, CelType>>): ObjectType => ({
+  kind: "object",
+  name,
+  field: (key) => (Object.hasOwn(fields, key) ? { key, type: fields[key]! } : undefined),
+});
+
+/** `isInternal`: the expression is right, but a part of it, such as `int('a')`, has no value. */
+export interface Problem {
+  readonly problem: string;
+  readonly isInternal: boolean;
+}
+
+const refused = (problem: string): Problem => ({ problem, isInternal: false });
+
+/** Compiles an expression whose value is to be of the `wanted` type. */
+export function compileExpression(source: string, environment: Environment, wanted: CelType): Program | Problem {
+  const parsed = parse(source, { hasTwoVariables: true });
+  if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
+  const checked = check(parsed.ast, environment);
+  if ("issues" in checked) return refused(`compilation failed: ${showIssues(source, checked.issues)}`);
+  const found = typeName(checked.type);
+  if (found !== typeName(wanted)) return refused(`must evaluate to ${typeName(wanted)} but got ${found}`);
+  const program = compile(checked);
+  return program instanceof CelError ? { problem: `program instantiation failed: ${program.message}`, isInternal: true } : program;
+}
