@@ -17,6 +17,7 @@ const areas = [
   "Custom resources",
   "Authentication",
   "Authorization",
+  "Expressions",
   "Admission",
   "Audit",
   "Priority and fairness",

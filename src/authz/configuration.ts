@@ -8,7 +8,16 @@ import { isAbsolute } from "node:path";
 import { webhookTimeoutMaxMs } from "./authorizer.ts";
 import type { FailurePolicy, MatchCondition } from "./webhook.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError, forbidden, invalid, notSupported, required, tooMany } from "#meta/field-error.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  internalError,
+  invalid,
+  notSupported,
+  required,
+  tooMany,
+} from "#meta/field-error.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { parseGoDuration } from "#std/go-duration.ts";
 import {
@@ -37,11 +46,10 @@ export type AuthorizerEntry =
   | { readonly type: "Node" | "RBAC"; readonly name: string }
   | { readonly type: "Webhook"; readonly name: string; readonly webhook: WebhookSettings };
 
-/** Knows the language of match conditions. A text is what is wrong with an expression. */
-export type ConditionCompiler = (expression: string) => MatchCondition | string;
-
-/** Of a server without the language. */
-export const noConditions: ConditionCompiler = () => "expressions are not supported yet";
+/** Knows the language of match conditions. `isInternal`: upstream calls the problem an internal error. */
+export type ConditionCompiler = (
+  expression: string,
+) => MatchCondition | { readonly problem: string; readonly isInternal: boolean };
 
 export interface AuthorizationRules {
   readonly domain: ApiDomain;
@@ -116,7 +124,8 @@ function checkAuthorizer(
     errors.push(required(`${path}.webhook`, "required when type=Webhook"));
     return undefined;
   }
-  const settings = checkWebhook(webhook, `${path}.webhook`, rules, errors);
+  // Upstream names the settings of webhooks as if they were the authorizer's own.
+  const settings = checkWebhook(webhook, path, rules, errors);
   return settings === undefined ? undefined : { type: known, name, webhook: settings };
 }
 
@@ -244,8 +253,9 @@ function checkConditions(
     }
     seen.add(expression);
     const condition = compile(expression);
-    if (typeof condition !== "string") return [condition];
-    errors.push(invalid(at, expression, condition));
+    if (typeof condition === "function") return [condition];
+    const { problem, isInternal } = condition;
+    errors.push(isInternal ? internalError(at, problem) : invalid(at, expression, problem));
     return [];
   });
 }

@@ -133,7 +133,7 @@ async function readInputs(sources: CredentialSources, domain: ApiDomain): Promis
   const external = namesProviders(options)
     ? (await import("./authentication/external-plan.ts")).planExternal(options, domain, issuer.issuers)
     : undefined;
-  const authorization = await planAuthorization(options, domain);
+  const authorization = await planAuthorization(options, domain, serving.gates);
   const admission = await planAdmission(options, domain);
   const { ca } = current.credentials;
   const controllerCredentials = readControllerCredentials(options, { ca, serving: current.serving, issuer });

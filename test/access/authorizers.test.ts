@@ -206,6 +206,30 @@ const hook = (name: string, kubeConfigFile: string, over: object = {}): object =
   },
 });
 
+test("a webhook is asked where its conditions hold, and they decide when they have no value [AUTHZ-43] [AUTHZ-44] [AUTHZ-45] [AUTHZ-46]", async () => {
+  /** The answers about config maps, which roles do not permit, and the version, which they do; and how often it was asked. */
+  const answers = async (over: object): Promise<readonly number[]> => {
+    first.reset(() => ({ allowed: true }));
+    const authorizers = [hook("first", first.kubeconfig(), over), { type: "RBAC" }];
+    const statuses: number[] = [];
+    await whileObserved("k8s.io", { authorizationConfig: configuration("k8s.io", authorizers) }, async ({ api }) => {
+      for (const path of [maps, "/version"]) statuses.push((await api.get(path, bob)).status);
+    });
+    return [...statuses, first.questions.filter(({ spec }) => spec.user === "bob").length];
+  };
+  const when = (...expressions: readonly string[]) => ({
+    matchConditions: expressions.map((expression) => ({ expression })),
+  });
+  const aboutMaps = "has(request.resourceAttributes) && request.resourceAttributes.resource == 'configmaps'";
+  assert.deepEqual(await answers(when("request.user == 'bob'", aboutMaps)), [200, 200, 1]);
+  assert.deepEqual(await answers(when("request.user == 'alice'", aboutMaps)), [403, 200, 0]);
+  const missing = "request.extra['team'][0] == 'x'";
+  assert.deepEqual(await answers({ ...when(missing), failurePolicy: "Deny" }), [403, 403, 0]);
+  assert.deepEqual(await answers({ ...when(missing), failurePolicy: "NoOpinion" }), [403, 200, 0]);
+  // A false one excludes, whatever others are.
+  assert.deepEqual(await answers({ ...when(missing, "request.user == ''"), failurePolicy: "Deny" }), [403, 200, 0]);
+});
+
 test("without an answer the policy decides: closed or open, never in between [AUTHZ-48] [AUTHZ-49]", async () => {
   const stranger = await fakeAuthority("strangers");
   const failures: readonly (readonly [string, string, () => void])[] = [
@@ -357,12 +381,12 @@ test("a file that cannot be, or that stands beside the flags, ends the start wit
   const incomplete = hook("h", first.kubeconfig(), { matchConditionSubjectAccessReviewVersion: undefined });
   await fails(
     { authorizationConfig: configuration("k8s.io", [incomplete]) },
-    /authorizers\[0\]\.webhook\.matchConditionSubjectAccessReviewVersion: Required value$/,
+    /authorizers\[0\]\.matchConditionSubjectAccessReviewVersion: Required value$/,
   );
-  const conditional = hook("h", first.kubeconfig(), { matchConditions: [{ expression: "true" }] });
+  const conditional = hook("h", first.kubeconfig(), { matchConditions: [{ expression: "for(;;)" }] });
   await fails(
     { authorizationConfig: configuration("k8s.io", [conditional]) },
-    /matchConditions\[0\]\.expression: Invalid value: "true": expressions are not supported yet$/,
+    /authorizers\[0\]\.matchConditions\[0\]\.expression: Invalid value: "for\(;;\)": compilation failed: ERROR: .*Syntax error/,
   );
   await fails(
     { authorizationConfig: configuration("k8s.io", [{ type: "RBAC" }]), authorizationMode: ["RBAC"] },

@@ -27,7 +27,8 @@ const config = file(
   "{apiVersion: apiserver.config.k8s.io/v1, kind: AuthorizationConfiguration, authorizers: [{type: RBAC}]}",
 );
 
-const plan = (settings: ServerSettings) => planAuthorization(resolveOptions(settings), kubernetesDomain);
+const plan = (settings: ServerSettings) =>
+  planAuthorization(resolveOptions(settings), kubernetesDomain, { isOn: () => true });
 const wrong = (settings: ServerSettings, message: string | RegExp): Promise<void> =>
   assert.rejects(plan(settings), { name: "StartError", message });
 

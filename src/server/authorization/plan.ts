@@ -4,6 +4,7 @@
  */
 import { webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { Policy } from "#authz/abac.ts";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuthorizationRules, AuthorizerEntry } from "#authz/configuration.ts";
 import { asStart } from "../as-start.ts";
@@ -25,7 +26,11 @@ export interface AuthorizationPlan {
 }
 
 /** Rejects with `StartError`. Loads what reads files only where there are any. */
-export async function planAuthorization(options: ServerOptions, domain: ApiDomain): Promise<AuthorizationPlan> {
+export async function planAuthorization(
+  options: ServerOptions,
+  domain: ApiDomain,
+  gates: Pick<FeatureGates, "isOn">,
+): Promise<AuthorizationPlan> {
   const name = options.authorizationConfig;
   if (name === undefined) return { authorizers: await ofFlags(options, domain), file: undefined };
   if (isAnyOtherSet(options)) {
@@ -34,8 +39,9 @@ export async function planAuthorization(options: ServerOptions, domain: ApiDomai
     );
   }
   const text = readGiven(name);
-  const { noConditions, readAuthorizationConfig } = await import("#authz/configuration.ts");
-  const rules: AuthorizationRules = { domain, compile: noConditions };
+  const { readAuthorizationConfig } = await import("#authz/configuration.ts");
+  const { conditionCompiler } = await import("./conditions.ts");
+  const rules: AuthorizationRules = { domain, compile: conditionCompiler(gates.isOn("AuthorizeWithSelectors")) };
   const authorizers = asStart(`${name}: `, () => readAuthorizationConfig(text, rules));
   return { authorizers, file: { name, text, rules } };
 }
