@@ -81,5 +81,7 @@ export function compileExpression(source: string, environment: Environment, want
   const found = typeName(checked.type);
   if (found !== typeName(wanted)) return refused(`must evaluate to ${typeName(wanted)} but got ${found}`);
   const program = compile(checked);
-  return program instanceof CelError ? { problem: `program instantiation failed: ${program.message}`, isInternal: true } : program;
+  return program instanceof CelError
+    ? { problem: `program instantiation failed: ${program.message}`, isInternal: true }
+    : program;
 }

@@ -60,7 +60,10 @@ export function conditionCompiler(selectors: boolean): ConditionCompiler {
 function requestOf({ resourceAttributes, nonResourceAttributes, ...spec }: ReviewSpec): Value {
   const texts = { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "" };
   const request = {
-    ...{ user: "", groups: [], extra: {}, uid: "" },
+    user: "",
+    groups: [],
+    extra: {},
+    uid: "",
     ...spec,
     ...(resourceAttributes === undefined ? {} : { resourceAttributes: { ...texts, ...resourceAttributes } }),
     ...(nonResourceAttributes === undefined
