@@ -1,0 +1,127 @@
+/**
+ * The syntax tree of an expression, in the shape that cost and error rules are written for: operators are calls of
+ * functions with reserved names, macros are expanded into comprehensions. Source: the language definition, and cel-go's
+ * names of operators and macro variables, which errors and costs show.
+ */
+import type { Scalar } from "./values.ts";
+
+interface Node {
+  /** Unique in its tree; types and overloads that the checker finds are kept by it. */
+  readonly id: number;
+  /** Where it is in the source, in code points, as errors show it: an operator's own place, an operand's first one. */
+  readonly offset: number;
+}
+
+export interface Constant extends Node {
+  readonly kind: "constant";
+  readonly value: Scalar;
+}
+
+export interface Identifier extends Node {
+  readonly kind: "identifier";
+  /** With a leading dot if the source has one. */
+  readonly name: string;
+}
+
+/** `operand.field`, or `has(operand.field)`. */
+export interface Select extends Node {
+  readonly kind: "select";
+  readonly operand: Expression;
+  readonly field: string;
+  readonly isTest: boolean;
+}
+
+export interface Call extends Node {
+  readonly kind: "call";
+  /** `size`, `_+_`, `_?._`, … (`operators`). */
+  readonly name: string;
+  /** The receiver of `x.f()`. */
+  readonly target: Expression | undefined;
+  readonly args: readonly Expression[];
+}
+
+export interface ListLiteral extends Node {
+  readonly kind: "list";
+  readonly elements: readonly Expression[];
+  /** Indices of elements written `?x`. */
+  readonly optional: readonly number[];
+}
+
+/** One entry of a map or field of an object. */
+export interface Entry<Key> extends Node {
+  readonly key: Key;
+  readonly value: Expression;
+  /** Written `?key: value`. */
+  readonly isOptional: boolean;
+}
+
+export interface MapLiteral extends Node {
+  readonly kind: "map";
+  readonly entries: readonly Entry<Expression>[];
+}
+
+/** `Name{field: value}`. */
+export interface ObjectLiteral extends Node {
+  readonly kind: "object";
+  readonly name: string;
+  readonly fields: readonly Entry<string>[];
+}
+
+/**
+ * A loop over a list or the keys of a map: `accumulator = initial; for (variable in range) { if (!condition) break;
+ * accumulator = step }; result`.
+ */
+export interface Comprehension extends Node {
+  readonly kind: "comprehension";
+  readonly range: Expression;
+  readonly variable: string;
+  /** The second variable of the two-variable macros: the value of a map's key, or the element after its index. */
+  readonly variable2: string | undefined;
+  readonly accumulator: string;
+  readonly initial: Expression;
+  readonly condition: Expression;
+  readonly step: Expression;
+  readonly result: Expression;
+}
+
+export type Expression =
+  | Constant
+  | Identifier
+  | Select
+  | Call
+  | ListLiteral
+  | MapLiteral
+  | ObjectLiteral
+  | Comprehension;
+
+/** Function names of the operators. */
+export const operators = {
+  conditional: "_?_:_",
+  and: "_&&_",
+  or: "_||_",
+  not: "!_",
+  negate: "-_",
+  equals: "_==_",
+  notEquals: "_!=_",
+  less: "_<_",
+  lessEquals: "_<=_",
+  greater: "_>_",
+  greaterEquals: "_>=_",
+  add: "_+_",
+  subtract: "_-_",
+  multiply: "_*_",
+  divide: "_/_",
+  modulo: "_%_",
+  index: "_[_]",
+  in: "@in",
+  notStrictlyFalse: "@not_strictly_false",
+  optionalIndex: "_[?_]",
+  optionalSelect: "_?._",
+} as const;
+
+/** A finding about the source. */
+export interface Issue {
+  /** In code points; -1: about no place. */
+  readonly offset: number;
+  readonly message: string;
+}

@@ -1,0 +1,102 @@
+/**
+ * Values of expressions. JSON objects are read in place, so most values are what JSON decoding made:
+ *
+ * | type | value |
+ * | --- | --- |
+ * | null, bool, string | `null`, boolean, string |
+ * | int | number while it is a safe integer, bigint beyond |
+ * | uint, double, bytes | `Uint`, `Double`, `Uint8Array` |
+ * | list | array |
+ * | map, object | plain object (JSON; own keys only), `Map` where keys are not strings or the expression made it |
+ * | timestamp, duration | `Timestamp`, `Duration` |
+ * | type | `CelType` |
+ * | optional and opaque types of libraries | instances of `Opaque` |
+ *
+ * Where the declared type of a JSON number is `double`, reading it makes a `Double`. In data without a declared type a
+ * number is an int if it is whole and was written so, a `Double` otherwise (raw numbers of `std/raw-number.ts` tell).
+ * Errors are values too (`CelError`), since `&&`, `||` and loops take them in.
+ */
+import type { CelType } from "./types.ts";
+
+/** An unsigned integer of 64 bits. */
+export class Uint {
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    this.value = value;
+  }
+}
+
+export class Double {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+const second = 1_000_000_000n;
+
+/** A span of time with a sign. */
+export class Duration {
+  readonly nanoseconds: bigint;
+
+  constructor(nanoseconds: bigint) {
+    this.nanoseconds = nanoseconds;
+  }
+}
+
+/** A moment from year 1 to year 9999. */
+export class Timestamp {
+  /** Since 1970. */
+  readonly nanoseconds: bigint;
+
+  constructor(nanoseconds: bigint) {
+    this.nanoseconds = nanoseconds;
+  }
+
+  get seconds(): bigint {
+    return (this.nanoseconds - (((this.nanoseconds % second) + second) % second)) / second;
+  }
+}
+
+/** A value of a library's own type. */
+export abstract class Opaque {
+  abstract readonly type: CelType;
+  abstract equals(other: Value): boolean;
+}
+
+/** `optional.of(value)`, or `optional.none()`. */
+export class Optional {
+  readonly value: Value | undefined;
+
+  constructor(value: Value | undefined) {
+    this.value = value;
+  }
+}
+
+/** Why an evaluation has no value. The message is what clients see. */
+export class CelError {
+  readonly message: string;
+  /** Of the node that failed. */
+  readonly id: number;
+
+  constructor(message: string, id = 0) {
+    this.message = message;
+    this.id = id;
+  }
+}
+
+/** Values that constants have. */
+export type Scalar = null | boolean | string | number | bigint | Uint | Double | Uint8Array;
+
+export type Value =
+  | Scalar
+  | Timestamp
+  | Duration
+  | CelType
+  | Opaque
+  | Optional
+  | readonly Value[]
+  | ReadonlyMap<Value, Value>
+  | { readonly [key: string]: Value };
