@@ -6,6 +6,11 @@ import type { CelError, Value } from "./values.ts";
 export interface EvaluationContext {
   /** Adds cost. Once the budget is over, the evaluation ends with an error. */
   spend(cost: number): void;
+  /**
+   * Counts what costs do not show: characters or elements that are walked or copied, far beyond what costs are counted
+   * for. Ends the evaluation as an exceeded budget does.
+   */
+  work(units: number): void;
 }
 
 /** One form of a function. */

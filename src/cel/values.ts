@@ -9,8 +9,8 @@
  * | list | array |
  * | map, object | plain object (JSON; own keys only), `Map` where keys are not strings or the expression made it |
  * | timestamp, duration | `Timestamp`, `Duration` |
- * | type | `CelType` |
- * | optional and opaque types of libraries | instances of `Opaque` |
+ * | type | `TypeValue` |
+ * | optional, opaque types of libraries | `Optional`, instances of `Opaque` |
  *
  * Where the declared type of a JSON number is `double`, reading it makes a `Double`. In data without a declared type a
  * number is an int if it is whole and was written so, a `Double` otherwise (raw numbers of `std/raw-number.ts` tell).
@@ -60,6 +60,16 @@ export class Timestamp {
   }
 }
 
+/** A type as a value: `int`, `type(x)`. No `CelType`, which data with a field `kind` could not be told from. */
+export class TypeValue {
+  /** Without parameters: `list`, `google.protobuf.Timestamp`. */
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
 /** A value of a library's own type. */
 export abstract class Opaque {
   abstract readonly type: CelType;
@@ -94,7 +104,7 @@ export type Value =
   | Scalar
   | Timestamp
   | Duration
-  | CelType
+  | TypeValue
   | Opaque
   | Optional
   | readonly Value[]

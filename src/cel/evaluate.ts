@@ -1,0 +1,60 @@
+/**
+ * Evaluates checked expressions: a tree is compiled once into closures, which count the cost of every step as cel-go does
+ * and stop where it exceeds the limit.
+ */
+import { type CheckedTree, Compiler } from "./evaluate/compiler.ts";
+import { type Activation, BudgetExceeded, Frame, type Step } from "./evaluate/frame.ts";
+import { ConstantError } from "./evaluate/node.ts";
+import type { Overload } from "./functions.ts";
+import { CelError, type Value } from "./values.ts";
+
+/** `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. */
+export type Evaluation =
+  | { readonly value: Value; readonly cost: number }
+  | { readonly error: CelError; readonly cost: number; readonly isOverBudget: boolean };
+
+/** Compiled; may be evaluated any number of times. */
+export class Program {
+  readonly #step: Step;
+  readonly #slotCount: number;
+
+  constructor(step: Step, slotCount: number) {
+    this.#step = step;
+    this.#slotCount = slotCount;
+  }
+
+  /** The values of variables are read in place, and must not change meanwhile. */
+  evaluate(activation: Activation, { costLimit }: { readonly costLimit: number }): Evaluation {
+    const frame = new Frame(activation, this.#slotCount, costLimit);
+    try {
+      const result = this.#step(frame);
+      if (frame.isOver) return overBudget(frame);
+      if (result instanceof CelError) return { error: result, cost: frame.cost, isOverBudget: false };
+      return { value: result, cost: frame.cost };
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error;
+      return overBudget(frame);
+    }
+  }
+}
+
+const overBudget = ({ cost }: Frame): Evaluation => ({
+  error: new CelError("operation cancelled: actual cost limit exceeded"),
+  cost,
+  isOverBudget: true,
+});
+
+/**
+ * An error instead of a program: a part without variables, such as `int('a')`, has no value. `overloads` gives those of a
+ * function, for a tree that was not checked.
+ */
+export function compile(checked: CheckedTree, overloads?: (name: string) => readonly Overload[]): Program | CelError {
+  const compiler = new Compiler(checked, overloads);
+  try {
+    const { step } = compiler.compile(checked.ast);
+    return new Program(step, compiler.slotCount);
+  } catch (error) {
+    if (error instanceof ConstantError) return new CelError(error.message);
+    throw error;
+  }
+}

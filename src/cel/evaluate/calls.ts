@@ -1,0 +1,244 @@
+/** Compiles calls: logic, operators, and functions of libraries. */
+import { type Call, operators } from "../ast.ts";
+import type { Overload } from "../functions.ts";
+import { CelError, type Value } from "../values.ts";
+import type { Compilation } from "./compilation.ts";
+import { costOf } from "./costs.ts";
+import type { Frame, Step } from "./frame.ts";
+import { kindOf } from "./kinds.ts";
+import { compileMatches, isMatches } from "./matches.ts";
+import { bareStep, type Compiled, ConstantError, constantNode, errorAt } from "./node.ts";
+import { type Binary, binaryOperators, negate, noSuchOperator } from "./operators.ts";
+import { compileIndex, compileOptionalSelect } from "./selection.ts";
+
+export function compileCall(node: Call, compilation: Compilation): Compiled {
+  switch (node.name) {
+    case operators.and:
+      return { step: junction(node, false, compilation) };
+    case operators.or:
+      return { step: junction(node, true, compilation) };
+    case operators.conditional:
+      return conditional(node, compilation);
+    case operators.not:
+      return { step: unary(node, not, compilation) };
+    case operators.negate:
+      return { step: unary(node, negate, compilation) };
+    case operators.notStrictlyFalse:
+      return { step: notStrictlyFalse(node, compilation) };
+    case operators.index:
+      return compileIndex(node, false, compilation);
+    case operators.optionalIndex:
+      return compileIndex(node, true, compilation);
+    case operators.optionalSelect:
+      return compileOptionalSelect(node, compilation);
+    case operators.in:
+      return membership(node, compilation);
+    default: {
+      const operator = binaryOperators.get(node.name);
+      return operator === undefined ? compileFunction(node, compilation) : { step: binary(node, operator, compilation) };
+    }
+  }
+}
+
+const notBoolean = (id: number): CelError => new CelError("no such overload", id);
+
+/** `&&` and `||`: `deciding` ends them, whatever is on the other side; otherwise the first error counts. */
+function junction(node: Call, deciding: boolean, compilation: Compilation): Step {
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // both have two
+  return (frame) => {
+    const a = left(frame);
+    if (a === deciding) return deciding;
+    const b = right(frame);
+    if (b === deciding) return deciding;
+    if (typeof a !== "boolean") return a instanceof CelError ? a : notBoolean(node.id);
+    if (typeof b !== "boolean") return b instanceof CelError ? b : notBoolean(node.id);
+    return !deciding;
+  };
+}
+
+function conditional(node: Call, compilation: Compilation): Compiled {
+  const [test, yes, no] = node.args.map((operand) => compilation.compile(operand)) as [Compiled, Compiled, Compiled]; // three
+  const condition = test.step;
+  const [truthy, falsy] = [bareStep(yes), bareStep(no)];
+  const step: Step = (frame) => {
+    const chosen = condition(frame);
+    if (chosen === true) return truthy(frame);
+    if (chosen === false) return falsy(frame);
+    return chosen instanceof CelError ? chosen : notBoolean(node.id);
+  };
+  return { step, bare: step };
+}
+
+const not = (value: Value): Value | undefined => (typeof value === "boolean" ? !value : undefined);
+
+function unary(node: Call, operator: (value: Value) => Value | CelError | undefined, compilation: Compilation): Step {
+  const operand = compilation.compile(node.args[0]!).step;
+  return (frame) => {
+    const value = operand(frame);
+    frame.cost += 1;
+    if (value instanceof CelError) return value;
+    const result = operator(value);
+    if (result === undefined) return errorAt(noSuchOperator(node.name, value), node.id);
+    return result instanceof CelError ? errorAt(result, node.id) : result;
+  };
+}
+
+function notStrictlyFalse(node: Call, compilation: Compilation): Step {
+  const operand = compilation.compile(node.args[0]!).step;
+  return (frame) => {
+    const value = operand(frame);
+    frame.cost += 1;
+    return value !== false;
+  };
+}
+
+/** The overload of a call, if there is only one that it can mean. */
+function onlyOverload(node: Call, compilation: Compilation): string | undefined {
+  const meaning = compilation.meaning(node);
+  return meaning?.kind === "function" && meaning.overloads.length === 1 ? meaning.overloads[0]!.id : undefined;
+}
+
+function binary(node: Call, operator: Binary, compilation: Compilation): Step {
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // all have two
+  const cost = costOf(node.name, onlyOverload(node, compilation));
+  const apply = (a: Value, b: Value, frame: Frame): Value | CelError => {
+    const result = operator(a, b, frame);
+    if (result === undefined) return errorAt(noSuchOperator(node.name, a), node.id);
+    return result instanceof CelError ? errorAt(result, node.id) : result;
+  };
+  const fast = comparisonOfInts(node.name);
+  return (frame) => {
+    const a = left(frame);
+    const b = right(frame);
+    if (fast !== undefined && typeof a === "number" && typeof b === "number") {
+      frame.cost += 1;
+      return fast(a, b);
+    }
+    if (cost === undefined) frame.cost += 1;
+    else frame.spend(cost(a, b));
+    if (a instanceof CelError) return a;
+    return b instanceof CelError ? b : apply(a, b, frame);
+  };
+}
+
+/** The commonest operands are small ints, of which the comparison always costs 1. */
+function comparisonOfInts(name: string): ((a: number, b: number) => boolean) | undefined {
+  switch (name) {
+    case operators.less:
+      return (a, b) => a < b;
+    case operators.lessEquals:
+      return (a, b) => a <= b;
+    case operators.greater:
+      return (a, b) => a > b;
+    case operators.greaterEquals:
+      return (a, b) => a >= b;
+    case operators.equals:
+      return (a, b) => a === b;
+    case operators.notEquals:
+      return (a, b) => a !== b;
+    default:
+      return undefined;
+  }
+}
+
+/** `x in list`; a constant list of scalars is looked up, and costs nothing. */
+function membership(node: Call, compilation: Compilation): Compiled {
+  const operator = binaryOperators.get(operators.in)!;
+  const list = compilation.compile(node.args[1]!).constant;
+  const isKnown = Array.isArray(list) && list.every((one) => isScalar(one as Value)); // elements of a list are values
+  if (!isKnown || onlyOverload(node, compilation) !== "in_list") return { step: binary(node, operator, compilation) };
+  const texts = new Set<unknown>((list as readonly Value[]).filter((one) => typeof one === "string"));
+  const element = compilation.compile(node.args[0]!).step;
+  return {
+    step: (frame) => {
+      const value = element(frame);
+      if (value instanceof CelError) return value;
+      return typeof value === "string" ? texts.has(value) : (operator(value, list as readonly Value[], frame) ?? false);
+    },
+  };
+}
+
+const isScalar = (value: Value): boolean => ["bool", "double", "int", "string", "uint"].includes(kindOf(value));
+
+/** Calls of these with a constant are made once, before any evaluation. */
+const conversions: ReadonlySet<string> = new Set([
+  "bool",
+  "bytes",
+  "double",
+  "duration",
+  "dyn",
+  "int",
+  "string",
+  "timestamp",
+  "type",
+  "uint",
+]);
+
+function compileFunction(node: Call, compilation: Compilation): Compiled {
+  const meaning = compilation.meaning(node);
+  const overloads = meaning?.kind === "function" ? meaning.overloads : [];
+  const name = meaning?.kind === "function" ? meaning.name : node.name;
+  // A target that is a part of the function's name has no value.
+  const isMember = node.target !== undefined && (overloads.length === 0 || overloads.some((one) => one.isMember));
+  const operands = isMember ? [node.target!, ...node.args] : node.args;
+  const args = operands.map((operand) => compilation.compile(operand));
+  if (isMatches(overloads)) return compileMatches(node, name, overloads[0]!, args);
+  const step = callStep(name, overloads, args, node.id);
+  const only = args.length === 1 && conversions.has(name) ? args[0]!.constant : undefined;
+  if (only === undefined) return { step };
+  const value = invoke(overloads, [only], withoutBudget, name);
+  if (value instanceof CelError) throw new ConstantError(value.message);
+  return constantNode(value);
+}
+
+const withoutBudget = { spend: () => {}, work: () => {} };
+
+type Context = Pick<Frame, "spend" | "work">;
+
+/** The result of the first overload that fits. */
+function invoke(overloads: readonly Overload[], args: readonly Value[], context: Context, name: string): Value | CelError {
+  for (const overload of overloads) {
+    const result = overload.call?.(args, context);
+    if (result !== undefined) return result;
+  }
+  return new CelError(noSuchFunction(name, args));
+}
+
+function callStep(name: string, overloads: readonly Overload[], args: readonly Compiled[], id: number): Step {
+  const steps = args.map(({ step }) => step);
+  // Where several overloads are possible, conversions count as calls of no particular one.
+  const cost = overloads.length > 1 && conversions.has(name) ? undefined : overloads[0]?.cost;
+  const standard = overloads.length === 1 ? costOf(name, overloads[0]!.id) : undefined;
+  return (frame) => {
+    const values: Value[] = [];
+    for (const step of steps) {
+      const value = step(frame);
+      if (value instanceof CelError) {
+        if (steps.length < 3) frame.cost += 1;
+        return value;
+      }
+      values.push(value);
+    }
+    if (standard !== undefined) frame.spend(standard(values[0]!, values[1] ?? null));
+    else if (cost === undefined) frame.spend(1);
+    const result = invoke(overloads, values, frame, name);
+    if (cost !== undefined && standard === undefined) frame.spend(cost.actual(values, result));
+    return result instanceof CelError ? errorAt(result, id) : result;
+  };
+}
+
+/** Functions whose error does not say what they were called with. */
+const short: ReadonlySet<string> = new Set([
+  "startsWith",
+  "endsWith",
+  "contains",
+  "matches",
+  "find",
+  "findAll",
+]);
+
+export function noSuchFunction(name: string, args: readonly Value[]): string {
+  if (short.has(name)) return "no such overload";
+  if (name === "size") return noSuchOperator(name, args[0] ?? null).message;
+  return `no such overload: ${name}(${args.map(kindOf).join(", ")})`;
+}

@@ -1,0 +1,79 @@
+/** Equality and order of values. Numbers of different types compare by their value. */
+import type { EvaluationContext } from "../functions.ts";
+import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
+import { isList, isMap, type MapValue, sizeOf } from "./kinds.ts";
+import { mapEntries, mapGet } from "./maps.ts";
+import { read } from "./read.ts";
+import { compareBytes, compareText } from "./text.ts";
+
+type Number = number | bigint | Uint | Double;
+
+const isNumber = (value: Value): value is Number =>
+  typeof value === "number" || typeof value === "bigint" || value instanceof Double || value instanceof Uint;
+
+/** Negative, 0 or positive; NaN where one of them is NaN. Beside a double, ints are compared as doubles. */
+export function compareNumbers(a: Number, b: Number): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (a instanceof Double || b instanceof Double) {
+    const left = a instanceof Double ? a.value : Number(a instanceof Uint ? a.value : a);
+    const right = b instanceof Double ? b.value : Number(b instanceof Uint ? b.value : b);
+    if (Number.isNaN(left) || Number.isNaN(right)) return Number.NaN;
+    return left < right ? -1 : left > right ? 1 : 0;
+  }
+  const left = a instanceof Uint ? a.value : a;
+  const right = b instanceof Uint ? b.value : b;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Whether two values are equal; values of different kinds are not. */
+export function equals(a: Value, b: Value, context: EvaluationContext): boolean {
+  if (typeof a === "string" || typeof a === "boolean" || a === null) return a === b;
+  if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
+  if (typeof b !== "object" || b === null) return false;
+  if (isList(a)) return isList(b) && equalLists(a, b, context);
+  if (isMap(a)) return isMap(b) && equalMaps(a, b, context);
+  if (a instanceof Timestamp) return b instanceof Timestamp && a.nanoseconds === b.nanoseconds;
+  if (a instanceof Duration) return b instanceof Duration && a.nanoseconds === b.nanoseconds;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0;
+  if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name;
+  if (a instanceof Optional) return b instanceof Optional && equalOptionals(a, b, context);
+  return a instanceof Opaque && a.equals(b);
+}
+
+function equalOptionals(a: Optional, b: Optional, context: EvaluationContext): boolean {
+  if (a.value === undefined || b.value === undefined) return a.value === b.value;
+  return equals(a.value, b.value, context);
+}
+
+function equalLists(a: readonly Value[], b: readonly Value[], context: EvaluationContext): boolean {
+  if (a.length !== b.length) return false;
+  context.work(a.length);
+  for (let at = 0; at < a.length; at++) if (!equals(read(a[at]!), read(b[at]!), context)) return false;
+  return true;
+}
+
+function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolean {
+  const size = sizeOf(a);
+  if (size !== sizeOf(b)) return false;
+  context.work(size * 2);
+  for (const [key, value] of mapEntries(a)) {
+    const other = mapGet(b, key, context);
+    if (other === undefined || !equals(value, other, context)) return false;
+  }
+  return true;
+}
+
+/** Negative, 0 or positive; an error for NaN; `undefined` for values without an order or of different kinds. */
+export function compare(a: Value, b: Value): number | CelError | undefined {
+  if (typeof a === "string") return typeof b === "string" ? compareText(a, b) : undefined;
+  if (isNumber(a)) {
+    if (!isNumber(b)) return undefined;
+    const order = compareNumbers(a, b);
+    return Number.isNaN(order) ? new CelError("NaN values cannot be ordered") : order;
+  }
+  if (typeof a === "boolean") return typeof b === "boolean" ? Number(a) - Number(b) : undefined;
+  if (a instanceof Timestamp) return b instanceof Timestamp ? compareNumbers(a.nanoseconds, b.nanoseconds) : undefined;
+  if (a instanceof Duration) return b instanceof Duration ? compareNumbers(a.nanoseconds, b.nanoseconds) : undefined;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array ? compareBytes(a, b) : undefined;
+  return undefined;
+}

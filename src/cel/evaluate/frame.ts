@@ -1,0 +1,45 @@
+/** One evaluation: the values of its variables, and what it has cost so far. */
+import type { EvaluationContext } from "../functions.ts";
+import type { CelError, Value } from "../values.ts";
+
+/** Values of variables by their whole names. */
+export type Activation = { readonly [name: string]: Value | undefined };
+
+/** A compiled node. */
+export type Step = (frame: Frame) => Value | CelError;
+
+/** Ends an evaluation; no value of an expression, since `&&` and `||` must not take it in. */
+export class BudgetExceeded extends Error {}
+
+/** Steps beyond those that costs count: about 50 ms. */
+const workMax = 20_000_000;
+
+export class Frame implements EvaluationContext {
+  readonly activation: Activation;
+  /** Of loops: their variables and accumulators. */
+  readonly slots: (Value | CelError)[];
+  /** Also raised directly by steps that cost little; loops and functions look at the limit. */
+  cost = 0;
+  readonly #limit: number;
+  #work = 0;
+
+  constructor(activation: Activation, slotCount: number, limit: number) {
+    this.activation = activation;
+    this.slots = slotCount === 0 ? [] : new Array<Value>(slotCount).fill(null);
+    this.#limit = limit;
+  }
+
+  get isOver(): boolean {
+    return this.cost > this.#limit;
+  }
+
+  spend(cost: number): void {
+    this.cost += cost;
+    if (this.cost > this.#limit) throw new BudgetExceeded();
+  }
+
+  work(units: number): void {
+    this.#work += units;
+    if (this.#work > workMax) throw new BudgetExceeded();
+  }
+}

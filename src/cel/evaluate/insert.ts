@@ -1,0 +1,32 @@
+/** Adds an entry to a map, for the loops that make one. */
+import type { EvaluationContext } from "../functions.ts";
+import { CelError, type Value } from "../values.ts";
+import { isMap } from "./kinds.ts";
+import { mapEntries, mapGet } from "./maps.ts";
+import { doubleText } from "./numbers.ts";
+import { Double, Uint } from "../values.ts";
+
+/** Changes `map`. Without `value`, adds the entries of the map `key`. A key may be there only once. */
+export function insertInto(
+  map: Map<Value, Value>,
+  key: Value,
+  value: Value | undefined,
+  context: EvaluationContext,
+): Value | CelError {
+  if (value !== undefined) return insertOne(map, key, value, context) ?? map;
+  if (!isMap(key)) return new CelError("no such overload");
+  for (const [one, other] of mapEntries(key)) {
+    const error = insertOne(map, one, other, context);
+    if (error !== undefined) return error;
+  }
+  return map;
+}
+
+function insertOne(map: Map<Value, Value>, key: Value, value: Value, context: EvaluationContext): CelError | undefined {
+  if (mapGet(map, key, context) !== undefined) {
+    const text = key instanceof Double ? doubleText(key.value) : key instanceof Uint ? key.value : key;
+    return new CelError(`insert failed: key ${String(text)} already exists`);
+  }
+  map.set(key, value);
+  return undefined;
+}

@@ -1,0 +1,62 @@
+/** Tells values apart, and how large they are. */
+import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
+import { typeName } from "../types.ts";
+import type { Int } from "./numbers.ts";
+import { codePointCount } from "./text.ts";
+
+export type MapValue = ReadonlyMap<Value, Value> | { readonly [key: string]: Value };
+
+export const isInt = (value: unknown): value is Int => typeof value === "number" || typeof value === "bigint";
+
+export const isList = (value: unknown): value is readonly Value[] => Array.isArray(value);
+
+/** Whether a value is a map of the expression or an object of JSON. */
+export function isMap(value: Value | CelError): value is MapValue {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === Map.prototype || prototype === null;
+}
+
+/** The name of a value's type, without parameters: `int`, `list`, `google.protobuf.Timestamp`. */
+export function kindOf(value: Value): string {
+  switch (typeof value) {
+    case "string":
+      return "string";
+    case "boolean":
+      return "bool";
+    case "number":
+    case "bigint":
+      return "int";
+    default:
+      return kindOfObject(value);
+  }
+}
+
+function kindOfObject(value: Value): string {
+  if (value === null) return "null_type";
+  if (isList(value)) return "list";
+  if (value instanceof Double) return "double";
+  if (value instanceof Uint) return "uint";
+  if (value instanceof Uint8Array) return "bytes";
+  if (value instanceof Timestamp) return "google.protobuf.Timestamp";
+  if (value instanceof Duration) return "google.protobuf.Duration";
+  if (value instanceof TypeValue) return "type";
+  if (value instanceof Optional) return "optional_type";
+  if (value instanceof Opaque) return typeName(value.type);
+  return "map";
+}
+
+/** What costs are counted by: code points, bytes, elements, entries; 1 of everything else, errors too. */
+export function sizeOf(value: Value | CelError): number {
+  if (typeof value === "string") return codePointCount(value);
+  if (typeof value !== "object" || value === null) return 1;
+  if (isList(value) || value instanceof Uint8Array) return value.length;
+  if (!isMap(value)) return 1;
+  return value instanceof Map ? value.size : entryCount(value as { readonly [key: string]: Value }); // the other form
+}
+
+function entryCount(value: { readonly [key: string]: Value }): number {
+  let count = 0;
+  for (const key in value) if (Object.hasOwn(value, key) && value[key] !== undefined) count++;
+  return count;
+}

@@ -1,0 +1,80 @@
+/** Maps: those of expressions (`Map`) and objects of JSON, by own keys only. */
+import type { EvaluationContext } from "../functions.ts";
+import { Double, Uint, type Value } from "../values.ts";
+import type { MapValue } from "./kinds.ts";
+import { intOf } from "./numbers.ts";
+import { read } from "./read.ts";
+import { CelError } from "../values.ts";
+
+type Json = { readonly [key: string]: Value };
+
+/** Keys of JSON that objects have without being asked. */
+const inherited = (key: string): boolean => key in Object.prototype;
+
+/** The value of an own field. */
+export function ownField(object: Json, key: string): Value | undefined {
+  const value = object[key];
+  if (value === undefined || (inherited(key) && !Object.hasOwn(object, key))) return undefined;
+  return value;
+}
+
+/** The value of a key, numbers by their value; `undefined` when it is not there. */
+export function mapGet(map: MapValue, key: Value, context: EvaluationContext): Value | undefined {
+  if (!(map instanceof Map)) {
+    const value = typeof key === "string" ? ownField(map as Json, key) : undefined; // the other form
+    return value === undefined ? undefined : read(value);
+  }
+  const entries = map as ReadonlyMap<Value, Value>;
+  const plain = plainKey(key);
+  const found = entries.get(plain);
+  if (found !== undefined || typeof plain === "string" || typeof plain === "boolean") return read0(found);
+  return read0(scan(entries, plain, context));
+}
+
+const read0 = (value: Value | undefined): Value | undefined => (value === undefined ? undefined : read(value));
+
+/** A number's key as maps hold it where they can: as int. */
+function plainKey(key: Value): Value {
+  if (typeof key !== "object" || key === null) return key;
+  if (key instanceof Uint) {
+    const int = intOf(key.value);
+    return int instanceof CelError ? key : int;
+  }
+  if (key instanceof Double && Number.isInteger(key.value)) {
+    const int = intOf(BigInt(key.value));
+    return int instanceof CelError ? key : int;
+  }
+  return key;
+}
+
+/** Keys that are objects are found by what they hold. */
+function scan(entries: ReadonlyMap<Value, Value>, key: Value, context: EvaluationContext): Value | undefined {
+  const number = numberOf(key);
+  if (number === undefined) return undefined;
+  context.work(entries.size);
+  for (const [other, value] of entries) if (typeof other === "object" && numberOf(other) == number) return value;
+  return undefined;
+}
+
+function numberOf(key: Value): number | bigint | undefined {
+  if (typeof key === "number" || typeof key === "bigint") return key;
+  return key instanceof Uint || key instanceof Double ? key.value : undefined;
+}
+
+/** Keys in the order of the map; those of JSON sorted as they stand. */
+export const mapKeys = (map: MapValue): readonly Value[] =>
+  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : ownKeys(map as Json); // the other form
+
+function ownKeys(object: Json): string[] {
+  const keys = Object.keys(object);
+  return keys.every((key) => object[key] !== undefined) ? keys : keys.filter((key) => object[key] !== undefined);
+}
+
+export function* mapEntries(map: MapValue): Generator<readonly [Value, Value]> {
+  if (map instanceof Map) {
+    for (const [key, value] of map as ReadonlyMap<Value, Value>) yield [key, read(value)];
+  } else {
+    const object = map as Json; // the other form
+    for (const key of ownKeys(object)) yield [key, read(object[key]!)];
+  }
+}

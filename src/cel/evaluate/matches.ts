@@ -1,0 +1,37 @@
+/** Compiles `matches`: a constant pattern is compiled before any evaluation. */
+import type { Call } from "../ast.ts";
+import type { Overload } from "../functions.ts";
+import { CelError } from "../values.ts";
+import { matching } from "./costs.ts";
+import type { Step } from "./frame.ts";
+import { sizeOf } from "./kinds.ts";
+import { type Compiled, ConstantError, errorAt } from "./node.ts";
+import { compilePattern } from "./pattern.ts";
+
+const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
+
+export const isMatches = (overloads: readonly Overload[]): boolean => overloads.length > 0 && ids.has(overloads[0]!.id);
+
+/** What compiling a pattern that is not known counts as work. */
+const compileWork = 10_000;
+
+export function compileMatches(node: Call, _name: string, _overload: Overload, args: readonly Compiled[]): Compiled {
+  const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
+  const fixed = args[1]!.constant;
+  const known = typeof fixed === "string" ? compilePattern(fixed) : undefined;
+  if (known instanceof CelError) throw new ConstantError(known.message);
+  return {
+    step: (frame) => {
+      const text = subject(frame);
+      const expression = pattern(frame);
+      frame.spend(text instanceof CelError || expression instanceof CelError ? 1 : matching(sizeOf(text), sizeOf(expression)));
+      if (text instanceof CelError) return text;
+      if (expression instanceof CelError) return expression;
+      if (typeof text !== "string" || typeof expression !== "string") return new CelError("no such overload", node.id);
+      if (known !== undefined) return known.test(text);
+      frame.work(compileWork);
+      const compiled = compilePattern(expression);
+      return compiled instanceof CelError ? errorAt(compiled, node.id) : compiled.test(text);
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** The operators on two values and on one. `undefined` where there is no such operator for them. */
+import { operators } from "../ast.ts";
+import type { EvaluationContext } from "../functions.ts";
+import { CelError, Double, Duration, Timestamp, Uint, type Value } from "../values.ts";
+import { compare, equals } from "./equality.ts";
+import { isInt, isList, isMap, kindOf } from "./kinds.ts";
+import { mapGet } from "./maps.ts";
+import {
+  addInts,
+  divideInts,
+  type Int,
+  moduloInts,
+  multiplyInts,
+  negateInt,
+  subtractInts,
+  uintArithmetic,
+} from "./numbers.ts";
+import { read } from "./read.ts";
+import { durationOf, timeBetween, timestampOf } from "./time.ts";
+
+export type Binary = (a: Value, b: Value, context: EvaluationContext) => Value | CelError | undefined;
+
+function add(a: Value, b: Value, context: EvaluationContext): Value | CelError | undefined {
+  if (isInt(a)) return isInt(b) ? addInts(a, b) : undefined;
+  if (typeof a === "string") return typeof b === "string" ? a + b : undefined;
+  if (isList(a)) {
+    if (!isList(b)) return undefined;
+    context.work(a.length + b.length);
+    return [...a, ...b];
+  }
+  if (a instanceof Double) return b instanceof Double ? new Double(a.value + b.value) : undefined;
+  if (a instanceof Uint) return b instanceof Uint ? uintArithmetic.add(a, b) : undefined;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array ? Buffer.concat([a, b]) : undefined;
+  if (a instanceof Timestamp) return b instanceof Duration ? timestampOf(a.nanoseconds + b.nanoseconds) : undefined;
+  if (!(a instanceof Duration)) return undefined;
+  if (b instanceof Timestamp) return timestampOf(a.nanoseconds + b.nanoseconds);
+  return b instanceof Duration ? durationOf(a.nanoseconds + b.nanoseconds) : undefined;
+}
+
+function subtract(a: Value, b: Value): Value | CelError | undefined {
+  if (isInt(a)) return isInt(b) ? subtractInts(a, b) : undefined;
+  if (a instanceof Double) return b instanceof Double ? new Double(a.value - b.value) : undefined;
+  if (a instanceof Uint) return b instanceof Uint ? uintArithmetic.subtract(a, b) : undefined;
+  if (a instanceof Duration) return b instanceof Duration ? durationOf(a.nanoseconds - b.nanoseconds) : undefined;
+  if (!(a instanceof Timestamp)) return undefined;
+  if (b instanceof Timestamp) return timeBetween(a, b);
+  return b instanceof Duration ? timestampOf(a.nanoseconds - b.nanoseconds) : undefined;
+}
+
+type Arithmetic = "multiply" | "divide" | "modulo";
+
+/** An operator that int, uint and, where `doubles` is given, double have. */
+const arithmetic =
+  (ints: (a: Int, b: Int) => Int | CelError, uints: Arithmetic, doubles?: (a: number, b: number) => number): Binary =>
+  (a, b) => {
+    if (isInt(a)) return isInt(b) ? ints(a, b) : undefined;
+    if (a instanceof Uint) return b instanceof Uint ? uintArithmetic[uints](a, b) : undefined;
+    if (doubles === undefined || !(a instanceof Double)) return undefined;
+    return b instanceof Double ? new Double(doubles(a.value, b.value)) : undefined;
+  };
+
+const ordering =
+  (holds: (order: number) => boolean): Binary =>
+  (a, b) => {
+    const order = compare(a, b);
+    return order === undefined || order instanceof CelError ? order : holds(order);
+  };
+
+/** Whether a list has an element, or a map a key. */
+export function isIn(element: Value, container: Value, context: EvaluationContext): Value | CelError | undefined {
+  if (isMap(container)) return mapGet(container, element, context) !== undefined;
+  if (!isList(container)) return undefined;
+  context.work(container.length);
+  for (const one of container) if (equals(element, read(one), context)) return true;
+  return false;
+}
+
+/** By function name, those that are neither logic nor index. */
+export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Binary>([
+  [operators.add, add],
+  [operators.subtract, subtract],
+  [operators.multiply, arithmetic(multiplyInts, "multiply", (a, b) => a * b)],
+  [operators.divide, arithmetic(divideInts, "divide", (a, b) => a / b)],
+  [operators.modulo, arithmetic(moduloInts, "modulo")],
+  [operators.equals, (a, b, context) => equals(a, b, context)],
+  [operators.notEquals, (a, b, context) => !equals(a, b, context)],
+  [operators.less, ordering((order) => order < 0)],
+  [operators.lessEquals, ordering((order) => order <= 0)],
+  [operators.greater, ordering((order) => order > 0)],
+  [operators.greaterEquals, ordering((order) => order >= 0)],
+  [operators.in, isIn],
+]);
+
+export function negate(value: Value): Value | CelError | undefined {
+  if (isInt(value)) return negateInt(value);
+  return value instanceof Double ? new Double(-value.value) : undefined;
+}
+
+/** Kinds whose values answer to any function that they do not have by a short error. */
+const answering: ReadonlySet<string> = new Set(["string", "google.protobuf.Timestamp", "google.protobuf.Duration"]);
+const added: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "list"]);
+const ordered: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "bool"]);
+const counted: ReadonlySet<string> = new Set(["int", "uint", "double"]);
+const orderings: ReadonlySet<string> = new Set([
+  operators.less,
+  operators.lessEquals,
+  operators.greater,
+  operators.greaterEquals,
+]);
+
+/** The error of an operator that there is not for its operands: the operator is named where the first has none such. */
+export function noSuchOperator(name: string, first: Value): CelError {
+  const kind = kindOf(first);
+  const known = name === operators.add ? added : orderings.has(name) ? ordered : counted;
+  const isShort = name === operators.in || answering.has(kind) || known.has(kind);
+  return new CelError(isShort ? "no such overload" : `no such overload: ${name}`);
+}
