@@ -1,0 +1,44 @@
+/** Short forms for the declarations of libraries. */
+import { traversal } from "../evaluate/costs.ts";
+import { sizeOf } from "../evaluate/kinds.ts";
+import type { CallCost, Overload, SizeRange } from "../functions.ts";
+import type { CelType } from "../types.ts";
+import type { Value } from "../values.ts";
+
+type Call = NonNullable<Overload["call"]>;
+
+/** `args[0].name(…)`. */
+export const member = (id: string, args: readonly CelType[], result: CelType, call: Call, cost?: CallCost): Overload => ({
+  id,
+  isMember: true,
+  args,
+  result,
+  call,
+  ...(cost === undefined ? {} : { cost }),
+});
+
+/** `name(args[0], …)`. */
+export const plain = (id: string, args: readonly CelType[], result: CelType, call: Call, cost?: CallCost): Overload => ({
+  ...member(id, args, result, call, cost),
+  isMember: false,
+});
+
+const scaled = ({ min, max }: SizeRange, factor: number): SizeRange => ({
+  min: Math.ceil(min * factor),
+  max: Math.ceil(max * factor),
+});
+
+/** The cost of `times` traversals of the first argument, whose characters cost a tenth each. */
+export const traversalCost = (times = 1): CallCost => ({
+  actual: ([first]) => traversal(sizeOf(first!) * times),
+  estimate: ([first]) => ({ cost: scaled(first!, 0.1 * times) }),
+});
+
+/** Of each element: a character costs a tenth, anything that is not text 1. */
+export function elementsCost(value: Value): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return Math.floor(sizeOf(value) * 0.1);
+  if (!Array.isArray(value)) return 1;
+  let cost = 0;
+  for (const one of value as readonly Value[]) cost += elementsCost(one);
+  return cost;
+}

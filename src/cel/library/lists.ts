@@ -1,0 +1,112 @@
+/** Kubernetes' functions on lists: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`. */
+import { compare, equals } from "../evaluate/equality.ts";
+import { isList } from "../evaluate/kinds.ts";
+import { binaryOperators } from "../evaluate/operators.ts";
+import { read } from "../evaluate/read.ts";
+import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { bool, bytes, type CelType, double, duration, int, listOf, parameter, string, timestamp, uint } from "../types.ts";
+import { CelError, Double, Duration, Uint, type Value } from "../values.ts";
+import { elementsCost, member } from "./declare.ts";
+
+type Call = NonNullable<Overload["call"]>;
+type Result = Value | CelError | undefined;
+
+const noOverload = (): CelError => new CelError("no such overload");
+
+const isSorted: Call = ([list]) => {
+  if (!isList(list)) return undefined;
+  for (let at = 1; at < list.length; at++) {
+    const order = compare(read(list[at - 1]!), read(list[at]!));
+    if (order === undefined) return noOverload();
+    if (order instanceof CelError) return order;
+    if (order > 0) return false;
+  }
+  return true;
+};
+
+/** The element that comes first, or last where `sign` is -1. */
+const extreme =
+  (name: string, sign: 1 | -1): Call =>
+  ([list]) => {
+    if (!isList(list)) return undefined;
+    if (list.length === 0) return new CelError(`${name} called on empty list`);
+    let best = read(list[0]!);
+    for (const one of list) {
+      const value = read(one);
+      const order = compare(best, value);
+      if (order === undefined) return noOverload();
+      if (order instanceof CelError) return order;
+      if (order * sign > 0) best = value;
+    }
+    return best;
+  };
+
+const sum =
+  (zero: Value): Call =>
+  ([list], context) => {
+    if (!isList(list)) return undefined;
+    const add = binaryOperators.get("_+_")!;
+    let total: Result = list.length === 0 ? zero : read(list[0]!);
+    for (const one of list.slice(1)) {
+      total = add(total, read(one), context) ?? noOverload();
+      if (total instanceof CelError) return total;
+    }
+    return total;
+  };
+
+function find(list: readonly Value[], wanted: Value, order: "first" | "last", context: EvaluationContext): number {
+  context.work(list.length);
+  const isWanted = (one: Value): boolean => equals(read(one), wanted, context);
+  return order === "first" ? list.findIndex(isWanted) : list.findLastIndex(isWanted);
+}
+
+const indexOf =
+  (order: "first" | "last"): Call =>
+  ([list, wanted], context) =>
+    isList(list) ? find(list, wanted!, order, context) : undefined;
+
+/** One traversal of the list and the texts in it. */
+const cost: CallCost = {
+  actual: ([list]) => elementsCost(list!),
+  estimate: ([list]) => ({ cost: list! }),
+};
+
+const summable: readonly (readonly [string, CelType, Value])[] = [
+  ["int", int, 0],
+  ["uint", uint, new Uint(0n)],
+  ["double", double, new Double(0)],
+  ["duration", duration, new Duration(0n)],
+];
+
+const comparable: readonly (readonly [string, CelType])[] = [
+  ...summable.map(([name, type]) => [name, type] as const),
+  ["bool", bool],
+  ["timestamp", timestamp],
+  ["string", string],
+  ["bytes", bytes],
+];
+
+/** An overload for each type of elements that can be compared. */
+const ofComparable = (name: string, overload: (id: string, type: CelType) => Overload): FunctionDeclaration => ({
+  name,
+  overloads: comparable.map(([id, type]) => overload(id, type)),
+});
+
+const T = parameter("T");
+
+export const listsLibrary: Library = {
+  name: "k8s.lists",
+  functions: [
+    ofComparable("isSorted", (id, type) => member(`list_${id}_is_sorted_bool`, [listOf(type)], bool, isSorted, cost)),
+    {
+      name: "sum",
+      overloads: summable.map(([id, type, zero]) =>
+        member(`list_${id}_sum_${id}`, [listOf(type)], type, sum(zero), cost),
+      ),
+    },
+    ofComparable("min", (id, type) => member(`list_${id}_min_${id}`, [listOf(type)], type, extreme("min", 1), cost)),
+    ofComparable("max", (id, type) => member(`list_${id}_max_${id}`, [listOf(type)], type, extreme("max", -1), cost)),
+    { name: "indexOf", overloads: [member("list_a_index_of_int", [listOf(T), T], int, indexOf("first"), cost)] },
+    { name: "lastIndexOf", overloads: [member("list_a_last_index_of_int", [listOf(T), T], int, indexOf("last"), cost)] },
+  ],
+};

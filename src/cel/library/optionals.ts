@@ -1,0 +1,75 @@
+/** Optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and what can be asked of them. */
+import { sizeOf } from "../evaluate/kinds.ts";
+import { isMap } from "../evaluate/kinds.ts";
+import type { Library } from "../functions.ts";
+import { bool, optionalOf, parameter, typeOf } from "../types.ts";
+import { CelError, Double, Duration, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
+import { member, plain } from "./declare.ts";
+
+const V = parameter("V");
+const optionalV = optionalOf(V);
+const none = new Optional(undefined);
+
+function isZero(value: Value): boolean {
+  if (value === null || value === false || value === 0 || value === "") return true;
+  if (value instanceof Double || value instanceof Uint) return Number(value.value) === 0;
+  if (value instanceof Duration) return value.nanoseconds === 0n;
+  // The zero of times is that of the year 1.
+  if (value instanceof Timestamp) return value.seconds === -62_135_596_800n && value.nanoseconds % 1_000_000_000n === 0n;
+  if (value instanceof Optional) return value.value === undefined;
+  if (Array.isArray(value) || value instanceof Uint8Array || isMap(value)) return sizeOf(value) === 0;
+  return false;
+}
+
+export const optionalsLibrary: Library = {
+  name: "cel.lib.optional",
+  constants: new Map([["optional_type", { type: typeOf(optionalV), value: new TypeValue("optional_type") }]]),
+  functions: [
+    { name: "optional.of", overloads: [plain("optional_of", [V], optionalV, ([value]) => new Optional(value!))] },
+    {
+      name: "optional.ofNonZeroValue",
+      overloads: [
+        plain("optional_ofNonZeroValue", [V], optionalV, ([value]) => (isZero(value!) ? none : new Optional(value!))),
+      ],
+    },
+    { name: "optional.none", overloads: [plain("optional_none", [], optionalV, () => none)] },
+    {
+      name: "value",
+      overloads: [
+        member("optional_value", [optionalV], V, ([optional]) =>
+          optional instanceof Optional
+            ? (optional.value ?? new CelError("optional.none() dereference"))
+            : undefined,
+        ),
+      ],
+    },
+    {
+      name: "hasValue",
+      overloads: [
+        member("optional_hasValue", [optionalV], bool, ([optional]) =>
+          optional instanceof Optional ? optional.value !== undefined : undefined,
+        ),
+      ],
+    },
+    {
+      name: "or",
+      overloads: [
+        member("optional_or_optional", [optionalV, optionalV], optionalV, ([optional, other]) =>
+          optional instanceof Optional && other instanceof Optional
+            ? optional.value === undefined
+              ? other
+              : optional
+            : undefined,
+        ),
+      ],
+    },
+    {
+      name: "orValue",
+      overloads: [
+        member("optional_orValue_value", [optionalV, V], V, ([optional, other]) =>
+          optional instanceof Optional ? (optional.value ?? other!) : undefined,
+        ),
+      ],
+    },
+  ],
+};

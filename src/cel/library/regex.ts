@@ -1,0 +1,58 @@
+/** Kubernetes' functions on regular expressions: `find` and `findAll`. */
+import { matching } from "../evaluate/costs.ts";
+import { sizeOf } from "../evaluate/kinds.ts";
+import { compilePattern } from "../evaluate/pattern.ts";
+import type { CallCost, EvaluationContext, Library } from "../functions.ts";
+import { int, listOf, string } from "../types.ts";
+import { CelError, type Value } from "../values.ts";
+import { member } from "./declare.ts";
+
+/** What compiling a pattern that is not known counts as work. */
+const compileWork = 10_000;
+
+/** The parts of a text that match, at most `limit` if that is not negative. */
+function matchesOf(
+  [text, pattern]: readonly Value[],
+  limit: number,
+  context: EvaluationContext,
+): string[] | CelError | undefined {
+  if (typeof text !== "string" || typeof pattern !== "string") return undefined;
+  context.work(compileWork);
+  const compiled = compilePattern(pattern);
+  if (compiled instanceof CelError) return new CelError(`Illegal regex: ${compiled.message}`);
+  const found: string[] = [];
+  const matcher = compiled.matcher(text);
+  while ((limit < 0 || found.length < limit) && matcher.find()) found.push(matcher.group() ?? "");
+  return found;
+}
+
+function find(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
+  const found = matchesOf(args, 1, context);
+  return Array.isArray(found) ? (found[0] ?? "") : found;
+}
+
+function findAll(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
+  const limit = args[2] ?? -1;
+  return typeof limit === "number" ? matchesOf(args, limit, context) : undefined;
+}
+
+const cost: CallCost = {
+  actual: ([text, pattern]) => Math.max(1, matching(sizeOf(text!), sizeOf(pattern!))),
+  estimate: ([text, pattern]) => ({
+    cost: { min: Math.max(1, matching(text!.min, pattern!.min)), max: Math.max(1, matching(text!.max, pattern!.max)) },
+  }),
+};
+
+export const regexLibrary: Library = {
+  name: "k8s.regex",
+  functions: [
+    { name: "find", overloads: [member("string_find_string", [string, string], string, find, cost)] },
+    {
+      name: "findAll",
+      overloads: [
+        member("string_find_all_string", [string, string], listOf(string), findAll, cost),
+        member("string_find_all_string_int", [string, string, int], listOf(string), findAll, cost),
+      ],
+    },
+  ],
+};
