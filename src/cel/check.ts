@@ -1,0 +1,20 @@
+/**
+ * The types of an expression: what each part yields, and which variables, constants and overloads it means. Findings are
+ * worded as cel-go words them. Source: the language definition, and the reference's answers.
+ */
+import type { Expression, Issue } from "./ast.ts";
+import { Checker } from "./check/checker.ts";
+import type { Checked } from "./checked.ts";
+import type { Environment } from "./environment.ts";
+
+/**
+ * Checks a tree that the parser made, and asks the environment's validators if its types are right. Takes time in
+ * proportion to its size, whatever its types are. Issues come in the order in which they were found; only the first 100
+ * have a message, the others are there to be counted.
+ */
+export function check(ast: Expression, environment: Environment): Checked | { readonly issues: readonly Issue[] } {
+  const checked = new Checker(environment).run(ast);
+  if ("issues" in checked) return checked;
+  const issues = environment.validators.flatMap((validator) => validator(checked));
+  return issues.length === 0 ? checked : { issues };
+}

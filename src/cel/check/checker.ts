@@ -1,0 +1,356 @@
+/** Walks a tree once, from the leaves up, and keeps the type and the meaning of each node. */
+import {
+  type Call,
+  type Comprehension,
+  type Expression,
+  type Identifier,
+  type Issue,
+  type ListLiteral,
+  type MapLiteral,
+  type ObjectLiteral,
+  operators,
+  type Select,
+} from "../ast.ts";
+import type { Checked, ConstantReference, Reference, VariableReference } from "../checked.ts";
+import type { DeclaredFunction, Environment } from "../environment.ts";
+import {
+  bool,
+  bytes,
+  type CelType,
+  double,
+  dyn,
+  errorType,
+  int,
+  listOf,
+  mapOf,
+  nullType,
+  optionalOf,
+  string,
+  uint,
+} from "../types.ts";
+import { Double, type Scalar, Uint } from "../values.ts";
+import { Findings } from "./findings.ts";
+import { Inference, isLoose } from "./inference.ts";
+import { optionalSelection, resolveOverloads } from "./overloads.ts";
+import { showArguments, showType } from "./show-type.ts";
+
+/** For one check. */
+export class Checker {
+  readonly #environment: Environment;
+  readonly #inference = new Inference();
+  readonly #types = new Map<number, CelType>();
+  readonly #references = new Map<number, Reference>();
+  readonly #findings = new Findings();
+  /** Variables of the loops around the current node, the innermost last. */
+  readonly #loops: VariableReference[] = [];
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  run(ast: Expression): Checked | { readonly issues: readonly Issue[] } {
+    this.#check(ast);
+    const types = this.#inference.hasVariables ? this.#resolvedTypes() : this.#types;
+    if (this.#inference.isExhausted)
+      return { issues: [{ offset: ast.offset, message: "the types of the expression are too complex" }] };
+    if (this.#findings.issues.length > 0) return { issues: this.#findings.issues };
+    return { ast, types, references: this.#references, type: types.get(ast.id)! };
+  }
+
+  #resolvedTypes(): ReadonlyMap<number, CelType> {
+    const resolved = new Map<CelType, CelType>();
+    for (const [id, type] of this.#types) {
+      let result = resolved.get(type);
+      if (result === undefined) {
+        result = this.#inference.resolve(type, true);
+        resolved.set(type, result);
+      }
+      if (result !== type) this.#types.set(id, result);
+    }
+    return this.#types;
+  }
+
+  #mismatch(node: Expression, expected: CelType, found: CelType): void {
+    this.#findings.add(node, () => `expected type '${showType(expected)}' but found '${showType(found)}'`);
+  }
+
+  #undeclared(node: Expression, name: string): CelType {
+    this.#findings.add(node, () => `undeclared reference to '${name}' (in container '')`);
+    return errorType;
+  }
+
+  /** Finds, keeps and returns the type of a node. Type variables may be in it. */
+  #check(node: Expression): CelType {
+    const type = this.#typeOf(node);
+    this.#types.set(node.id, type);
+    return type;
+  }
+
+  #typeOf(node: Expression): CelType {
+    switch (node.kind) {
+      case "constant":
+        return constantType(node.value);
+      case "identifier":
+        return this.#identifier(node);
+      case "select":
+        return this.#select(node);
+      case "call":
+        return this.#call(node);
+      case "list":
+        return this.#list(node);
+      case "map":
+        return this.#map(node);
+      case "object":
+        return this.#object(node);
+      case "comprehension":
+        return this.#comprehension(node);
+    }
+  }
+
+  // Names.
+
+  #identifier(node: Identifier): CelType {
+    const found = this.#findName(node.name);
+    if (found === undefined) return this.#undeclared(node, node.name);
+    this.#references.set(node.id, found);
+    return found.type;
+  }
+
+  #findName(source: string): VariableReference | ConstantReference | undefined {
+    const name = source.startsWith(".") ? source.slice(1) : source;
+    for (let at = this.#loops.length - 1; at >= 0; at--) if (this.#loops[at]!.name === name) return this.#loops[at];
+    return this.#environment.findName(name);
+  }
+
+  /** `a.b.c` of a node that is only names, if the environment has names that begin so. */
+  #qualified(node: Expression, last: string): string | undefined {
+    let name = last;
+    let at = node;
+    while (at.kind === "select" && !at.isTest) at = at.operand;
+    if (at.kind !== "identifier") return undefined;
+    const first = at.name.startsWith(".") ? at.name.slice(1) : at.name;
+    if (!this.#environment.mayBegin(first)) return undefined;
+    for (at = node; at.kind === "select"; at = at.operand) name = `${at.field}.${name}`;
+    return `${first}.${name}`;
+  }
+
+  // Fields.
+
+  #select(node: Select): CelType {
+    if (!node.isTest) {
+      const name = this.#qualified(node.operand, node.field);
+      const found = name === undefined ? undefined : this.#findName(name);
+      if (found !== undefined) {
+        this.#references.set(node.id, found);
+        return found.type;
+      }
+    }
+    const type = this.#fieldType(node, node.operand, node.field, false);
+    return node.isTest ? bool : this.#inference.resolve(type);
+  }
+
+  #optionalSelect(node: Call): CelType {
+    const [operand, field] = node.args;
+    if (operand === undefined || field?.kind !== "constant" || typeof field.value !== "string") {
+      this.#findings.add(node, () => "unsupported optional field selection");
+      return errorType;
+    }
+    this.#types.set(field.id, string);
+    this.#references.set(node.id, optionalSelection);
+    return this.#inference.resolve(this.#fieldType(node, operand, field.value, true));
+  }
+
+  /** The type of a field. Of an optional operand it is optional, and if `isOptional`. */
+  #fieldType(node: Expression, operand: Expression, field: string, isOptional: boolean): CelType {
+    const operandType = this.#inference.resolve(this.#check(operand));
+    const inner = optionalValue(operandType);
+    const type = this.#plainFieldType(node, inner ?? operandType, field);
+    return isOptional || inner !== undefined ? optionalOf(type) : type;
+  }
+
+  #plainFieldType(node: Expression, operand: CelType, field: string): CelType {
+    if (operand.kind === "map") return operand.value;
+    if (operand.kind === "object") return this.#objectField(node, operand, field);
+    if (operand.kind === "parameter") {
+      // Anything may come to stand for it later, so it is fixed to what is compatible with everything.
+      this.#inference.fits(dyn, operand);
+    } else if (!isLoose(operand)) {
+      this.#findings.add(node, () => `type '${showType(operand)}' does not support field selection`);
+    }
+    return dyn;
+  }
+
+  #objectField(node: { readonly offset: number }, type: CelType, field: string): CelType {
+    const found = type.kind === "object" ? type.field(field) : undefined;
+    if (found !== undefined) return found.type;
+    this.#findings.add(node, () => `undefined field '${field}'`);
+    return errorType;
+  }
+
+  // Calls.
+
+  #call(node: Call): CelType {
+    if (node.name === operators.optionalSelect) return this.#optionalSelect(node);
+    const args = node.args.map((arg) => this.#check(arg));
+    const { target } = node;
+    if (target !== undefined) {
+      const qualified = this.#qualified(target, node.name);
+      const namespaced = qualified === undefined ? undefined : this.#environment.functions.get(qualified);
+      if (namespaced !== undefined) return this.#resolveCall(node, namespaced, args, false);
+      args.unshift(this.#check(target));
+    }
+    const declared = this.#environment.functions.get(node.name);
+    if (declared === undefined) return this.#undeclared(node, node.name);
+    if (node.name === operators.and || node.name === operators.or) return this.#logic(node, declared, args);
+    return this.#resolveCall(node, declared, args, target !== undefined);
+  }
+
+  #resolveCall(node: Call, declared: DeclaredFunction, args: readonly CelType[], isMember: boolean): CelType {
+    const found = resolveOverloads(this.#inference, isMember ? declared.members : declared.plain, args);
+    if (found === undefined) {
+      this.#findings.add(node, () => {
+        const resolved = args.map((type) => this.#inference.resolve(type, true));
+        return `found no matching overload for '${declared.name}' applied to '${showArguments(resolved, isMember)}'`;
+      });
+      return errorType;
+    }
+    this.#references.set(node.id, found.reference);
+    return found.result;
+  }
+
+  /** `&&` and `||` have one overload each, and tell which side is wrong. */
+  #logic(node: Call, declared: DeclaredFunction, args: readonly CelType[]): CelType {
+    const before = this.#findings.issues.length;
+    args.forEach((type, at) => this.#assertType(node.args[at]!, bool, type));
+    const [only] = declared.plain;
+    if (only === undefined || this.#findings.issues.length > before) return errorType;
+    this.#references.set(node.id, only.reference);
+    return bool;
+  }
+
+  #assertType(node: Expression, expected: CelType, found: CelType): void {
+    if (!this.#inference.fits(expected, found)) this.#mismatch(node, expected, found);
+  }
+
+  // Literals.
+
+  #list(node: ListLiteral): CelType {
+    const optional = new Set(node.optional);
+    let element: CelType | undefined;
+    node.elements.forEach((item, at) => {
+      element = this.#joined(element, this.#entryType(item, optional.has(at)));
+    });
+    return listOf(element ?? this.#inference.variable());
+  }
+
+  #map(node: MapLiteral): CelType {
+    let key: CelType | undefined;
+    let value: CelType | undefined;
+    for (const entry of node.entries) {
+      key = this.#joined(key, this.#check(entry.key));
+      value = this.#joined(value, this.#entryType(entry.value, entry.isOptional));
+    }
+    return mapOf(key ?? this.#inference.variable(), value ?? this.#inference.variable());
+  }
+
+  /** The type of an element or entry; of one written with `?`, of what its optional value has. */
+  #entryType(node: Expression, isOptional: boolean): CelType {
+    const type = this.#check(node);
+    if (!isOptional) return type;
+    const inner = optionalValue(type);
+    if (inner === undefined && type.kind !== "dyn") this.#mismatch(node, optionalOf(type), type);
+    return inner ?? type;
+  }
+
+  /** The type of elements of both types. */
+  #joined(before: CelType | undefined, type: CelType): CelType {
+    if (before === undefined) return type;
+    return this.#inference.fits(before, type) ? this.#inference.moreGeneral(before, type) : dyn;
+  }
+
+  #object(node: ObjectLiteral): CelType {
+    const found = this.#findName(node.name);
+    if (found === undefined) return this.#undeclared(node, node.name);
+    this.#references.set(node.id, found);
+    const type = this.#constructedType(node, found.type);
+    for (const field of node.fields) {
+      const valueType = this.#entryType(field.value, field.isOptional);
+      const fieldType = this.#objectField(field, type, field.key);
+      if (!this.#inference.fits(fieldType, valueType)) {
+        this.#findings.add(field, () => {
+          const types = `'${showType(fieldType)}' but provided type is '${showType(valueType)}'`;
+          return `expected type of field '${field.key}' is ${types}`;
+        });
+      }
+    }
+    return type;
+  }
+
+  #constructedType(node: ObjectLiteral, named: CelType): CelType {
+    if (named.kind === "error") return errorType;
+    if (named.kind !== "type") this.#findings.add(node, () => `'${showType(named)}' is not a type`);
+    else if (named.of?.kind === "object") return named.of;
+    else this.#findings.add(node, () => `'${node.name.replace(/^\./, "")}' is not a message type`);
+    return errorType;
+  }
+
+  // Loops.
+
+  #comprehension(node: Comprehension): CelType {
+    const checkedRange = this.#check(node.range);
+    const accumulator = this.#check(node.initial);
+    const range = this.#inference.resolve(checkedRange);
+    const [first, second] = this.#variableTypes(node, range);
+    const outside = this.#loops.length;
+    this.#enter(node.accumulator, accumulator);
+    const around = this.#loops.length;
+    this.#enter(node.variable, first);
+    if (node.variable2 !== undefined) this.#enter(node.variable2, second);
+    this.#assertType(node.condition, bool, this.#check(node.condition));
+    this.#assertType(node.step, accumulator, this.#check(node.step));
+    this.#loops.length = around;
+    const result = this.#check(node.result);
+    this.#loops.length = outside;
+    return this.#inference.resolve(result);
+  }
+
+  #enter(name: string, type: CelType): void {
+    this.#loops.push({ kind: "variable", name, type, isLoop: true });
+  }
+
+  /** The types of the variables of a loop: the elements or keys; with two variables, indices or keys and what is there. */
+  #variableTypes(node: Comprehension, range: CelType): readonly [CelType, CelType] {
+    const hasTwo = node.variable2 !== undefined;
+    if (range.kind === "list") return hasTwo ? [int, range.element] : [range.element, range.element];
+    if (range.kind === "map") return [range.key, range.value];
+    if (range.kind === "parameter") this.#inference.fits(dyn, range);
+    else if (!isLoose(range)) {
+      this.#findings.add(node.range, () => {
+        const message = `expression of type '${showType(range)}' cannot be range of a comprehension`;
+        return `${message} (must be list, map, or dynamic)`;
+      });
+      return [errorType, errorType];
+    }
+    return [dyn, dyn];
+  }
+}
+
+/** What an optional type is optional of. */
+const optionalValue = (type: CelType): CelType | undefined =>
+  type.kind === "opaque" && type.name === "optional_type" ? (type.parameters[0] ?? dyn) : undefined;
+
+function constantType(value: Scalar): CelType {
+  switch (typeof value) {
+    case "boolean":
+      return bool;
+    case "string":
+      return string;
+    case "number":
+    case "bigint":
+      return int;
+    default:
+      if (value === null) return nullType;
+      if (value instanceof Uint) return uint;
+      return value instanceof Double ? double : bytes;
+  }
+}

@@ -1,0 +1,15 @@
+/** Collects findings without wording more than anybody will see. */
+import type { Issue } from "../ast.ts";
+
+/** Findings beyond are only counted. */
+const wordedMax = 100;
+
+export class Findings {
+  readonly issues: Issue[] = [];
+
+  /** Calls `message` only if it will be shown: the types in it can be long. */
+  add(node: { readonly offset: number }, message: () => string): void {
+    const isWorded = this.issues.length < wordedMax;
+    this.issues.push({ offset: node.offset, message: isWorded ? message() : "" });
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * What is known about the types of one expression: the type variables that its parts introduced, and what they stand
+ * for. Bounded in steps and in the depth of types, since few macros can make types that are exponentially large: once a
+ * bound is passed, every answer is quick and meaningless, and `isExhausted` says so.
+ */
+import { type CelType, dyn, listOf, mapOf, opaque, parameter, type TypeParameter, typeOf } from "../types.ts";
+
+const stepsMax = 10_000_000;
+const depthMax = 1000;
+
+export class Inference {
+  readonly #bindings = new Map<string, CelType>();
+  /** What to put back if a comparison fails: names and what they stood for. */
+  readonly #undo: { readonly name: string; readonly was: CelType | undefined }[] = [];
+  #variables = 0;
+  #steps = 0;
+  #depth = 0;
+  #isExhausted = false;
+
+  get isExhausted(): boolean {
+    return this.#isExhausted;
+  }
+
+  /** Whether there are types that `resolve` may still change. */
+  get hasVariables(): boolean {
+    return this.#variables > 0;
+  }
+
+  /** A type that is not known yet. Errors show its name, so the count is a part of the behaviour. */
+  variable(): TypeParameter {
+    return parameter(`_var${this.#variables++}`);
+  }
+
+  /** Counts variables that nobody needs. */
+  skipVariables(count: number): void {
+    this.#variables += count;
+  }
+
+  /** Whether a value of type `from` may be where `to` is asked for; if so, type variables stand for what makes it true. */
+  fits(from: CelType, to: CelType): boolean {
+    return this.#settle(this.#fits(from, to));
+  }
+
+  /** The same of several types, together. */
+  allFit(from: readonly CelType[], to: readonly CelType[]): boolean {
+    return this.#settle(from.length === to.length && from.every((type, index) => this.#fits(type, to[index]!)));
+  }
+
+  /** The type with what its variables stand for; free ones stay, or become `dyn`. The same object if nothing changes. */
+  resolve(type: CelType, freeBecomeDyn = false): CelType {
+    switch (type.kind) {
+      case "parameter": {
+        const bound = this.#bindings.get(type.name);
+        if (bound === undefined) return freeBecomeDyn ? dyn : type;
+        return this.#deeper(() => this.resolve(bound, freeBecomeDyn), dyn);
+      }
+      case "list":
+      case "map":
+      case "opaque":
+      case "type":
+        return this.#deeper(() => withParts(type, (part) => this.resolve(part, freeBecomeDyn)), dyn);
+      default:
+        return type;
+    }
+  }
+
+  #settle(isTrue: boolean): boolean {
+    while (!isTrue && this.#undo.length > 0) {
+      const { name, was } = this.#undo.pop()!;
+      if (was === undefined) this.#bindings.delete(name);
+      else this.#bindings.set(name, was);
+    }
+    this.#undo.length = 0;
+    return isTrue;
+  }
+
+  #bind(name: string, type: CelType): void {
+    this.#undo.push({ name, was: this.#bindings.get(name) });
+    this.#bindings.set(name, type);
+  }
+
+  /** Runs `step` one level deeper, or says `otherwise` beyond the bounds. */
+  #deeper<Result>(step: () => Result, otherwise: Result): Result {
+    if (++this.#steps > stepsMax || this.#depth >= depthMax) this.#isExhausted = true;
+    if (this.#isExhausted) return otherwise;
+    this.#depth++;
+    const result = step();
+    this.#depth--;
+    return result;
+  }
+
+  #fits(from: CelType, to: CelType): boolean {
+    if (from === to) return true;
+    if (to.kind === "parameter") {
+      const outcome = this.#standsFor(to, from);
+      if (outcome !== "circular") return outcome === "fits";
+    }
+    if (from.kind === "parameter") return this.#standsFor(from, to) === "fits";
+    if (isLoose(from) || isLoose(to)) return true;
+    if (from.kind === "null_type") return hasNull(to);
+    if (to.kind === "null_type") return hasNull(from);
+    switch (from.kind) {
+      case "list":
+        return to.kind === "list" && this.#partsFit([from.element], [to.element]);
+      case "map":
+        return to.kind === "map" && this.#partsFit([from.key, from.value], [to.key, to.value]);
+      case "opaque":
+        return to.kind === "opaque" && from.name === to.name && this.#partsFit(from.parameters, to.parameters);
+      case "object":
+        return to.kind === "object" && from.name === to.name;
+      default:
+        return from.kind === to.kind;
+    }
+  }
+
+  #partsFit(from: readonly CelType[], to: readonly CelType[]): boolean {
+    if (from.length !== to.length) return false;
+    return this.#deeper(() => from.every((part, index) => this.#fits(part, to[index]!)), true);
+  }
+
+  /**
+   * Whether the variable may stand for the type, from then on or already: for the more general one of this and what it
+   * stood for. `circular`: the variable is free and a part of the type.
+   */
+  #standsFor(variable: TypeParameter, type: CelType): "fits" | "conflicts" | "circular" {
+    if (type.kind === "parameter" && type.name === variable.name) return "fits";
+    const bound = this.#bindings.get(variable.name);
+    if (bound === undefined) {
+      if (this.#mentions(type, variable)) return "circular";
+      this.#bind(variable.name, type);
+      return "fits";
+    }
+    if (!this.#deeper(() => this.#fits(type, bound), true)) return "conflicts";
+    const general = this.moreGeneral(type, bound);
+    if (general !== bound && !this.#mentions(general, variable)) this.#bind(variable.name, general);
+    return "fits";
+  }
+
+  #mentions(type: CelType, variable: TypeParameter): boolean {
+    if (type.kind === "parameter") {
+      if (type.name === variable.name) return true;
+      const bound = this.#bindings.get(type.name);
+      return bound !== undefined && this.#deeper(() => this.#mentions(bound, variable), false);
+    }
+    const parts = partsOf(type);
+    return parts.length > 0 && this.#deeper(() => parts.some((part) => this.#mentions(part, variable)), false);
+  }
+
+  /** The one of two types that says less, the second if neither does. */
+  moreGeneral(one: CelType, other: CelType): CelType {
+    return this.#saysNoMore(one, other) ? one : other;
+  }
+
+  #saysNoMore(one: CelType, other: CelType): boolean {
+    if (one === other || one.kind === "dyn" || one.kind === "parameter") return true;
+    if (other.kind === "dyn" || other.kind === "parameter" || one.kind !== other.kind) return false;
+    if (one.kind === "type") return true;
+    if ((one.kind === "opaque" && other.kind === "opaque") || (one.kind === "object" && other.kind === "object")) {
+      if (one.name !== other.name) return false;
+    }
+    const parts = partsOf(one);
+    const others = partsOf(other);
+    if (parts.length !== others.length) return false;
+    return (
+      parts.length === 0 || this.#deeper(() => parts.every((part, at) => this.#saysNoMore(part, others[at]!)), true)
+    );
+  }
+}
+
+/** What is compatible with everything. */
+export const isLoose = (type: CelType): boolean => type.kind === "dyn" || type.kind === "error";
+
+/** Types whose values may be null. */
+function hasNull(type: CelType): boolean {
+  return (
+    type.kind === "object" ||
+    type.kind === "opaque" ||
+    type.kind === "timestamp" ||
+    type.kind === "duration" ||
+    type.kind === "null_type"
+  );
+}
+
+/** The types that a type is made of. */
+export function partsOf(type: CelType): readonly CelType[] {
+  switch (type.kind) {
+    case "list":
+      return [type.element];
+    case "map":
+      return [type.key, type.value];
+    case "opaque":
+      return type.parameters;
+    case "type":
+      return type.of === undefined ? [] : [type.of];
+    default:
+      return [];
+  }
+}
+
+/** The type with each part replaced; the same object if all parts are the same. */
+export function withParts(type: CelType, replaced: (part: CelType) => CelType): CelType {
+  switch (type.kind) {
+    case "list": {
+      const element = replaced(type.element);
+      return element === type.element ? type : listOf(element);
+    }
+    case "map": {
+      const key = replaced(type.key);
+      const value = replaced(type.value);
+      return key === type.key && value === type.value ? type : mapOf(key, value);
+    }
+    case "opaque": {
+      const parameters = type.parameters.map(replaced);
+      return parameters.every((part, at) => part === type.parameters[at]) ? type : opaque(type.name, ...parameters);
+    }
+    case "type": {
+      const of = type.of && replaced(type.of);
+      return of === type.of ? type : typeOf(of);
+    }
+    default:
+      return type;
+  }
+}

@@ -1,0 +1,69 @@
+/** Finds the overloads that a call may mean. */
+import type { FunctionReference } from "../checked.ts";
+import type { Candidate } from "../environment.ts";
+import { type CelType, dyn, optionalOf, parameter, string } from "../types.ts";
+import { type Inference, isLoose, withParts } from "./inference.ts";
+import { isSame } from "./same-type.ts";
+
+/** What a call means and yields. */
+export interface Resolution {
+  readonly reference: FunctionReference;
+  readonly result: CelType;
+}
+
+/**
+ * Every candidate that the arguments fit, in order; each leaves what it says about type variables to the next. Several
+ * with different results yield `dyn`. `undefined`: none.
+ */
+export function resolveOverloads(
+  inference: Inference,
+  candidates: readonly Candidate[],
+  args: readonly CelType[],
+): Resolution | undefined {
+  let found: Resolution | undefined;
+  for (const candidate of candidates) {
+    const { overload, parameters } = candidate;
+    if (cannotFit(args, overload.args)) {
+      inference.skipVariables(parameters.length);
+      continue;
+    }
+    const fresh = new Map(parameters.map((name) => [name, inference.variable()]));
+    const own = (type: CelType): CelType => instantiated(type, fresh);
+    if (!inference.allFit(args, fresh.size === 0 ? overload.args : overload.args.map(own))) continue;
+    const result = inference.resolve(own(overload.result));
+    if (found === undefined) found = { reference: candidate.reference, result };
+    else {
+      const reference = { ...found.reference, overloads: [...found.reference.overloads, overload] };
+      found = { reference, result: found.result.kind !== "dyn" && !isSame(found.result, result) ? dyn : found.result };
+    }
+  }
+  return found;
+}
+
+/** A quick answer for most overloads: their number of arguments or kinds of types differ. */
+function cannotFit(args: readonly CelType[], declared: readonly CelType[]): boolean {
+  if (args.length !== declared.length) return true;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at]!;
+    const wanted = declared[at]!;
+    if (arg.kind !== wanted.kind && isFirm(arg) && isFirm(wanted)) return true;
+  }
+  return false;
+}
+
+/** Fits its own kind only. */
+const isFirm = (type: CelType): boolean => !isLoose(type) && type.kind !== "parameter" && type.kind !== "null_type";
+
+function instantiated(type: CelType, fresh: ReadonlyMap<string, CelType>): CelType {
+  if (type.kind === "parameter") return fresh.get(type.name) ?? type;
+  return fresh.size === 0 ? type : withParts(type, (part) => instantiated(part, fresh));
+}
+
+/** What `a.?b` means, whatever `a` is. */
+export const optionalSelection: FunctionReference = {
+  kind: "function",
+  name: "_?._",
+  overloads: [
+    { id: "select_optional_field", isMember: false, args: [dyn, string], result: optionalOf(parameter("V")) },
+  ],
+};

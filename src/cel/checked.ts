@@ -1,0 +1,51 @@
+/** What the checker finds out about an expression, and what compilation and costs read. */
+import type { Expression, Issue } from "./ast.ts";
+import type { Overload } from "./functions.ts";
+import type { CelType } from "./types.ts";
+import type { Value } from "./values.ts";
+
+/** A tree that is free of findings. Both maps are by the ids of nodes. */
+export interface Checked {
+  readonly ast: Expression;
+  /** Of every node that is evaluated. Without type parameters: what stayed unknown is `dyn`. */
+  readonly types: ReadonlyMap<number, CelType>;
+  /**
+   * Of identifiers, calls and object literals, and of a select that is no field but a name with dots (its operand then
+   * has neither type nor reference, like the target of a call whose function has such a name).
+   */
+  readonly references: ReadonlyMap<number, Reference>;
+  /** Of the whole expression. */
+  readonly type: CelType;
+}
+
+/** A variable that the caller of the expression gives a value, or one of a loop. */
+export interface VariableReference {
+  readonly kind: "variable";
+  /** The whole name, without a leading dot. */
+  readonly name: string;
+  readonly type: CelType;
+  readonly isLoop: boolean;
+}
+
+export interface ConstantReference {
+  readonly kind: "constant";
+  readonly name: string;
+  readonly type: CelType;
+  readonly value: Value;
+}
+
+/**
+ * The overloads that a call may mean, at least one, in the order of their declaration. If they are no members although
+ * the call has a target, then that is a part of the function's name.
+ */
+export interface FunctionReference {
+  readonly kind: "function";
+  /** The whole name: `optional.of`. */
+  readonly name: string;
+  readonly overloads: readonly Overload[];
+}
+
+export type Reference = VariableReference | ConstantReference | FunctionReference;
+
+/** Finds what types do not tell. */
+export type Validator = (checked: Checked) => readonly Issue[];

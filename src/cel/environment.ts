@@ -1,0 +1,141 @@
+/**
+ * What expressions may name: variables, constants, object types and functions. Made once for many expressions: a base has
+ * the libraries, and each schema extends it with its variables, which copies nothing.
+ */
+import type { ConstantReference, FunctionReference, Validator, VariableReference } from "./checked.ts";
+import type { FunctionDeclaration, Library, Overload } from "./functions.ts";
+import type { CelType, ObjectType } from "./types.ts";
+
+/** What an environment has beyond the one it extends. */
+export interface Declarations {
+  /** Names may have dots; `a.b` is found before the field `b` of `a`. */
+  readonly variables?: ReadonlyMap<string, CelType>;
+  /** Functions of one name are joined; an overload replaces that of the same id. */
+  readonly libraries?: readonly Library[];
+  /** The object type that `Name{…}` makes, and that `Name` stands for. */
+  readonly findType?: (name: string) => ObjectType | undefined;
+  /** Asked after those of the environment that is extended. */
+  readonly validators?: readonly Validator[];
+}
+
+/** An overload as the checker tries it. */
+export interface Candidate {
+  readonly overload: Overload;
+  /** Names of the type parameters, in the order in which the arguments and the result first have them. */
+  readonly parameters: readonly string[];
+  /** To this overload alone. */
+  readonly reference: FunctionReference;
+}
+
+/** A function of an environment, its overloads by the style of their call. */
+export interface DeclaredFunction {
+  readonly name: string;
+  readonly plain: readonly Candidate[];
+  readonly members: readonly Candidate[];
+}
+
+/** Immutable. */
+export class Environment {
+  readonly validators: readonly Validator[];
+  readonly #parent: Environment | undefined;
+  readonly #names = new Map<string, VariableReference | ConstantReference>();
+  readonly #functions: ReadonlyMap<string, DeclaredFunction>;
+  readonly #findType: Declarations["findType"];
+  /** The first parts of names with dots. */
+  readonly #prefixes = new Set<string>();
+
+  /** With no `parent`, only what `declarations` say. */
+  constructor(declarations: Declarations, parent?: Environment) {
+    const libraries = declarations.libraries ?? [];
+    this.#parent = parent;
+    this.#findType = declarations.findType;
+    this.validators = [...(parent?.validators ?? []), ...(declarations.validators ?? [])];
+    for (const library of libraries) {
+      for (const [name, constant] of library.constants ?? [])
+        this.#names.set(name, { kind: "constant", name, ...constant });
+    }
+    for (const [name, type] of declarations.variables ?? []) {
+      this.#names.set(name, { kind: "variable", name, type, isLoop: false });
+    }
+    const inherited = parent?.functions ?? new Map<string, DeclaredFunction>();
+    this.#functions = libraries.length === 0 ? inherited : joined(inherited, libraries);
+    const functionNames = libraries.length === 0 ? [] : [...this.#functions.keys()];
+    for (const name of [...this.#names.keys(), ...functionNames]) {
+      const dot = name.indexOf(".");
+      if (dot > 0) this.#prefixes.add(name.slice(0, dot));
+    }
+  }
+
+  /** This environment and more. Later declarations of a name hide earlier ones. */
+  extend(declarations: Declarations): Environment {
+    return new Environment(declarations, this);
+  }
+
+  /** All functions, by name. */
+  get functions(): ReadonlyMap<string, DeclaredFunction> {
+    return this.#functions;
+  }
+
+  /** Whether a name with dots may begin with this part: a quick answer that spares looking for most of them. */
+  mayBegin(part: string): boolean {
+    return this.#prefixes.has(part) || this.#findType !== undefined || (this.#parent?.mayBegin(part) ?? false);
+  }
+
+  /** A variable, a constant, or the type of an object type. */
+  findName(name: string): VariableReference | ConstantReference | undefined {
+    return this.#findDeclared(name) ?? this.#findObjectType(name);
+  }
+
+  #findDeclared(name: string): VariableReference | ConstantReference | undefined {
+    return this.#names.get(name) ?? (this.#parent === undefined ? undefined : this.#parent.#findDeclared(name));
+  }
+
+  #findObjectType(name: string): ConstantReference | undefined {
+    const type = this.#findType?.(name);
+    if (type === undefined) return this.#parent === undefined ? undefined : this.#parent.#findObjectType(name);
+    return { kind: "constant", name, type: { kind: "type", of: type }, value: type };
+  }
+}
+
+function joined(
+  inherited: ReadonlyMap<string, DeclaredFunction>,
+  libraries: readonly Library[],
+): ReadonlyMap<string, DeclaredFunction> {
+  const functions = new Map(inherited);
+  for (const library of libraries) {
+    for (const declaration of library.functions) {
+      functions.set(declaration.name, withOverloads(functions.get(declaration.name), declaration));
+    }
+  }
+  return functions;
+}
+
+function withOverloads(known: DeclaredFunction | undefined, declaration: FunctionDeclaration): DeclaredFunction {
+  const { name } = declaration;
+  const overloads = new Map<string, Candidate>();
+  for (const candidate of [...(known?.plain ?? []), ...(known?.members ?? [])]) {
+    overloads.set(candidate.overload.id, candidate);
+  }
+  for (const overload of declaration.overloads) {
+    const parameters = new Set<string>();
+    for (const type of [...overload.args, overload.result]) collectParameters(type, parameters);
+    const reference: FunctionReference = { kind: "function", name, overloads: [overload] };
+    overloads.set(overload.id, { overload, parameters: [...parameters], reference });
+  }
+  const all = [...overloads.values()];
+  return {
+    name,
+    plain: all.filter(({ overload }) => !overload.isMember),
+    members: all.filter(({ overload }) => overload.isMember),
+  };
+}
+
+function collectParameters(type: CelType, into: Set<string>): void {
+  if (type.kind === "parameter") into.add(type.name);
+  else if (type.kind === "list") collectParameters(type.element, into);
+  else if (type.kind === "map") {
+    collectParameters(type.key, into);
+    collectParameters(type.value, into);
+  } else if (type.kind === "type" && type.of !== undefined) collectParameters(type.of, into);
+  else if (type.kind === "opaque") for (const part of type.parameters) collectParameters(part, into);
+}

@@ -1,0 +1,216 @@
+/**
+ * The functions of the language itself, without what they do: that is joined to them by the ids of their overloads.
+ * Source: the language definition; ids, which costs name, are cel-go's.
+ */
+import { operators } from "../ast.ts";
+import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import {
+  bool,
+  bytes,
+  type CelType,
+  double,
+  duration,
+  dyn,
+  int,
+  listOf,
+  mapOf,
+  nullType,
+  parameter,
+  string,
+  timestamp,
+  typeOf,
+  uint,
+} from "../types.ts";
+
+const A = parameter("A");
+const B = parameter("B");
+const listOfA = listOf(A);
+const mapOfAB = mapOf(A, B);
+
+const plain = (id: string, args: readonly CelType[], result: CelType): Overload => ({
+  id,
+  isMember: false,
+  args,
+  result,
+});
+const member = (id: string, args: readonly CelType[], result: CelType): Overload => ({
+  id,
+  isMember: true,
+  args,
+  result,
+});
+
+const logic: readonly FunctionDeclaration[] = [
+  { name: operators.conditional, overloads: [plain("conditional", [bool, A, A], A)] },
+  { name: operators.and, overloads: [plain("logical_and", [bool, bool], bool)] },
+  { name: operators.or, overloads: [plain("logical_or", [bool, bool], bool)] },
+  { name: operators.not, overloads: [plain("logical_not", [bool], bool)] },
+  { name: operators.notStrictlyFalse, overloads: [plain("not_strictly_false", [bool], bool)] },
+  { name: operators.equals, overloads: [plain("equals", [A, A], bool)] },
+  { name: operators.notEquals, overloads: [plain("not_equals", [A, A], bool)] },
+];
+
+/** Types as ids of overloads spell them. */
+const spelled: readonly (readonly [string, CelType])[] = [
+  ["bool", bool],
+  ["int64", int],
+  ["uint64", uint],
+  ["double", double],
+  ["string", string],
+  ["bytes", bytes],
+  ["timestamp", timestamp],
+  ["duration", duration],
+];
+const isNumber = (type: CelType): boolean => type === int || type === uint || type === double;
+
+/** Of one type, and of two numbers of different types. */
+function ordering(name: string, prefix: string): FunctionDeclaration {
+  const overloads = spelled.flatMap(([id, type]) => [
+    plain(`${prefix}_${id}`, [type, type], bool),
+    ...spelled
+      .filter(([, other]) => other !== type && isNumber(type) && isNumber(other))
+      .map(([otherId, other]) => plain(`${prefix}_${id}_${otherId}`, [type, other], bool)),
+  ]);
+  return { name, overloads };
+}
+
+const orderings: readonly FunctionDeclaration[] = [
+  ordering(operators.less, "less"),
+  ordering(operators.lessEquals, "less_equals"),
+  ordering(operators.greater, "greater"),
+  ordering(operators.greaterEquals, "greater_equals"),
+];
+
+/** An operator on two operands of one type that yields this type. */
+const closed = (prefix: string, types: readonly CelType[]): readonly Overload[] =>
+  spelled.filter(([, type]) => types.includes(type)).map(([id, type]) => plain(`${prefix}_${id}`, [type, type], type));
+
+const arithmetic: readonly FunctionDeclaration[] = [
+  {
+    name: operators.add,
+    overloads: [
+      ...closed("add", [bytes, double, int, string, uint]),
+      plain("add_list", [listOfA, listOfA], listOfA),
+      plain("add_duration_duration", [duration, duration], duration),
+      plain("add_duration_timestamp", [duration, timestamp], timestamp),
+      plain("add_timestamp_duration", [timestamp, duration], timestamp),
+    ],
+  },
+  {
+    name: operators.subtract,
+    overloads: [
+      ...closed("subtract", [double, int, uint]),
+      plain("subtract_duration_duration", [duration, duration], duration),
+      plain("subtract_timestamp_duration", [timestamp, duration], timestamp),
+      plain("subtract_timestamp_timestamp", [timestamp, timestamp], duration),
+    ],
+  },
+  { name: operators.multiply, overloads: closed("multiply", [double, int, uint]) },
+  { name: operators.divide, overloads: closed("divide", [double, int, uint]) },
+  { name: operators.modulo, overloads: closed("modulo", [int, uint]) },
+  {
+    name: operators.negate,
+    overloads: [plain("negate_double", [double], double), plain("negate_int64", [int], int)],
+  },
+];
+
+const collections: readonly FunctionDeclaration[] = [
+  {
+    name: operators.index,
+    overloads: [plain("index_list", [listOfA, int], A), plain("index_map", [mapOfAB, A], B)],
+  },
+  {
+    name: operators.in,
+    overloads: [plain("in_list", [A, listOfA], bool), plain("in_map", [A, mapOfAB], bool)],
+  },
+  {
+    name: "size",
+    overloads: [
+      plain("size_bytes", [bytes], int),
+      member("bytes_size", [bytes], int),
+      plain("size_list", [listOfA], int),
+      member("list_size", [listOfA], int),
+      plain("size_map", [mapOfAB], int),
+      member("map_size", [mapOfAB], int),
+      plain("size_string", [string], int),
+      member("string_size", [string], int),
+    ],
+  },
+];
+
+/** `name(x)` for each type that can be converted. */
+function conversion(name: string, result: CelType, from: readonly CelType[]): FunctionDeclaration {
+  const resultId = spelled.find(([, type]) => type === result)![0];
+  const overloads = spelled
+    .filter(([, type]) => from.includes(type))
+    .map(([id, type]) => plain(`${id}_to_${resultId}`, [type], result));
+  return { name, overloads };
+}
+
+const conversions: readonly FunctionDeclaration[] = [
+  { name: "type", overloads: [plain("type", [A], typeOf(A))] },
+  { name: "dyn", overloads: [plain("to_dyn", [A], dyn)] },
+  conversion("bool", bool, [bool, string]),
+  conversion("bytes", bytes, [bytes, string]),
+  conversion("double", double, [double, int, string, uint]),
+  conversion("duration", duration, [duration, int, string]),
+  conversion("int", int, [int, double, duration, string, timestamp, uint]),
+  conversion("string", string, [string, bool, bytes, double, duration, int, timestamp, uint]),
+  conversion("timestamp", timestamp, [timestamp, int, string]),
+  conversion("uint", uint, [uint, double, int, string]),
+];
+
+const strings: readonly FunctionDeclaration[] = [
+  { name: "contains", overloads: [member("contains_string", [string, string], bool)] },
+  { name: "endsWith", overloads: [member("ends_with_string", [string, string], bool)] },
+  { name: "startsWith", overloads: [member("starts_with_string", [string, string], bool)] },
+  {
+    name: "matches",
+    overloads: [plain("matches", [string, string], bool), member("matches_string", [string, string], bool)],
+  },
+];
+
+/** A part of a moment, in UTC or in the zone given, and of a span of time if it has such parts. */
+function timePart(name: string, id: string, zoneSuffix: string, ofDuration?: string): FunctionDeclaration {
+  const overloads = [
+    member(id, [timestamp], int),
+    member(`${id}${zoneSuffix}`, [timestamp, string], int),
+    ...(ofDuration === undefined ? [] : [member(ofDuration, [duration], int)]),
+  ];
+  return { name, overloads };
+}
+
+const times: readonly FunctionDeclaration[] = [
+  timePart("getFullYear", "timestamp_to_year", "_with_tz"),
+  timePart("getMonth", "timestamp_to_month", "_with_tz"),
+  timePart("getDayOfYear", "timestamp_to_day_of_year", "_with_tz"),
+  timePart("getDayOfMonth", "timestamp_to_day_of_month", "_with_tz"),
+  timePart("getDate", "timestamp_to_day_of_month_1_based", "_with_tz"),
+  timePart("getDayOfWeek", "timestamp_to_day_of_week", "_with_tz"),
+  timePart("getHours", "timestamp_to_hours", "_with_tz", "duration_to_hours"),
+  timePart("getMinutes", "timestamp_to_minutes", "_with_tz", "duration_to_minutes"),
+  timePart("getSeconds", "timestamp_to_seconds", "_tz", "duration_to_seconds"),
+  timePart("getMilliseconds", "timestamp_to_milliseconds", "_with_tz", "duration_to_milliseconds"),
+];
+
+const types: readonly (readonly [string, CelType])[] = [
+  ["bool", bool],
+  ["bytes", bytes],
+  ["double", double],
+  ["google.protobuf.Duration", duration],
+  ["google.protobuf.Timestamp", timestamp],
+  ["int", int],
+  ["list", listOf(dyn)],
+  ["map", mapOf(dyn, dyn)],
+  ["null_type", nullType],
+  ["string", string],
+  ["type", typeOf()],
+  ["uint", uint],
+];
+
+/** Operators, conversions, and what the language says of strings, bytes, times and collections; and its names of types. */
+export const standardDeclarations: Library = {
+  name: "cel.lib.std",
+  functions: [...logic, ...orderings, ...arithmetic, ...collections, ...conversions, ...strings, ...times],
+  constants: new Map(types.map(([name, type]) => [name, { type: typeOf(type), value: type }])),
+};

@@ -1,0 +1,106 @@
+/** Findings about checked expressions that Kubernetes asks for: literals of one type, and arguments that can be converted. */
+import type { Expression, ListLiteral, MapLiteral } from "./ast.ts";
+import { Findings } from "./check/findings.ts";
+import { isSame } from "./check/same-type.ts";
+import { showType } from "./check/show-type.ts";
+import type { Checked, Validator } from "./checked.ts";
+import { type CelType, dyn } from "./types.ts";
+import type { Scalar } from "./values.ts";
+
+/**
+ * All elements of a list literal, and all keys and all values of a map literal, have to be of one type: not even `dyn`
+ * mixes with others. Inside of arguments of the `exempt` functions anything goes.
+ */
+export function homogeneousLiterals(exempt: ReadonlySet<string>): Validator {
+  return (checked) => {
+    const findings = new Findings();
+    const visit = (node: Expression): void => {
+      if (node.kind === "list") checkList(checked, node, findings);
+      if (node.kind === "map") checkMap(checked, node, findings);
+    };
+    walk(checked.ast, visit, (node) => !(node.kind === "call" && exempt.has(node.name)));
+    return findings.issues;
+  };
+}
+
+/** The first argument of every call of `name`, with or without a target, must be valid if it is a literal. */
+export function validArgument(name: string, isValid: (literal: Scalar) => boolean): Validator {
+  return (checked) => {
+    const findings = new Findings();
+    walk(checked.ast, (node) => {
+      const argument = node.kind === "call" && node.name === name ? node.args[0] : undefined;
+      if (argument?.kind === "constant" && !isValid(argument.value)) {
+        findings.add(argument, () => `invalid ${name} argument`);
+      }
+    });
+    return findings.issues;
+  };
+}
+
+function checkList(checked: Checked, node: ListLiteral, findings: Findings): void {
+  if (node.elements.length < 2) return;
+  const optional = new Set(node.optional);
+  const elements = node.elements.map((item, at) => typed(checked, item, optional.has(at)));
+  reportOther(elements, findings, true);
+}
+
+function checkMap(checked: Checked, node: MapLiteral, findings: Findings): void {
+  if (node.entries.length < 2) return;
+  const keys = node.entries.map((entry) => typed(checked, entry.key, false));
+  const values = node.entries.map((entry) => typed(checked, entry.value, entry.isOptional));
+  reportOther(keys, findings, false);
+  reportOther(values, findings, false);
+}
+
+interface Typed {
+  readonly node: Expression;
+  readonly type: CelType;
+}
+
+function typed(checked: Checked, node: Expression, isOptional: boolean): Typed {
+  const type = checked.types.get(node.id)!;
+  return { node, type: isOptional && type.kind === "opaque" ? (type.parameters[0] ?? dyn) : type };
+}
+
+/** What is of another type than the first, or the first such. */
+function reportOther([first, ...others]: readonly Typed[], findings: Findings, onlyOne: boolean): void {
+  if (first === undefined) return;
+  for (const { node, type } of others) {
+    if (isSame(first.type, type)) continue;
+    findings.add(node, () => `expected type '${showType(first.type)}' but found '${showType(type)}'`);
+    if (onlyOne) return;
+  }
+}
+
+/** Visits every node that `enters` lets in, and all below it. */
+function walk(
+  root: Expression,
+  visit: (node: Expression) => void,
+  enters: (node: Expression) => boolean = () => true,
+): void {
+  const waiting: Expression[] = [root];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (!enters(node)) continue;
+    visit(node);
+    waiting.push(...childrenOf(node));
+  }
+}
+
+function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case "select":
+      return [node.operand];
+    case "call":
+      return node.target === undefined ? node.args : [node.target, ...node.args];
+    case "list":
+      return node.elements;
+    case "map":
+      return node.entries.flatMap(({ key, value }) => [key, value]);
+    case "object":
+      return node.fields.map(({ value }) => value);
+    case "comprehension":
+      return [node.range, node.initial, node.condition, node.step, node.result];
+    default:
+      return [];
+  }
+}
