@@ -1,7 +1,7 @@
 /** Compiles calls: logic, operators, and functions of libraries. */
 import { type Call, operators } from "../ast.ts";
 import type { Overload } from "../functions.ts";
-import { CelError, type Value } from "../values.ts";
+import { CelError, Optional, type Value } from "../values.ts";
 import type { Compilation } from "./compilation.ts";
 import { costOf } from "./costs.ts";
 import type { Frame, Step } from "./frame.ts";
@@ -183,12 +183,31 @@ function compileFunction(node: Call, compilation: Compilation): Compiled {
   const operands = isMember ? [node.target!, ...node.args] : node.args;
   const args = operands.map((operand) => compilation.compile(operand));
   if (isMatches(overloads)) return compileMatches(node, name, overloads[0]!, args);
+  if (isAlternative(overloads)) return alternative(overloads[0]!, args, node.id);
   const step = callStep(name, overloads, args, node.id);
   const only = args.length === 1 && conversions.has(name) ? args[0]!.constant : undefined;
   if (only === undefined) return { step };
   const value = invoke(overloads, [only], withoutBudget, name);
   if (value instanceof CelError) throw new ConstantError(value.message);
   return constantNode(value);
+}
+
+const isAlternative = ([overload]: readonly Overload[]): boolean =>
+  overload?.id === "optional_or_optional" || overload?.id === "optional_orValue_value";
+
+/** `a.or(b)` and `a.orValue(b)`: `b` is evaluated only where it is needed, and they cost nothing themselves. */
+function alternative(overload: Overload, args: readonly Compiled[], id: number): Compiled {
+  const [first, second] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
+  const isValue = overload.id === "optional_orValue_value";
+  return {
+    step: (frame) => {
+      const value = first(frame);
+      if (value instanceof CelError) return value;
+      if (!(value instanceof Optional)) return notBoolean(id);
+      if (value.value === undefined) return second(frame);
+      return isValue ? value.value : value;
+    },
+  };
 }
 
 const withoutBudget = { spend: () => {}, work: () => {} };

@@ -16,7 +16,6 @@ function isZero(value: Value): boolean {
   if (value instanceof Duration) return value.nanoseconds === 0n;
   // The zero of times is that of the year 1.
   if (value instanceof Timestamp) return value.seconds === -62_135_596_800n && value.nanoseconds % 1_000_000_000n === 0n;
-  if (value instanceof Optional) return value.value === undefined;
   if (Array.isArray(value) || value instanceof Uint8Array || isMap(value)) return sizeOf(value) === 0;
   return false;
 }

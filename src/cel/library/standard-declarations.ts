@@ -21,6 +21,7 @@ import {
   typeOf,
   uint,
 } from "../types.ts";
+import { TypeValue } from "../values.ts";
 
 const A = parameter("A");
 const B = parameter("B");
@@ -212,5 +213,5 @@ const types: readonly (readonly [string, CelType])[] = [
 export const standardDeclarations: Library = {
   name: "cel.lib.std",
   functions: [...logic, ...orderings, ...arithmetic, ...collections, ...conversions, ...strings, ...times],
-  constants: new Map(types.map(([name, type]) => [name, { type: typeOf(type), value: type }])),
+  constants: new Map(types.map(([name, type]) => [name, { type: typeOf(type), value: new TypeValue(name) }])),
 };

@@ -1,0 +1,17 @@
+/** `strings.quote`: a text as a literal of the language. */
+
+const escapes: Readonly<Record<string, string>> = {
+  "\u0007": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+  '"': '\\"',
+};
+
+/** In double quotes; a surrogate that stands alone becomes U+FFFD. */
+export const quoted = (text: string): string =>
+  `"${text.toWellFormed().replace(/[\u0007\b\f\n\r\t\v\\"]/g, (char) => escapes[char]!)}"`;

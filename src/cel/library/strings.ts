@@ -1,0 +1,224 @@
+/** The strings extension, version 2. Indices count code points. */
+import { isInt, isList, sizeOf } from "../evaluate/kinds.ts";
+import { read } from "../evaluate/read.ts";
+import { codePointCount, isPlain } from "../evaluate/text.ts";
+import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { type CelType, dyn, int, listOf, string } from "../types.ts";
+import { CelError, type Value } from "../values.ts";
+import { elementsCost, member, plain, traversalCost } from "./declare.ts";
+import { format } from "./format.ts";
+import { quoted } from "./quote.ts";
+
+type Call = NonNullable<Overload["call"]>;
+type Result = Value | CelError | undefined;
+
+const outOfRange = (index: Value): CelError => new CelError(`index out of range: ${String(index)}`);
+
+/** The place of a code point in UTF-16 units; that of the end for an index behind it. */
+function unitOf(text: string, index: number): number {
+  if (isPlain(text)) return Math.min(index, text.length);
+  let at = 0;
+  for (let left = index; left > 0 && at < text.length; left--) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  return at;
+}
+
+/** Counts the walks over a text that its cost does not show. */
+const walk = (text: string, context: EvaluationContext): void => context.work(text.length / 16);
+
+const charAt: Call = ([text, index], context) => {
+  if (typeof text !== "string" || !isInt(index)) return undefined;
+  walk(text, context);
+  if (typeof index !== "number" || index < 0 || index > codePointCount(text)) return outOfRange(index);
+  const at = unitOf(text, index);
+  return at >= text.length ? "" : String.fromCodePoint(text.codePointAt(at)!);
+};
+
+const indexOf: Call = ([text, part, from = 0], context) => {
+  if (typeof text !== "string" || typeof part !== "string" || !isInt(from)) return undefined;
+  walk(text, context);
+  const count = codePointCount(text);
+  if (typeof from !== "number" || from < 0) return outOfRange(from);
+  if (part === "") return from;
+  if (from >= count) return -1;
+  const found = text.indexOf(part, unitOf(text, from));
+  return found < 0 ? -1 : codePointCount(text.slice(0, found));
+};
+
+const lastIndexOf: Call = ([text, part, given], context) => {
+  if (typeof text !== "string" || typeof part !== "string") return undefined;
+  if (given !== undefined && !isInt(given)) return undefined;
+  walk(text, context);
+  const count = codePointCount(text);
+  const from = given ?? count;
+  if (typeof from !== "number" || from < 0) return outOfRange(from);
+  if (part === "") return from;
+  if (given !== undefined && from >= count) return -1;
+  const found = text.lastIndexOf(part, unitOf(text, from));
+  return found < 0 ? -1 : codePointCount(text.slice(0, found));
+};
+
+const substring: Call = ([text, start, given], context) => {
+  if (typeof text !== "string" || !isInt(start) || (given !== undefined && !isInt(given))) return undefined;
+  walk(text, context);
+  const count = codePointCount(text);
+  const end = given ?? count;
+  if (given !== undefined && start > end) {
+    return new CelError(`invalid substring range. start: ${start}, end: ${end}`);
+  }
+  if (start < 0 || start > count) return outOfRange(start);
+  if (end < 0 || end > count) return outOfRange(end);
+  return text.slice(unitOf(text, Number(start)), unitOf(text, Number(end)));
+};
+
+/** The longest text that a function makes. */
+const lengthMax = 16 * 1024 * 1024;
+
+/** Counts a text that is to be made before it is. */
+function make(length: number, context: EvaluationContext): void {
+  context.work(length > lengthMax ? Number.POSITIVE_INFINITY : length / 16);
+}
+
+const join: Call = ([list, separator = ""], context) => {
+  if (!isList(list) || typeof separator !== "string") return undefined;
+  const texts: string[] = [];
+  let length = 0;
+  for (const one of list) {
+    const text = read(one);
+    if (typeof text !== "string") return new CelError("no such overload");
+    length += text.length + separator.length;
+    texts.push(text);
+  }
+  make(length, context);
+  return texts.join(separator);
+};
+
+const isInteger = (value: Value): boolean => isInt(value);
+
+/** At most `limit` times, if that is not negative. */
+const replace: Call = ([text, old, by, limit = -1], context) => {
+  if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit)) return undefined;
+  const max = Number(limit) < 0 ? Number.POSITIVE_INFINITY : Number(limit);
+  const parts = old === "" ? ["", ...text] : text.split(old);
+  if (old === "") parts.push("");
+  const count = Math.min(max, parts.length - 1);
+  make(text.length + count * by.length, context);
+  const head = parts.slice(0, count + 1).join(by);
+  return count === parts.length - 1 ? head : head + old + parts.slice(count + 1).join(old);
+};
+
+/** Into at most `limit` parts, if that is not negative; 0 gives none. */
+const split: Call = ([text, separator, limit = -1], context) => {
+  if (typeof text !== "string" || typeof separator !== "string" || !isInteger(limit)) return undefined;
+  walk(text, context);
+  const max = Number(limit);
+  if (max === 0) return [];
+  const parts = separator === "" ? [...text] : text.split(separator);
+  if (max < 0 || parts.length <= max) return parts;
+  return [...parts.slice(0, max - 1), parts.slice(max - 1).join(separator)];
+};
+
+const onText =
+  (change: (text: string) => string): Call =>
+  ([text]): Result =>
+    typeof text === "string" ? change(text) : undefined;
+
+const isSpace = (code: number): boolean =>
+  (code >= 9 && code <= 13) ||
+  code === 0x20 ||
+  code === 0x85 ||
+  code === 0xa0 ||
+  code === 0x1680 ||
+  (code >= 0x2000 && code <= 0x200a) ||
+  [0x2028, 0x2029, 0x202f, 0x205f, 0x3000].includes(code);
+
+/** Without Unicode's white space at both ends; JavaScript's differs. */
+function trim(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+const lower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+const upper = (text: string): string => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+
+const formatted: Call = ([text, values], context) =>
+  typeof text === "string" && isList(values) ? format(text, values, context) : undefined;
+
+const once = traversalCost();
+const twice = traversalCost(2);
+/** As the functions of the same names on lists. */
+const asElements: CallCost = {
+  actual: ([text]) => elementsCost(text!),
+  estimate: once.estimate,
+};
+const ofResult: CallCost = {
+  actual: (_, result) => Math.ceil(sizeOf(result) * 0.2),
+  estimate: twice.estimate,
+};
+
+type Form = readonly [id: string, args: readonly CelType[]];
+
+const members = (name: string, result: CelType, call: Call, cost: CallCost | undefined, ...forms: readonly Form[]): FunctionDeclaration => ({
+  name,
+  overloads: forms.map(([id, args]) => member(id, args, result, call, cost)),
+});
+
+const texts = listOf(string);
+
+export const stringsLibrary: Library = {
+  name: "cel.lib.ext.strings",
+  functions: [
+    members("charAt", string, charAt, undefined, ["string_char_at_int", [string, int]]),
+    members(
+      "indexOf",
+      int,
+      indexOf,
+      asElements,
+      ["string_index_of_string", [string, string]],
+      ["string_index_of_string_int", [string, string, int]],
+    ),
+    members(
+      "lastIndexOf",
+      int,
+      lastIndexOf,
+      asElements,
+      ["string_last_index_of_string", [string, string]],
+      ["string_last_index_of_string_int", [string, string, int]],
+    ),
+    members("join", string, join, ofResult, ["list_join", [texts]], ["list_join_string", [texts, string]]),
+    members("lowerAscii", string, onText(lower), once, ["string_lower_ascii", [string]]),
+    members("upperAscii", string, onText(upper), once, ["string_upper_ascii", [string]]),
+    members(
+      "replace",
+      string,
+      replace,
+      twice,
+      ["string_replace_string_string", [string, string, string]],
+      ["string_replace_string_string_int", [string, string, string, int]],
+    ),
+    members(
+      "split",
+      texts,
+      split,
+      twice,
+      ["string_split_string", [string, string]],
+      ["string_split_string_int", [string, string, int]],
+    ),
+    members(
+      "substring",
+      string,
+      substring,
+      once,
+      ["string_substring_int", [string, int]],
+      ["string_substring_int_int", [string, int, int]],
+    ),
+    members("trim", string, onText(trim), once, ["string_trim", [string]]),
+    members("format", string, formatted, once, ["string_format", [string, listOf(dyn)]]),
+    {
+      name: "strings.quote",
+      overloads: [plain("strings_quote", [string], string, onText(quoted), once)],
+    },
+  ],
+};
