@@ -42,7 +42,12 @@ function outcome(source: string, environment: Environment): Outcome {
   const checked = check(parsed.ast, environment);
   if ("issues" in checked) return { shown: showIssues(source, checked.issues), overloads: [] };
   const functions = [...checked.references.values()].filter((reference) => reference.kind === "function");
-  const overloads = functions.map(({ overloads: all }) => all.map(({ id }) => id).sort().join("|"));
+  const overloads = functions.map(({ overloads: all }) =>
+    all
+      .map(({ id }) => id)
+      .sort()
+      .join("|"),
+  );
   return { shown: showType(checked.type), overloads: overloads.sort() };
 }
 
@@ -113,7 +118,9 @@ function conformanceEnvironment(one: SerializedIncrementalTest): Environment {
   // `typeEnv` of the data is JSON of the specification's `Decl` messages.
   const declarations = (one.original["typeEnv"] ?? []) as unknown as readonly Declaration[];
   if (declarations.length === 0) return extendedBase;
-  const variables = declarations.flatMap(({ name, ident }) => (ident ? [[name, declaredType(ident.type)] as const] : []));
+  const variables = declarations.flatMap(({ name, ident }) =>
+    ident ? [[name, declaredType(ident.type)] as const] : [],
+  );
   const functions = declarations.flatMap(({ name, function: declared }) => {
     if (declared === undefined) return [];
     const overloads = declared.overloads.map(({ overloadId, params, resultType }) =>
@@ -159,7 +166,8 @@ const primitives: Readonly<Record<string, CelType>> = {
 function declaredType(type: DeclaredType): CelType {
   if (type.primitive !== undefined) return primitives[type.primitive]!;
   if (type.listType !== undefined) return listOf(declaredType(type.listType.elemType));
-  if (type.mapType !== undefined) return mapOf(declaredType(type.mapType.keyType), declaredType(type.mapType.valueType));
+  if (type.mapType !== undefined)
+    return mapOf(declaredType(type.mapType.keyType), declaredType(type.mapType.valueType));
   if (type.typeParam !== undefined) return parameter(type.typeParam);
   if (type.null === null) return nullType;
   const { name, parameterTypes } = type.abstractType!;
@@ -210,12 +218,15 @@ function checkerEnvironment(one: SerializedIncrementalTest): Environment {
   const tree = one.checkedAst ?? "";
   const fields = new Map<string, CelType>(Object.entries(messageFields));
   const read = readerWith(fields);
-  for (const [, name, rest] of tree.matchAll(/\.([a-z]\w*)~(?!test-only)(?=(.*))/g)) fields.set(name!, read(rest!, 0).type);
+  for (const [, name, rest] of tree.matchAll(/\.([a-z]\w*)~(?!test-only)(?=(.*))/g))
+    fields.set(name!, read(rest!, 0).type);
   const shown = [...tree.matchAll(/(?<![\w.@"])([a-z]\w*)~(?=(.*))/g)].flatMap(([, name, rest]) => {
     const { type, end } = read(rest!, 0);
     return rest!.startsWith(`^${name}`, end) && !standardNames.has(name!) ? [[name!, type] as const] : [];
   });
-  const declared = Object.entries(errorVariables[expr] ?? {}).map(([name, type]) => [name, read(type, 0).type] as const);
+  const declared = Object.entries(errorVariables[expr] ?? {}).map(
+    ([name, type]) => [name, read(type, 0).type] as const,
+  );
   const variables = new Map([...shown.reverse(), ...declared]);
   // A few tests switched comparisons of mixed numbers on.
   const base = tree.includes("_int64_double") ? new Environment({ libraries: [standardDeclarations] }) : strictBase;
@@ -234,6 +245,7 @@ const messageFields: Readonly<Record<string, CelType>> = {
   single_int64: int,
   repeated_int32: listOf(int),
   repeated_int64: listOf(int),
+  map_string_string: mapOf(string, string),
   single_nested_message: message("google.expr.proto3.test.TestAllTypes.NestedMessage", new Map()),
 };
 
@@ -248,7 +260,9 @@ const errorVariables: Readonly<Record<string, Readonly<Record<string, string>>>>
   "x.single_int64 != null": { x: testMessage },
   "x.repeated_int64.exists(y, y > 10) && y < 5": { x: testMessage },
   "x.all(e, 0)": { x: testMessage },
-  "x.single_nested_message.undefined == x.undefined && has(x.single_int32) && has(x.repeated_int32)": { x: testMessage },
+  "x.single_nested_message.undefined == x.undefined && has(x.single_int32) && has(x.repeated_int32)": {
+    x: testMessage,
+  },
 };
 
 const simpleTypes: Readonly<Record<string, CelType>> = {

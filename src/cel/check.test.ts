@@ -154,10 +154,7 @@ test("findings have the reference's words", () => {
     "self.i.startsWith(self.s)": ["1:18: found no matching overload for 'startsWith' applied to 'int.(string)'"],
     "startsWith(self.s)": ["1:11: found no matching overload for 'startsWith' applied to '(string)'"],
     "self.o.size()": ["1:12: found no matching overload for 'size' applied to 'Self.o.()'"],
-    "true || self.i || 2": [
-      "1:13: expected type 'bool' but found 'int'",
-      "1:19: expected type 'bool' but found 'int'",
-    ],
+    "true || self.i || 2": ["1:13: expected type 'bool' but found 'int'", "1:19: expected type 'bool' but found 'int'"],
     "self.i ? 1 : 2": ["1:8: found no matching overload for '_?_:_' applied to '(int, int, int)'"],
     "null == self.l": ["1:6: found no matching overload for '_==_' applied to '(null, list(string))'"],
     "self.l.map(x, x + 1) == 1": [
@@ -169,7 +166,9 @@ test("findings have the reference's words", () => {
       "1:12: found no matching overload for '_==_' applied to '(optional_type(!error!), int)'",
     ],
     "[?1]": ["1:3: expected type 'optional_type(int)' but found 'int'"],
-    "self.l[?0].orValue(1)": ["1:19: found no matching overload for 'orValue' applied to 'optional_type(string).(int)'"],
+    "self.l[?0].orValue(1)": [
+      "1:19: found no matching overload for 'orValue' applied to 'optional_type(string).(int)'",
+    ],
   });
 });
 
@@ -197,7 +196,8 @@ test("objects are made of types that have the fields, with values that fit", () 
     "value{}": "'int' is not a type",
     "Other{}": "undeclared reference to 'Other' (in container '')",
   };
-  for (const [source, expected] of Object.entries(cases)) assert.ok(shownIn(environment, source).includes(expected), source);
+  for (const [source, expected] of Object.entries(cases))
+    assert.ok(shownIn(environment, source).includes(expected), source);
 });
 
 test("where literals must be homogeneous, every element is of the type of the first one, also null and dyn", () => {
@@ -255,7 +255,9 @@ test("references tell variables, loop variables, constants and all overloads tha
   assert.ok("references" in checked);
   const tell = (reference: Reference): string => {
     if (reference.kind === "function") return `${reference.name}: ${reference.overloads.map(({ id }) => id).join(" ")}`;
-    return reference.kind === "variable" && reference.isLoop ? `loop ${reference.name}` : `${reference.kind} ${reference.name}`;
+    return reference.kind === "variable" && reference.isLoop
+      ? `loop ${reference.name}`
+      : `${reference.kind} ${reference.name}`;
   };
   const told = new Set([...checked.references.values()].map(tell));
   for (const expected of [

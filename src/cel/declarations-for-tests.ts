@@ -6,8 +6,18 @@ import type { FunctionDeclaration, Library, Overload } from "./functions.ts";
 import { standardDeclarations } from "./library/standard-declarations.ts";
 import { bool, type CelType, dyn, int, listOf, mapOf, opaque, optionalOf, parameter, string, typeOf } from "./types.ts";
 
-export const plain = (id: string, args: readonly CelType[], result: CelType): Overload => ({ id, isMember: false, args, result });
-export const member = (id: string, args: readonly CelType[], result: CelType): Overload => ({ id, isMember: true, args, result });
+export const plain = (id: string, args: readonly CelType[], result: CelType): Overload => ({
+  id,
+  isMember: false,
+  args,
+  result,
+});
+export const member = (id: string, args: readonly CelType[], result: CelType): Overload => ({
+  id,
+  isMember: true,
+  args,
+  result,
+});
 
 export interface Choices {
   readonly variables?: Readonly<Record<string, CelType>>;
@@ -28,7 +38,9 @@ function withoutMixedNumbers(library: Library): Library {
   const isMixed = ({ args: [one, other] }: Overload): boolean => one !== other && one?.kind !== "parameter";
   const functions = library.functions.map((declaration) => {
     const isOrdering = declaration.overloads[0]!.id.endsWith("_bool") && declaration.name.startsWith("_");
-    return isOrdering ? { ...declaration, overloads: declaration.overloads.filter((one) => !isMixed(one)) } : declaration;
+    return isOrdering
+      ? { ...declaration, overloads: declaration.overloads.filter((one) => !isMixed(one)) }
+      : declaration;
   });
   return { ...library, functions };
 }

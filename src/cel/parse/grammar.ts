@@ -48,8 +48,7 @@ const questionMark = setOf(question);
 const elementStart = expressionStart | questionMark;
 const fieldStart = setOf(question, identifier);
 const afterMember = setOf(dot, kinds.openBracket) | endOfRule;
-const afterOperand =
-  setOf(kinds.relation, kinds.and, kinds.or, kinds.minus, kinds.plus, kinds.multiply) | endOfRule;
+const afterOperand = setOf(kinds.relation, kinds.and, kinds.or, kinds.minus, kinds.plus, kinds.multiply) | endOfRule;
 const commaOrEnd = setOf(comma) | endOfRule;
 
 const place = (expected: Kinds, after: Kinds = 0): Place => ({ expected, after });

@@ -24,7 +24,7 @@ export type Expansion = { readonly expression: Expression } | { readonly issue: 
 /** `undefined`: the call is no macro. */
 export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: boolean): Expansion | undefined {
   const { args, target, name } = call;
-  if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, args[0]!) : undefined;
+  if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, call, args[0]!) : undefined;
   // Few calls are macros, and most have other numbers of arguments.
   if (args.length < 2 || args.length > 4) return undefined;
   const macro = args.length === 2 ? oneVariable.get(name) : undefined;
@@ -35,10 +35,10 @@ export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: bool
   return two === undefined ? undefined : withTwoVariables(nodes, call, two);
 }
 
-function has(nodes: Nodes, operand: Expression): Expansion {
+function has(nodes: Nodes, call: MacroCall, operand: Expression): Expansion {
   if (operand.kind !== "select")
     return { issue: { offset: operand.offset, message: "invalid argument to has() macro" } };
-  return { expression: nodes.select(operand.offset, operand.operand, operand.field, true) };
+  return { expression: nodes.select(call.offset, operand.operand, operand.field, true) };
 }
 
 const notIdentifier = "argument is not an identifier";
@@ -127,12 +127,7 @@ const existsOne: Expand = (to, [condition]) =>
   to.loop(
     to.constant(0),
     to.constant(true),
-    to.call(
-      operators.conditional,
-      condition!,
-      to.call(operators.add, to.result(), to.constant(1)),
-      to.result(),
-    ),
+    to.call(operators.conditional, condition!, to.call(operators.add, to.result(), to.constant(1)), to.result()),
     to.call(operators.equals, to.result(), to.constant(1)),
   );
 
@@ -196,7 +191,8 @@ function withTwoVariables(nodes: Nodes, call: MacroCall, expand: Expand): Expans
   for (const variable of [first!, second!]) {
     if (variable.kind !== "identifier") return { issue: { offset: variable.offset, message: notSimple } };
   }
-  if (first?.kind !== "identifier" || second?.kind !== "identifier") return { issue: { offset: 0, message: notSimple } };
+  if (first?.kind !== "identifier" || second?.kind !== "identifier")
+    return { issue: { offset: 0, message: notSimple } };
   if (first.name === second.name)
     return { issue: { offset: second.offset, message: `duplicate variable name: ${first.name}` } };
   for (const variable of [first, second]) {
