@@ -1,0 +1,78 @@
+/** Prints findings about a source as the reference does: the message, the line, and a mark below the place. */
+import type { Issue } from "./ast.ts";
+
+/** How many are shown, of the others only the number; and how many syntax errors end a parse. */
+export const shownMax = 100;
+/** A longer line, in bytes, is not shown. */
+const lineBytesMax = 16_384;
+
+/** An offset: of an expression that could not be read. The reference shows it before the first line. */
+export const unknownPlace = -2;
+
+/** The first ones, in the order of the source; those of one place stay in the order given. */
+export function showIssues(source: string, issues: readonly Issue[]): string {
+  const lines = new Lines(source);
+  const shown = issues
+    .slice(0, shownMax)
+    .map((issue) => ({ issue, place: lines.place(issue.offset) }))
+    .sort((one, other) => one.place.line - other.place.line || one.place.column - other.place.column)
+    .map(
+      ({ issue, place }) => `ERROR: <input>:${place.line}:${place.column + 1}: ${issue.message}${lines.mark(place)}`,
+    );
+  if (issues.length > shownMax) shown.push(`${issues.length - shownMax} more errors were truncated`);
+  return shown.join("\n");
+}
+
+/** A line, from 1, and a column, from 0 and in code points; both -1 for what has no place. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+class Lines {
+  readonly #lines: readonly string[];
+  /** Of the first character of each line, in code points. */
+  readonly #starts: readonly number[];
+
+  constructor(source: string) {
+    this.#lines = source.split("\n");
+    const starts: number[] = [];
+    let start = 0;
+    for (const line of this.#lines) {
+      starts.push(start);
+      start += codePoints(line) + 1;
+    }
+    this.#starts = starts;
+  }
+
+  place(offset: number): Place {
+    if (offset < 0) return { line: offset === unknownPlace ? 1 : -1, column: -1 };
+    let low = 0;
+    let high = this.#starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#starts[middle]! <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - this.#starts[low]! };
+  }
+
+  /** The line and a mark below the place. Wide characters get wide dots, so that they stay below each other. */
+  mark(place: Place): string {
+    const line = this.#lines[place.line - 1];
+    if (line === undefined || Buffer.byteLength(line) > lineBytesMax) return "";
+    const characters = Array.from(line);
+    const dots = characters.slice(0, Math.max(place.column, 0)).map((character) => (isWide(character) ? "．" : "."));
+    const mark = isWide(characters[Math.max(place.column, 0)] ?? "") ? "＾" : "^";
+    return `\n | ${line.replaceAll("\t", " ")}\n | ${dots.join("")}${mark}`;
+  }
+}
+
+const isWide = (character: string): boolean => character !== "" && character.codePointAt(0)! > 0x7f;
+
+/** The length of a text in code points. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let at = 0; at + 1 < text.length; at++) if (text.codePointAt(at)! > 0xffff) count--;
+  return count;
+}

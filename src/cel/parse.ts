@@ -1,0 +1,63 @@
+/**
+ * Parses expressions: source to syntax tree, or the issues that the reference finds. Time and memory are linear in the
+ * source for every input, as tokens are read once and nesting is bounded; `optMap` and `optFlatMap`, which repeat their target, are
+ * bounded by the size of the tree.
+ */
+import type { Expression, Issue } from "./ast.ts";
+import { codePoints } from "./issues.ts";
+import { Grammar } from "./parse/grammar.ts";
+import { tokenize } from "./parse/lexer.ts";
+import { Nodes } from "./parse/nodes.ts";
+import { GivenUp, TokenReader } from "./parse/token-reader.ts";
+
+/** What differs between environments. */
+export interface ParseOptions {
+  /** Whether the macros with two variables are there: `all(i, v, …)`, `transformMap`, … By default they are not. */
+  readonly hasTwoVariables?: boolean;
+  /** How deeply expressions may nest; default 250. */
+  readonly depthMax?: number;
+  /** The largest source, in code points; default 100,000. */
+  readonly sizeMax?: number;
+}
+
+/** Issues come in the order they were found in; `showIssues` sorts them. */
+export type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
+
+export function parse(source: string, options: ParseOptions = {}): ParseResult {
+  const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000 } = options;
+  if (source.length > sizeMax) {
+    const size = codePoints(source);
+    const message = `expression code point size exceeds limit: size: ${size}, limit ${sizeMax}`;
+    if (size > sizeMax) return { issues: [{ offset: -1, message }] };
+  }
+  const offsetOf = codePointOffsets(source);
+  const tokens = tokenize(source, offsetOf);
+  const syntaxIssues: Issue[] = [];
+  const issues: Issue[] = [];
+  const input = new TokenReader(tokens, syntaxIssues, offsetOf);
+  const grammar = new Grammar(input, new Nodes(), issues, { hasTwoVariables, depthMax });
+  try {
+    const ast = grammar.start();
+    const found = [...syntaxIssues, ...issues];
+    return found.length === 0 ? { ast } : { issues: found };
+  } catch (error) {
+    if (!(error instanceof GivenUp)) throw error;
+    return { issues: syntaxIssues };
+  }
+}
+
+/** From an index of the string to code points, which are fewer where there are surrogate pairs. */
+function codePointOffsets(source: string): (index: number) => number {
+  const pairs: number[] = [];
+  for (let at = 0; at < source.length; at++) if (source.codePointAt(at)! > 0xffff) pairs.push(at++);
+  if (pairs.length === 0) return (index) => index;
+  return (index) => {
+    let low = 0;
+    for (let high = pairs.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (pairs[middle]! < index) low = middle + 1;
+      else high = middle;
+    }
+    return index - low;
+  };
+}

@@ -1,0 +1,78 @@
+/** Makes the nodes of one tree, with ids counted from 1. */
+import type { Call, Comprehension, Constant, Entry, Expression, Identifier, ListLiteral, Select } from "../ast.ts";
+import type { Scalar } from "../values.ts";
+
+/** How many nodes a tree may have whose macros repeat a part of it. */
+const copiedNodesMax = 200_000;
+
+export class Nodes {
+  #id = 0;
+
+  id(): number {
+    return ++this.#id;
+  }
+
+  constant(offset: number, value: Scalar): Constant {
+    return { id: this.id(), offset, kind: "constant", value };
+  }
+
+  identifier(offset: number, name: string): Identifier {
+    return { id: this.id(), offset, kind: "identifier", name };
+  }
+
+  select(offset: number, operand: Expression, field: string, isTest = false): Select {
+    return { id: this.id(), offset, kind: "select", operand, field, isTest };
+  }
+
+  call(offset: number, name: string, args: readonly Expression[], target?: Expression): Call {
+    return { id: this.id(), offset, kind: "call", name, target, args };
+  }
+
+  list(offset: number, elements: readonly Expression[], optional: readonly number[] = []): ListLiteral {
+    return { id: this.id(), offset, kind: "list", elements, optional };
+  }
+
+  loop(offset: number, parts: Omit<Comprehension, "id" | "offset" | "kind">): Comprehension {
+    return { id: this.id(), offset, kind: "comprehension", ...parts };
+  }
+
+  /** The same expression again, with ids of its own; `undefined` if the tree would become too large. */
+  copy(expression: Expression): Expression | undefined {
+    if (this.#id > copiedNodesMax) return undefined;
+    return this.#copied(expression);
+  }
+
+  #copied(of: Expression): Expression {
+    const id = this.id();
+    const all = (from: readonly Expression[]): Expression[] => from.map((one) => this.#copied(one));
+    switch (of.kind) {
+      case "constant":
+      case "identifier":
+        return { ...of, id };
+      case "select":
+        return { ...of, id, operand: this.#copied(of.operand) };
+      case "call":
+        return { ...of, id, target: of.target && this.#copied(of.target), args: all(of.args) };
+      case "list":
+        return { ...of, id, elements: all(of.elements) };
+      case "map":
+        return { ...of, id, entries: of.entries.map((entry) => this.#entry(entry, this.#copied(entry.key))) };
+      case "object":
+        return { ...of, id, fields: of.fields.map((field) => this.#entry(field, field.key)) };
+      case "comprehension":
+        return {
+          ...of,
+          id,
+          range: this.#copied(of.range),
+          initial: this.#copied(of.initial),
+          condition: this.#copied(of.condition),
+          step: this.#copied(of.step),
+          result: this.#copied(of.result),
+        };
+    }
+  }
+
+  #entry<Key>(of: Entry<Key>, key: Key): Entry<Key> {
+    return { ...of, id: this.id(), key, value: this.#copied(of.value) };
+  }
+}
