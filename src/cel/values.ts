@@ -50,9 +50,12 @@ export class Duration {
 export class Timestamp {
   /** Since 1970. */
   readonly nanoseconds: bigint;
+  /** East of UTC, as it was written; only its text shows that. */
+  readonly offsetSeconds: number;
 
-  constructor(nanoseconds: bigint) {
+  constructor(nanoseconds: bigint, offsetSeconds = 0) {
     this.nanoseconds = nanoseconds;
+    this.offsetSeconds = offsetSeconds;
   }
 
   get seconds(): bigint {

@@ -101,7 +101,8 @@ export function parseUint64(text: string): Uint | undefined {
 }
 
 /** A decimal or hexadecimal floating point number, `inf` and `nan`, as Go reads them; `undefined` otherwise. */
-export function parseDouble(text: string): Double | undefined {
+export function parseDouble(given: string): Double | undefined {
+  const text = given.replace(/(?<=\d)_(?=\d)/g, "");
   if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
     const value = Number(text);
     return Number.isFinite(value) ? new Double(value) : undefined;

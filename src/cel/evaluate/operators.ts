@@ -31,11 +31,14 @@ function add(a: Value, b: Value, context: EvaluationContext): Value | CelError |
   if (a instanceof Double) return b instanceof Double ? new Double(a.value + b.value) : undefined;
   if (a instanceof Uint) return b instanceof Uint ? uintArithmetic.add(a, b) : undefined;
   if (a instanceof Uint8Array) return b instanceof Uint8Array ? Buffer.concat([a, b]) : undefined;
-  if (a instanceof Timestamp) return b instanceof Duration ? timestampOf(a.nanoseconds + b.nanoseconds) : undefined;
+  if (a instanceof Timestamp) return b instanceof Duration ? later(a, b.nanoseconds) : undefined;
   if (!(a instanceof Duration)) return undefined;
-  if (b instanceof Timestamp) return timestampOf(a.nanoseconds + b.nanoseconds);
+  if (b instanceof Timestamp) return later(b, a.nanoseconds);
   return b instanceof Duration ? durationOf(a.nanoseconds + b.nanoseconds) : undefined;
 }
+
+const later = (time: Timestamp, nanoseconds: bigint): Timestamp | CelError =>
+  timestampOf(time.nanoseconds + nanoseconds, time.offsetSeconds);
 
 function subtract(a: Value, b: Value): Value | CelError | undefined {
   if (isInt(a)) return isInt(b) ? subtractInts(a, b) : undefined;
@@ -44,7 +47,7 @@ function subtract(a: Value, b: Value): Value | CelError | undefined {
   if (a instanceof Duration) return b instanceof Duration ? durationOf(a.nanoseconds - b.nanoseconds) : undefined;
   if (!(a instanceof Timestamp)) return undefined;
   if (b instanceof Timestamp) return timeBetween(a, b);
-  return b instanceof Duration ? timestampOf(a.nanoseconds - b.nanoseconds) : undefined;
+  return b instanceof Duration ? later(a, -b.nanoseconds) : undefined;
 }
 
 type Arithmetic = "multiply" | "divide" | "modulo";

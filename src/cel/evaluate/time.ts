@@ -15,10 +15,12 @@ const durationMax = 2n ** 63n - 1n;
 const durationMin = -(2n ** 63n);
 
 export const timestampOverflow = (): CelError => new CelError("timestamp overflow");
-const durationOverflow = (): CelError => new CelError("duration overflow");
+const durationOverflow = (): CelError => new CelError("integer overflow");
 
-export const timestampOf = (nanoseconds: bigint): Timestamp | CelError =>
-  nanoseconds < nanosecondsMin || nanoseconds > nanosecondsMax ? timestampOverflow() : new Timestamp(nanoseconds);
+export const timestampOf = (nanoseconds: bigint, offsetSeconds = 0): Timestamp | CelError =>
+  nanoseconds < nanosecondsMin || nanoseconds > nanosecondsMax
+    ? timestampOverflow()
+    : new Timestamp(nanoseconds, offsetSeconds);
 
 /** A duration has 64 bits of nanoseconds: 292 years. */
 export const durationOf = (nanoseconds: bigint): Duration | CelError =>
@@ -29,7 +31,7 @@ export const timeBetween = (a: Timestamp, b: Timestamp): Duration | CelError =>
   durationOf(a.nanoseconds - b.nanoseconds);
 
 const rfc3339 =
-  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 
@@ -56,18 +58,26 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const ms = Date.UTC(year + 400, month - 1, day, hour, minute, seconds) - 400 * 365.2425 * 86_400_000;
   const offset = (zoneHours * 3600 + zoneMinutes * 60) * (match[8] === "-" ? -1 : 1);
   const fraction = BigInt((match[7] ?? "").slice(0, 9).padEnd(9, "0"));
-  return timestampOf((BigInt(ms) / 1000n - BigInt(offset)) * second + fraction);
+  return timestampOf((BigInt(ms) / 1000n - BigInt(offset)) * second + fraction, offset);
 }
 
 const floor = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
 
-/** RFC 3339 in UTC, without trailing zeros of the fraction. */
+/** RFC 3339 in the zone it was written in, without trailing zeros of the fraction. */
 export function timestampText(timestamp: Timestamp): string {
   const seconds = floor(timestamp.nanoseconds, second);
   const nanoseconds = timestamp.nanoseconds - seconds * second;
-  const date = new Date(Number(seconds) * 1000);
+  const { offsetSeconds } = timestamp;
+  const date = new Date((Number(seconds) + offsetSeconds) * 1000);
   const fraction = nanoseconds === 0n ? "" : `.${String(nanoseconds).padStart(9, "0").replace(/0+$/, "")}`;
-  return `${date.toISOString().slice(0, 19)}${fraction}Z`;
+  return `${date.toISOString().replace(/\.\d{3}Z$/, "")}${fraction}${offsetText(offsetSeconds)}`;
+}
+
+function offsetText(seconds: number): string {
+  if (seconds === 0) return "Z";
+  const minutes = Math.abs(seconds) / 60;
+  const two = (number: number): string => String(number).padStart(2, "0");
+  return `${seconds < 0 ? "-" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
 const unitNanoseconds: Readonly<Record<string, bigint>> = {
@@ -128,10 +138,10 @@ const formatOf = remember(
 
 /** Seconds east of UTC; `undefined` for a zone that nobody knows. */
 function offsetIn(zone: string, timestamp: Timestamp): number | undefined {
-  if (zone === "" || zone === "UTC") return 0;
+  if (zone === "" || zone === "UTC" || zone === "Local") return 0;
   const seconds = Number(floor(timestamp.nanoseconds, second));
-  // A name has a letter first; Intl takes offsets too, and names in any case.
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(zone)) return undefined;
+  // Intl takes offsets too, and names in any case.
+  if (!/^[A-Z][A-Za-z0-9_+/-]{0,63}$/.test(zone)) return undefined;
   let parts: Intl.DateTimeFormatPart[];
   try {
     parts = formatOf(zone).formatToParts(new Date(seconds * 1000));

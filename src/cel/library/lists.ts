@@ -1,6 +1,6 @@
 /** Kubernetes' functions on lists: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`. */
 import { compare, equals } from "../evaluate/equality.ts";
-import { isList } from "../evaluate/kinds.ts";
+import { isList, kindOf } from "../evaluate/kinds.ts";
 import { binaryOperators } from "../evaluate/operators.ts";
 import { read } from "../evaluate/read.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
@@ -13,8 +13,12 @@ type Result = Value | CelError | undefined;
 
 const noOverload = (): CelError => new CelError("no such overload");
 
+/** Whether there is no first element, or one that can be compared. */
+const isComparable = (list: readonly Value[]): boolean =>
+  list.length === 0 || compare(read(list[0]!), read(list[0]!)) !== undefined;
+
 const isSorted: Call = ([list]) => {
-  if (!isList(list)) return undefined;
+  if (!isList(list) || !isComparable(list)) return undefined;
   for (let at = 1; at < list.length; at++) {
     const order = compare(read(list[at - 1]!), read(list[at]!));
     if (order === undefined) return noOverload();
@@ -28,7 +32,7 @@ const isSorted: Call = ([list]) => {
 const extreme =
   (name: string, sign: 1 | -1): Call =>
   ([list]) => {
-    if (!isList(list)) return undefined;
+    if (!isList(list) || !isComparable(list)) return undefined;
     if (list.length === 0) return new CelError(`${name} called on empty list`);
     let best = read(list[0]!);
     for (const one of list) {
@@ -44,7 +48,7 @@ const extreme =
 const sum =
   (zero: Value): Call =>
   ([list], context) => {
-    if (!isList(list)) return undefined;
+    if (!isList(list) || (list.length > 0 && kindOf(read(list[0]!)) !== kindOf(zero))) return undefined;
     const add = binaryOperators.get("_+_")!;
     let total: Result = list.length === 0 ? zero : read(list[0]!);
     for (const one of list.slice(1)) {

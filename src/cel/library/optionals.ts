@@ -1,14 +1,20 @@
 /** Optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and what can be asked of them. */
 import { sizeOf } from "../evaluate/kinds.ts";
 import { isMap } from "../evaluate/kinds.ts";
-import type { Library } from "../functions.ts";
-import { bool, optionalOf, parameter, typeOf } from "../types.ts";
+import { operators } from "../ast.ts";
+import type { Library, Overload } from "../functions.ts";
+import { bool, type CelType, int, listOf, mapOf, optionalOf, parameter, typeOf } from "../types.ts";
 import { CelError, Double, Duration, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { member, plain } from "./declare.ts";
 
 const V = parameter("V");
 const optionalV = optionalOf(V);
+const listV = listOf(V);
+const mapKV = mapOf(parameter("K"), V);
 const none = new Optional(undefined);
+
+/** Operators are the evaluator's own. */
+const operator = (id: string, args: readonly CelType[]): Overload => ({ id, isMember: false, args, result: optionalV });
 
 function isZero(value: Value): boolean {
   if (value === null || value === false || value === 0 || value === "") return true;
@@ -24,6 +30,22 @@ export const optionalsLibrary: Library = {
   name: "cel.lib.optional",
   constants: new Map([["optional_type", { type: typeOf(optionalV), value: new TypeValue("optional_type") }]]),
   functions: [
+    {
+      name: operators.optionalIndex,
+      overloads: [
+        operator("list_optindex_optional_int", [listV, int]),
+        operator("optional_list_optindex_optional_int", [optionalOf(listV), int]),
+        operator("map_optindex_optional_value", [mapKV, parameter("K")]),
+        operator("optional_map_optindex_optional_value", [optionalOf(mapKV), parameter("K")]),
+      ],
+    },
+    {
+      name: operators.index,
+      overloads: [
+        operator("optional_list_index_int", [optionalOf(listV), int]),
+        operator("optional_map_index_value", [optionalOf(mapKV), parameter("K")]),
+      ],
+    },
     { name: "optional.of", overloads: [plain("optional_of", [V], optionalV, ([value]) => new Optional(value!))] },
     {
       name: "optional.ofNonZeroValue",

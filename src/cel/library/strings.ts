@@ -84,7 +84,7 @@ const join: Call = ([list, separator = ""], context) => {
   let length = 0;
   for (const one of list) {
     const text = read(one);
-    if (typeof text !== "string") return new CelError("no such overload");
+    if (typeof text !== "string") return undefined;
     length += text.length + separator.length;
     texts.push(text);
   }

@@ -1,0 +1,34 @@
+/** What the macros with two variables call: the insertion into the map that they make. The macros are the parser's. */
+import { insertInto } from "../evaluate/insert.ts";
+import { isMap } from "../evaluate/kinds.ts";
+import { mapEntries } from "../evaluate/maps.ts";
+import type { EvaluationContext, Library } from "../functions.ts";
+import { mapOf, parameter } from "../types.ts";
+import type { CelError, Value } from "../values.ts";
+import { plain } from "./declare.ts";
+
+const K = parameter("K");
+const V = parameter("V");
+const map = mapOf(K, V);
+
+/** Loops add in place; this copies. */
+function insert(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
+  const [into, key, value] = args;
+  if (!isMap(into!)) return undefined;
+  const copy = new Map(mapEntries(into));
+  context.work(copy.size);
+  return insertInto(copy, key!, value, context);
+}
+
+export const comprehensionsLibrary: Library = {
+  name: "cel.lib.ext.comprehensions",
+  functions: [
+    {
+      name: "cel.@mapInsert",
+      overloads: [
+        plain("@mapInsert_map_map", [map, map], map, insert),
+        plain("@mapInsert_map_key_value", [map, K, V], map, insert),
+      ],
+    },
+  ],
+};
