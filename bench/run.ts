@@ -5,6 +5,7 @@
 import { readCommandLine } from "../scripts/command-line.ts";
 import { accessSuite } from "./access.bench.ts";
 import { applySuite } from "./apply.bench.ts";
+import { celSuite } from "./cel.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
@@ -24,6 +25,7 @@ const suites: readonly Suite[] = [
   accessSuite,
   fairnessSuite,
   structuralSuite,
+  celSuite,
   hostileSuite,
 ];
 

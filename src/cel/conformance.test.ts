@@ -38,7 +38,59 @@ const files = [
 ];
 
 /** What a 1.32 server answers otherwise, by the reason; names are `file/section/test`. */
-const exceptions: Readonly<Record<string, readonly string[]>> = {};
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  "1.32 has no quoted field names": [
+    "fields/quoted_map_fields/field_access_slash",
+    "fields/quoted_map_fields/field_access_dash",
+    "fields/quoted_map_fields/field_access_dot",
+    "fields/quoted_map_fields/has_field_slash",
+    "fields/quoted_map_fields/has_field_dash",
+    "fields/quoted_map_fields/has_field_dot",
+  ],
+  "every expression is checked, which finds the names with dots": [
+    "fields/qualified_identifier_resolution/qualified_identifier_resolution_unchecked",
+  ],
+  "there are no containers": [
+    "namespace/namespace/self_eval_container_lookup",
+    "namespace/namespace/self_eval_container_lookup_unchecked",
+  ],
+  "any value is a key of a map literal, and the last of the same ones counts": [
+    "fields/qualified_identifier_resolution/map_key_float",
+    "fields/qualified_identifier_resolution/map_value_repeat_key",
+    "fields/qualified_identifier_resolution/map_value_repeat_key_heterogeneous",
+  ],
+  "an optional selection from what has no fields is none": [
+    "optionals/optionals/map_null_entry_no_such_key",
+    "optionals/optionals/map_present_key_invalid_field",
+  ],
+  "exponents and infinities are printed as English prints them": [
+    "string_ext/format/scientific notation formatting clause",
+    "string_ext/format/default precision for scientific notation",
+    "string_ext/format/positive infinity support for scientific notation",
+    "string_ext/format/negative infinity support for scientific notation",
+    "string_ext/format/positive infinity support for fixed-point",
+    "string_ext/format/negative infinity support for fixed-point",
+    "string_ext/format/dyntype support for scientific notation",
+    "string_ext/format/scientific notation formatting clause in a string variable",
+  ],
+  "a decimal clause takes no doubles": [
+    "string_ext/format/NaN support for decimal",
+    "string_ext/format/positive infinity support for decimal",
+    "string_ext/format/negative infinity support for decimal",
+  ],
+  "values in lists and maps are printed as literals, doubles with six decimals": [
+    "string_ext/format/list support for string",
+    "string_ext/format/map support for string",
+    "string_ext/format/map support (all key types)",
+    "string_ext/format/dyntype NaN/infinity support",
+    "string_ext/format/dyntype support for lists",
+    "string_ext/format/dyntype support for maps",
+  ],
+  "a search from behind the end finds nothing": [
+    "string_ext/value_errors/indexof_out_of_range",
+    "string_ext/value_errors/lastindexof_out_of_range",
+  ],
+};
 
 /** Values are JSON of the specification's `Value` messages. */
 interface Encoded {
@@ -87,8 +139,9 @@ const casesOf = (suite: SerializedIncrementalTestSuite, path: string): readonly 
   ...(suite.suites ?? []).flatMap((one) => casesOf(one, `${path}/${one.name}`)),
 ];
 
+/** Or functions that only the test declares. */
 const usesMessages = ({ test: { original } }: Case): boolean =>
-  /TestAllTypes|messageType|google\.protobuf\.\w*Value|google\.protobuf\.(Any|Struct)|NullValue|wrapper|enum/.test(
+  /"function":|TestAllTypes|messageType|google\.protobuf\.\w*Value|google\.protobuf\.(Any|Struct)|NullValue|wrapper|enum/.test(
     JSON.stringify(original),
   );
 
@@ -135,6 +188,8 @@ function difference(one: Case): string | undefined {
   const result = run(one);
   const shown = typeof result === "string" ? result : "error" in result ? result.error.message : undefined;
   if (original["evalError"] !== undefined) return shown === undefined ? "an error was expected" : undefined;
+  // Types are looked at elsewhere.
+  if (original["typedResult"] !== undefined && original["value"] === undefined) return undefined;
   if (typeof result === "string" || "error" in result) return shown;
   const wanted = decode((original["value"] ?? { boolValue: true }) as Encoded); // left out: true is expected
   const isSame =

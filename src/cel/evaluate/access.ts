@@ -1,14 +1,18 @@
 /** Fields and elements of values: `a.b`, `a[b]`, `has(a.b)`, `a.?b`. */
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Optional, Uint, type Value } from "../values.ts";
-import { isList, isMap, kindOf, type MapValue } from "./kinds.ts";
+import { implementationOf, isList, isMap, kindOf, type MapValue } from "./kinds.ts";
 import { mapGet } from "./maps.ts";
 import { doubleText } from "./numbers.ts";
 import { read } from "./read.ts";
 
+const canBeKey = (key: Value): boolean =>
+  typeof key !== "object" || key instanceof Uint || key instanceof Double;
+
 /** The value under a key; `undefined` when it is not there; an error where lists do not have such indices. */
 export function find(operand: Value, key: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isList(operand)) return findElement(operand, key);
+  if (!canBeKey(key)) return new CelError(`invalid qualifier type: ${implementationOf(key)}`);
   return isMap(operand) ? mapGet(operand, key, context) : undefined;
 }
 
@@ -48,10 +52,11 @@ function findElement(list: readonly Value[], key: Value): Value | CelError | und
   return value === undefined ? undefined : read(value);
 }
 
+/** Of a key that maps can have. */
 function keyText(key: Value): string {
   if (key instanceof Double) return doubleText(key.value);
   if (key instanceof Uint) return String(key.value);
-  return typeof key === "object" ? kindOf(key) : String(key);
+  return String(key);
 }
 
 /** The elements of a list, or the keys of a map, that a loop walks; `undefined` for other values. */

@@ -106,36 +106,72 @@ function binary(node: Call, operator: Binary, compilation: Compilation): Step {
     if (result === undefined) return errorAt(noSuchOperator(node.name, a), node.id);
     return result instanceof CelError ? errorAt(result, node.id) : result;
   };
-  const fast = comparisonOfInts(node.name);
-  return (frame) => {
-    const a = left(frame);
-    const b = right(frame);
-    if (fast !== undefined && typeof a === "number" && typeof b === "number") {
-      frame.cost += 1;
-      return fast(a, b);
-    }
+  const general: General = (a, b, frame) => {
     if (cost === undefined) frame.cost += 1;
     else frame.spend(cost(a, b));
     if (a instanceof CelError) return a;
     return b instanceof CelError ? b : apply(a, b, frame);
   };
+  const fast = comparisonOfInts(node.name, left, right, general);
+  return fast ?? ((frame) => general(left(frame), right(frame), frame));
 }
 
-/** The commonest operands are small ints, of which the comparison always costs 1. */
-function comparisonOfInts(name: string): ((a: number, b: number) => boolean) | undefined {
+type General = (a: Value | CelError, b: Value | CelError, frame: Frame) => Value | CelError;
+
+/**
+ * The commonest operands are small ints, of which a comparison always costs 1. One closure for each, so that the runtime
+ * compiles each by itself.
+ */
+function comparisonOfInts(name: string, left: Step, right: Step, general: General): Step | undefined {
   switch (name) {
     case operators.less:
-      return (a, b) => a < b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a < b;
+      };
     case operators.lessEquals:
-      return (a, b) => a <= b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a <= b;
+      };
     case operators.greater:
-      return (a, b) => a > b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a > b;
+      };
     case operators.greaterEquals:
-      return (a, b) => a >= b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a >= b;
+      };
     case operators.equals:
-      return (a, b) => a === b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a === b;
+      };
     case operators.notEquals:
-      return (a, b) => a !== b;
+      return (frame) => {
+        const a = left(frame);
+        const b = right(frame);
+        if (typeof a !== "number" || typeof b !== "number") return general(a, b, frame);
+        frame.cost += 1;
+        return a !== b;
+      };
     default:
       return undefined;
   }
@@ -228,22 +264,38 @@ function callStep(name: string, overloads: readonly Overload[], args: readonly C
   // Where several overloads are possible, conversions count as calls of no particular one.
   const cost = overloads.length > 1 && conversions.has(name) ? undefined : overloads[0]?.cost;
   const standard = overloads.length === 1 ? costOf(name, overloads[0]!.id) : undefined;
-  return (frame) => {
-    const values: Value[] = [];
-    for (const step of steps) {
-      const value = step(frame);
-      if (value instanceof CelError) {
-        if (steps.length < 3) frame.cost += 1;
-        return value;
-      }
-      values.push(value);
-    }
+  const apply = (values: readonly Value[], frame: Frame): Value | CelError => {
     if (standard !== undefined) frame.spend(standard(values[0]!, values[1] ?? null));
     else if (cost === undefined) frame.spend(1);
     const result = invoke(overloads, values, frame, name);
     if (cost !== undefined && standard === undefined) frame.spend(cost.actual(values, result));
     return result instanceof CelError ? errorAt(result, id) : result;
   };
+  if (steps.length === 2) return (frame) => applyToTwo(steps[0]!(frame), steps[1]!(frame), apply, frame);
+  return (frame) => {
+    const values: Value[] = [];
+    for (const step of steps) {
+      const value = step(frame);
+      if (value instanceof CelError) {
+        if (steps.length === 1) frame.cost += 1;
+        return value;
+      }
+      values.push(value);
+    }
+    return apply(values, frame);
+  };
+}
+
+/** Both are evaluated, whatever the first is. */
+function applyToTwo(
+  a: Value | CelError,
+  b: Value | CelError,
+  apply: (values: readonly Value[], frame: Frame) => Value | CelError,
+  frame: Frame,
+): Value | CelError {
+  if (!(a instanceof CelError) && !(b instanceof CelError)) return apply([a, b], frame);
+  frame.cost += 1;
+  return a instanceof CelError ? a : b;
 }
 
 /** Functions whose error does not say what they were called with. */
@@ -252,12 +304,11 @@ const short: ReadonlySet<string> = new Set([
   "endsWith",
   "contains",
   "matches",
-  "find",
-  "findAll",
 ]);
 
 export function noSuchFunction(name: string, args: readonly Value[]): string {
   if (short.has(name)) return "no such overload";
+  if ((name === "find" || name === "findAll") && typeof args[0] !== "string") return "no such overload";
   if (name === "size") return noSuchOperator(name, args[0] ?? null).message;
   return `no such overload: ${name}(${args.map(kindOf).join(", ")})`;
 }

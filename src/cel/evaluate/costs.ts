@@ -34,8 +34,8 @@ const joining: Cost = (a, b) => traversal(sizeOf(a) + sizeOf(b));
 
 /** By overload; those left out cost 1. */
 const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
-  ["starts_with_string", (_, b) => traversal(sizeOf(b))],
-  ["ends_with_string", (_, b) => traversal(sizeOf(b))],
+  ["starts_with_string", traversalOfFirst],
+  ["ends_with_string", traversalOfFirst],
   ["string_to_bytes", traversalOfFirst],
   ["bytes_to_string", traversalOfFirst],
   ["in_list", (_, b) => sizeOf(b)],

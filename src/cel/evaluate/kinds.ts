@@ -46,6 +46,25 @@ function kindOfObject(value: Value): string {
   return "map";
 }
 
+const implementations: Readonly<Record<string, string>> = {
+  null_type: "types.Null",
+  bool: "types.Bool",
+  int: "types.Int",
+  uint: "types.Uint",
+  double: "types.Double",
+  string: "types.String",
+  bytes: "types.Bytes",
+  list: "*types.baseList",
+  map: "*types.baseMap",
+  type: "*types.Type",
+  optional_type: "*types.Optional",
+  "google.protobuf.Timestamp": "types.Timestamp",
+  "google.protobuf.Duration": "types.Duration",
+};
+
+/** The reference's own name of a value's kind, which some of its errors show. */
+export const implementationOf = (value: Value): string => implementations[kindOf(value)] ?? kindOf(value);
+
 /** What costs are counted by: code points, bytes, elements, entries; 1 of everything else, errors too. */
 export function sizeOf(value: Value | CelError): number {
   if (typeof value === "string") return codePointCount(value);

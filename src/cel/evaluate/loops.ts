@@ -5,7 +5,7 @@ import { rangeOf } from "./access.ts";
 import type { Compilation, LoopVariable } from "./compilation.ts";
 import { listCost } from "./costs.ts";
 import { BudgetExceeded, type Frame, type Step } from "./frame.ts";
-import { isList, isMap, type MapValue } from "./kinds.ts";
+import { implementationOf, isList, isMap, type MapValue } from "./kinds.ts";
 import { insertInto } from "./insert.ts";
 import { mapEntries, mapKeys } from "./maps.ts";
 import type { Compiled } from "./node.ts";
@@ -190,18 +190,5 @@ function runTwo(over: readonly Value[] | MapValue, loop: Loop, variable2: number
   }
 }
 
-/** Names of types as errors of loops show them. */
-const shownKinds: Readonly<Record<string, string>> = {
-  number: "types.Int",
-  bigint: "types.Int",
-  boolean: "types.Bool",
-  string: "types.String",
-};
-
-function shown(value: Value): string {
-  if (value === null) return "types.Null";
-  return shownKinds[typeof value] ?? `types.${(value as object).constructor.name}`; // objects here are of our classes
-}
-
-const notIterable = (value: Value): string => `got '${shown(value)}', expected iterable type`;
-const notFoldable = (value: Value): string => `unsupported comprehension range type: ${shown(value)}`;
+const notIterable = (value: Value): string => `got '${implementationOf(value)}', expected iterable type`;
+const notFoldable = (value: Value): string => `unsupported comprehension range type: ${implementationOf(value)}`;

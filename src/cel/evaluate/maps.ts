@@ -28,7 +28,7 @@ export function mapGet(map: MapValue, key: Value, context: EvaluationContext): V
   const plain = plainKey(key);
   const found = entries.get(plain);
   if (found !== undefined || typeof plain === "string" || typeof plain === "boolean") return read0(found);
-  return read0(scan(entries, plain, context));
+  return read0(scan(entries, key, context));
 }
 
 const read0 = (value: Value | undefined): Value | undefined => (value === undefined ? undefined : read(value));
@@ -52,7 +52,9 @@ function scan(entries: ReadonlyMap<Value, Value>, key: Value, context: Evaluatio
   const number = numberOf(key);
   if (number === undefined) return undefined;
   context.work(entries.size);
-  for (const [other, value] of entries) if (typeof other === "object" && numberOf(other) == number) return value;
+  // A double is the key of itself only; as what it is looked up with, it finds every number.
+  const canFind = (other: Value): boolean => other instanceof Uint || (other instanceof Double && key instanceof Double);
+  for (const [other, value] of entries) if (canFind(other) && numberOf(other) == number) return value;
   return undefined;
 }
 

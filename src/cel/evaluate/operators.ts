@@ -103,6 +103,7 @@ export function negate(value: Value): Value | CelError | undefined {
 const answering: ReadonlySet<string> = new Set(["string", "google.protobuf.Timestamp", "google.protobuf.Duration"]);
 const added: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "list"]);
 const ordered: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "bool"]);
+const negated: ReadonlySet<string> = new Set(["int", "double", "bool"]);
 const counted: ReadonlySet<string> = new Set(["int", "uint", "double"]);
 const orderings: ReadonlySet<string> = new Set([
   operators.less,
@@ -111,10 +112,12 @@ const orderings: ReadonlySet<string> = new Set([
   operators.greaterEquals,
 ]);
 
+const isNegation = (name: string): boolean => name === operators.not || name === operators.negate;
+
 /** The error of an operator that there is not for its operands: the operator is named where the first has none such. */
 export function noSuchOperator(name: string, first: Value): CelError {
   const kind = kindOf(first);
-  const known = name === operators.add ? added : orderings.has(name) ? ordered : counted;
+  const known = name === operators.add ? added : orderings.has(name) ? ordered : isNegation(name) ? negated : counted;
   const isShort = name === operators.in || answering.has(kind) || known.has(kind);
   return new CelError(isShort ? "no such overload" : `no such overload: ${name}`);
 }

@@ -47,9 +47,14 @@ const readDuration = (value: Value): Value =>
 
 type Reader = (value: Value) => Value;
 
+const asItIs: Reader = (value) => value;
+
 /** How values of a declared type are read. Values that do not fit it are left as they are. */
 export function readerOf(type: CelType | undefined): Reader {
   switch (type?.kind) {
+    case "string":
+    case "bool":
+      return asItIs;
     case "int":
       return readInt;
     case "double":
@@ -74,7 +79,7 @@ export function readerOf(type: CelType | undefined): Reader {
  * once, since they may be used where the declared type is not known. What was read is kept as long as its source.
  */
 function deepReader(reader: Reader): Reader {
-  if (reader === read || reader === readInt) return read;
+  if (reader === read || reader === readInt || reader === asItIs) return read;
   const known = new WeakMap<object, Value>();
   const readAll = (value: object): Value => {
     if (Array.isArray(value)) return (value as readonly Value[]).map(reader);

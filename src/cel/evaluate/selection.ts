@@ -1,11 +1,10 @@
 /** Compiles names, `a.b`, `has(a.b)`, `a[b]` and their optional forms. */
 import type { Call, Expression, Identifier, Select } from "../ast.ts";
-import { CelError, TypeValue, type Value } from "../values.ts";
+import { CelError, Optional, TypeValue, type Value } from "../values.ts";
 import { type CelType, typeName } from "../types.ts";
 import { get, getOptional, hasField } from "./access.ts";
 import type { Compilation, Meaning } from "./compilation.ts";
 import type { Step } from "./frame.ts";
-import { ownField } from "./maps.ts";
 import { attributeNode, bareStep, type Compiled, constantNode, errorAt } from "./node.ts";
 import { read, readerOf } from "./read.ts";
 
@@ -77,13 +76,14 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
     };
   }
   const reader = readerOf(field?.type ?? compilation.type(node));
+  const isInherited = key in Object.prototype;
   return attributeNode((frame) => {
     const value = operand(frame);
     if (value instanceof CelError) return value;
     frame.cost += 1;
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
-      const found = ownField(value as { readonly [name: string]: Value }, key); // only objects of JSON have that prototype
-      if (found !== undefined) return reader(found);
+      const found = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
+      if (found !== undefined && !isInherited) return reader(found);
     }
     const found = get(value, key, frame);
     return found instanceof CelError ? errorAt(found, id) : reader(found);
@@ -115,7 +115,8 @@ function keyed(operand: Step, key: Step, isOptional: boolean, reader: (value: Va
     const index = key(frame);
     if (index instanceof CelError) return index;
     const found = isOptional ? getOptional(value, index, frame) : get(value, index, frame);
-    frame.cost += 1;
+    // What is not there may cost nothing.
+    if (!(found instanceof Optional) || found.value !== undefined) frame.cost += 1;
     return found instanceof CelError ? errorAt(found, id) : isOptional ? found : reader(found);
   });
 }
