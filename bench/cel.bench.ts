@@ -47,7 +47,8 @@ const libraries = [standardLibrary, optionalsLibrary, stringsLibrary];
 const environment = new Environment({ libraries }).extend({ variables: new Map([["self", self]]) });
 
 const rule = "self.replicas <= self.maxReplicas && self.containers.all(c, c.image.startsWith('registry/'))";
-const textRule = "self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.name + '-' + self.containers[0].name != ''";
+const textRule =
+  "self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.name + '-' + self.containers[0].name != ''";
 const loops = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c >= 0)))";
 
 const object = {

@@ -1,5 +1,21 @@
 /** Declared types of the specification's tests: JSON of its `Type` messages. */
-import { bool, bytes, type CelType, double, duration, dyn, int, listOf, mapOf, nullType, opaque, parameter, string, timestamp, uint } from "./types.ts";
+import {
+  bool,
+  bytes,
+  type CelType,
+  double,
+  duration,
+  dyn,
+  int,
+  listOf,
+  mapOf,
+  nullType,
+  opaque,
+  parameter,
+  string,
+  timestamp,
+  uint,
+} from "./types.ts";
 
 export interface DeclaredType {
   readonly primitive?: string;
@@ -26,7 +42,8 @@ export function declaredType(type: DeclaredType): CelType {
   const simple = type.primitive ?? type.wellKnown;
   if (simple !== undefined) return named[simple]!;
   if (type.listType !== undefined) return listOf(declaredType(type.listType.elemType));
-  if (type.mapType !== undefined) return mapOf(declaredType(type.mapType.keyType), declaredType(type.mapType.valueType));
+  if (type.mapType !== undefined)
+    return mapOf(declaredType(type.mapType.keyType), declaredType(type.mapType.valueType));
   if (type.typeParam !== undefined) return parameter(type.typeParam);
   if (type.null === null) return nullType;
   if (type.abstractType === undefined) return dyn;

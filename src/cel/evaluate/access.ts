@@ -6,8 +6,7 @@ import { mapGet } from "./maps.ts";
 import { doubleText } from "./numbers.ts";
 import { read } from "./read.ts";
 
-const canBeKey = (key: Value): boolean =>
-  typeof key !== "object" || key instanceof Uint || key instanceof Double;
+const canBeKey = (key: Value): boolean => typeof key !== "object" || key instanceof Uint || key instanceof Double;
 
 /** The value under a key; `undefined` when it is not there; an error where lists do not have such indices. */
 export function find(operand: Value, key: Value, context: EvaluationContext): Value | CelError | undefined {

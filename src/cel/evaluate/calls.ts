@@ -35,7 +35,9 @@ export function compileCall(node: Call, compilation: Compilation): Compiled {
       return membership(node, compilation);
     default: {
       const operator = binaryOperators.get(node.name);
-      return operator === undefined ? compileFunction(node, compilation) : { step: binary(node, operator, compilation) };
+      return operator === undefined
+        ? compileFunction(node, compilation)
+        : { step: binary(node, operator, compilation) };
     }
   }
 }
@@ -251,7 +253,12 @@ const withoutBudget = { spend: () => {}, work: () => {} };
 type Context = Pick<Frame, "spend" | "work">;
 
 /** The result of the first overload that fits. */
-function invoke(overloads: readonly Overload[], args: readonly Value[], context: Context, name: string): Value | CelError {
+function invoke(
+  overloads: readonly Overload[],
+  args: readonly Value[],
+  context: Context,
+  name: string,
+): Value | CelError {
   for (const overload of overloads) {
     const result = overload.call?.(args, context);
     if (result !== undefined) return result;
@@ -299,16 +306,11 @@ function applyToTwo(
 }
 
 /** Functions whose error does not say what they were called with. */
-const short: ReadonlySet<string> = new Set([
-  "startsWith",
-  "endsWith",
-  "contains",
-  "matches",
-]);
+const short: ReadonlySet<string> = new Set(["startsWith", "endsWith", "contains", "matches"]);
 
 export function noSuchFunction(name: string, args: readonly Value[]): string {
   if (short.has(name)) return "no such overload";
   if ((name === "find" || name === "findAll") && typeof args[0] !== "string") return "no such overload";
-  if (name === "size") return noSuchOperator(name, args[0] ?? null).message;
+  if (name === "size") return "no such overload: size";
   return `no such overload: ${name}(${args.map(kindOf).join(", ")})`;
 }

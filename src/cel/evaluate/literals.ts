@@ -60,7 +60,11 @@ export function compileMap(node: MapLiteral, compilation: Compilation): Compiled
     value: compilation.compile(value),
     isOptional,
   }));
-  if (entries.every((entry) => !entry.isOptional && entry.key.constant !== undefined && entry.value.constant !== undefined)) {
+  if (
+    entries.every(
+      (entry) => !entry.isOptional && entry.key.constant !== undefined && entry.value.constant !== undefined,
+    )
+  ) {
     return constantNode(new Map(entries.map(({ key, value }) => [key.constant!, value.constant!])));
   }
   const steps = entries.map(({ key, value, isOptional }) => ({ key: key.step, value: value.step, isOptional }));

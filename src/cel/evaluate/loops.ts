@@ -26,7 +26,11 @@ export function compileComprehension(node: Comprehension, compilation: Compilati
   const hasTwo = node.variable2 !== undefined;
   const element = rangeType?.kind === "list" ? rangeType.element : undefined;
   const keyed = rangeType?.kind === "map" ? rangeType.value : undefined;
-  const newVariable = (type: LoopVariable["type"]): LoopVariable => ({ slot: compilation.newSlot(), type, isShared: false });
+  const newVariable = (type: LoopVariable["type"]): LoopVariable => ({
+    slot: compilation.newSlot(),
+    type,
+    isShared: false,
+  });
   const accumulator = newVariable(undefined);
   const variable = newVariable(hasTwo ? undefined : element);
   const names = new Map([
@@ -59,7 +63,8 @@ function startOf(node: Comprehension, initial: Step): Step {
 function conditionStep(node: Comprehension, accumulator: number, compilation: Compilation): Step | undefined {
   const { condition } = node;
   if (condition.kind === "constant" && condition.value === true) return undefined;
-  const tested = condition.kind === "call" && condition.name === operators.notStrictlyFalse ? condition.args[0]! : undefined;
+  const tested =
+    condition.kind === "call" && condition.name === operators.notStrictlyFalse ? condition.args[0]! : undefined;
   const isAccumulator = (expression: Expression): boolean =>
     expression.kind === "identifier" && expression.name === node.accumulator;
   if (tested !== undefined && isAccumulator(tested)) {
@@ -92,7 +97,10 @@ function stepOf(node: Comprehension, accumulator: LoopVariable, compilation: Com
   }
   const test = isChoice ? compilation.compile(step.args[0]!).step : undefined;
   const { slot } = accumulator;
-  const add = adding.name === operators.add ? addElement(adding, accumulator, compilation) : addEntry(adding, accumulator, compilation);
+  const add =
+    adding.name === operators.add
+      ? addElement(adding, accumulator, compilation)
+      : addEntry(adding, accumulator, compilation);
   if (test === undefined) return add;
   return (frame) => {
     const chosen = test(frame);

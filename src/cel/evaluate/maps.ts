@@ -53,7 +53,8 @@ function scan(entries: ReadonlyMap<Value, Value>, key: Value, context: Evaluatio
   if (number === undefined) return undefined;
   context.work(entries.size);
   // A double is the key of itself only; as what it is looked up with, it finds every number.
-  const canFind = (other: Value): boolean => other instanceof Uint || (other instanceof Double && key instanceof Double);
+  const canFind = (other: Value): boolean =>
+    other instanceof Uint || (other instanceof Double && key instanceof Double);
   for (const [other, value] of entries) if (canFind(other) && numberOf(other) == number) return value;
   return undefined;
 }

@@ -24,7 +24,9 @@ export function compileMatches(node: Call, _name: string, _overload: Overload, a
     step: (frame) => {
       const text = subject(frame);
       const expression = pattern(frame);
-      frame.spend(text instanceof CelError || expression instanceof CelError ? 1 : matching(sizeOf(text), sizeOf(expression)));
+      frame.spend(
+        text instanceof CelError || expression instanceof CelError ? 1 : matching(sizeOf(text), sizeOf(expression)),
+      );
       if (text instanceof CelError) return text;
       if (expression instanceof CelError) return expression;
       if (typeof text !== "string" || typeof expression !== "string") return new CelError("no such overload", node.id);

@@ -42,8 +42,7 @@ function readTimestamp(value: Value): Value {
 
 const readBytes = (value: Value): Value => (typeof value === "string" ? Buffer.from(value, "base64") : value);
 
-const readDuration = (value: Value): Value =>
-  typeof value === "string" ? (parseDuration(value) ?? value) : value;
+const readDuration = (value: Value): Value => (typeof value === "string" ? (parseDuration(value) ?? value) : value);
 
 type Reader = (value: Value) => Value;
 

@@ -15,7 +15,9 @@ export function compileIdentifier(node: Identifier, compilation: Compilation): C
     return attributeNode(loopStep(loop.slot, loop.type));
   }
   const meaning = compilation.meaning(node);
-  return meaning === undefined ? variableNode(node.name.replace(/^\./, ""), undefined, node.id) : namedNode(meaning, node);
+  return meaning === undefined
+    ? variableNode(node.name.replace(/^\./, ""), undefined, node.id)
+    : namedNode(meaning, node);
 }
 
 function loopStep(slot: number, type: CelType | undefined): Step {

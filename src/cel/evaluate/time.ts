@@ -30,8 +30,7 @@ export const durationOf = (nanoseconds: bigint): Duration | CelError =>
 export const timeBetween = (a: Timestamp, b: Timestamp): Duration | CelError =>
   durationOf(a.nanoseconds - b.nanoseconds);
 
-const rfc3339 =
-  /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
+const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
 
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 
@@ -172,8 +171,11 @@ export const dateFields: Readonly<Record<string, (date: Date) => number>> = {
   getFullYear: (date) => date.getUTCFullYear(),
   getMonth: (date) => date.getUTCMonth(),
   getDayOfYear: (date) =>
-    Math.round((Date.UTC(2000 + (date.getUTCFullYear() % 400), date.getUTCMonth(), date.getUTCDate()) -
-      Date.UTC(2000 + (date.getUTCFullYear() % 400), 0, 1)) / 86_400_000),
+    Math.round(
+      (Date.UTC(2000 + (date.getUTCFullYear() % 400), date.getUTCMonth(), date.getUTCDate()) -
+        Date.UTC(2000 + (date.getUTCFullYear() % 400), 0, 1)) /
+        86_400_000,
+    ),
   getDayOfMonth: (date) => date.getUTCDate() - 1,
   getDate: (date) => date.getUTCDate(),
   getDayOfWeek: (date) => date.getUTCDay(),

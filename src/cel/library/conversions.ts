@@ -78,7 +78,8 @@ function toTimestamp(value: Value): Result {
 function toDuration(value: Value): Result {
   if (value instanceof Duration) return value;
   if (isInt(value)) return new Duration(BigInt(value));
-  if (typeof value !== "string" || codePointCount(value) > 1000) return typeof value === "string" ? wrong("google.protobuf.Duration") : undefined;
+  if (typeof value !== "string" || codePointCount(value) > 1000)
+    return typeof value === "string" ? wrong("google.protobuf.Duration") : undefined;
   return parseDuration(value) ?? wrong("google.protobuf.Duration");
 }
 

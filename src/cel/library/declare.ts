@@ -8,7 +8,13 @@ import type { Value } from "../values.ts";
 type Call = NonNullable<Overload["call"]>;
 
 /** `args[0].name(…)`. */
-export const member = (id: string, args: readonly CelType[], result: CelType, call: Call, cost?: CallCost): Overload => ({
+export const member = (
+  id: string,
+  args: readonly CelType[],
+  result: CelType,
+  call: Call,
+  cost?: CallCost,
+): Overload => ({
   id,
   isMember: true,
   args,
@@ -18,7 +24,13 @@ export const member = (id: string, args: readonly CelType[], result: CelType, ca
 });
 
 /** `name(args[0], …)`. */
-export const plain = (id: string, args: readonly CelType[], result: CelType, call: Call, cost?: CallCost): Overload => ({
+export const plain = (
+  id: string,
+  args: readonly CelType[],
+  result: CelType,
+  call: Call,
+  cost?: CallCost,
+): Overload => ({
   ...member(id, args, result, call, cost),
   isMember: false,
 });

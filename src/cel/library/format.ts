@@ -160,7 +160,8 @@ function nested(value: Value, context: EvaluationContext): Printed {
   if (value === null || typeof value === "boolean") return String(value);
   const integer = integerOf(value);
   if (integer !== undefined) return String(integer);
-  if (value instanceof Double) return Number.isFinite(value.value) ? fixedText(value.value, 6) : quoted(doubleText(value.value));
+  if (value instanceof Double)
+    return Number.isFinite(value.value) ? fixedText(value.value, 6) : quoted(doubleText(value.value));
   if (value instanceof Uint8Array) {
     const decoded = bytesText(value);
     return typeof decoded === "string" ? `b${quoted(decoded)}` : decoded;

@@ -4,7 +4,19 @@ import { isList, kindOf } from "../evaluate/kinds.ts";
 import { binaryOperators } from "../evaluate/operators.ts";
 import { read } from "../evaluate/read.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
-import { bool, bytes, type CelType, double, duration, int, listOf, parameter, string, timestamp, uint } from "../types.ts";
+import {
+  bool,
+  bytes,
+  type CelType,
+  double,
+  duration,
+  int,
+  listOf,
+  parameter,
+  string,
+  timestamp,
+  uint,
+} from "../types.ts";
 import { CelError, Double, Duration, Uint, type Value } from "../values.ts";
 import { elementsCost, member } from "./declare.ts";
 
@@ -111,6 +123,9 @@ export const listsLibrary: Library = {
     ofComparable("min", (id, type) => member(`list_${id}_min_${id}`, [listOf(type)], type, extreme("min", 1), cost)),
     ofComparable("max", (id, type) => member(`list_${id}_max_${id}`, [listOf(type)], type, extreme("max", -1), cost)),
     { name: "indexOf", overloads: [member("list_a_index_of_int", [listOf(T), T], int, indexOf("first"), cost)] },
-    { name: "lastIndexOf", overloads: [member("list_a_last_index_of_int", [listOf(T), T], int, indexOf("last"), cost)] },
+    {
+      name: "lastIndexOf",
+      overloads: [member("list_a_last_index_of_int", [listOf(T), T], int, indexOf("last"), cost)],
+    },
   ],
 };

@@ -21,7 +21,8 @@ function isZero(value: Value): boolean {
   if (value instanceof Double || value instanceof Uint) return Number(value.value) === 0;
   if (value instanceof Duration) return value.nanoseconds === 0n;
   // The zero of times is that of the year 1.
-  if (value instanceof Timestamp) return value.seconds === -62_135_596_800n && value.nanoseconds % 1_000_000_000n === 0n;
+  if (value instanceof Timestamp)
+    return value.seconds === -62_135_596_800n && value.nanoseconds % 1_000_000_000n === 0n;
   if (Array.isArray(value) || value instanceof Uint8Array || isMap(value)) return sizeOf(value) === 0;
   return false;
 }
@@ -58,9 +59,7 @@ export const optionalsLibrary: Library = {
       name: "value",
       overloads: [
         member("optional_value", [optionalV], V, ([optional]) =>
-          optional instanceof Optional
-            ? (optional.value ?? new CelError("optional.none() dereference"))
-            : undefined,
+          optional instanceof Optional ? (optional.value ?? new CelError("optional.none() dereference")) : undefined,
         ),
       ],
     },

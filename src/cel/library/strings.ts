@@ -96,7 +96,8 @@ const isInteger = (value: Value): boolean => isInt(value);
 
 /** At most `limit` times, if that is not negative. */
 const replace: Call = ([text, old, by, limit = -1], context) => {
-  if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit)) return undefined;
+  if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit))
+    return undefined;
   const max = Number(limit) < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const parts = old === "" ? ["", ...text] : text.split(old);
   if (old === "") parts.push("");
@@ -160,7 +161,13 @@ const ofResult: CallCost = {
 
 type Form = readonly [id: string, args: readonly CelType[]];
 
-const members = (name: string, result: CelType, call: Call, cost: CallCost | undefined, ...forms: readonly Form[]): FunctionDeclaration => ({
+const members = (
+  name: string,
+  result: CelType,
+  call: Call,
+  cost: CallCost | undefined,
+  ...forms: readonly Form[]
+): FunctionDeclaration => ({
   name,
   overloads: forms.map(([id, args]) => member(id, args, result, call, cost)),
 });

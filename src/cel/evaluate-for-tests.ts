@@ -1,0 +1,86 @@
+/** Evaluates expressions for tests, in an environment with all libraries of this folder. */
+import assert from "node:assert/strict";
+import { check } from "./check.ts";
+import { Environment } from "./environment.ts";
+import { compile, type Evaluation } from "./evaluate.ts";
+import { equals } from "./evaluate/equality.ts";
+import { kindOf } from "./evaluate/kinds.ts";
+import { showIssues } from "./issues.ts";
+import { comprehensionsLibrary } from "./library/comprehensions.ts";
+import { listsLibrary } from "./library/lists.ts";
+import { optionalsLibrary } from "./library/optionals.ts";
+import { regexLibrary } from "./library/regex.ts";
+import { setsLibrary } from "./library/sets.ts";
+import { standardLibrary } from "./library/standard.ts";
+import { stringsLibrary } from "./library/strings.ts";
+import { parse } from "./parse.ts";
+import { type CelType, dyn } from "./types.ts";
+import { CelError, type Value } from "./values.ts";
+
+const base = new Environment({
+  libraries: [
+    standardLibrary,
+    optionalsLibrary,
+    stringsLibrary,
+    setsLibrary,
+    listsLibrary,
+    regexLibrary,
+    comprehensionsLibrary,
+  ],
+});
+
+interface Options {
+  /** Of variables; `dyn` where left out. */
+  readonly types?: Readonly<Record<string, CelType>>;
+  readonly costLimit?: number;
+}
+
+/** Evaluates `source`; an expression that is not accepted gives its issues as error. */
+export function evaluate(
+  source: string,
+  variables: Readonly<Record<string, unknown>> = {},
+  options: Options = {},
+): Evaluation {
+  const { types = {}, costLimit = 1_000_000 } = options;
+  const parsed = parse(source, { hasTwoVariables: true });
+  if ("issues" in parsed) return refused(showIssues(source, parsed.issues));
+  const names = new Map(Object.keys(variables).map((name) => [name, types[name] ?? dyn]));
+  const checked = check(parsed.ast, base.extend({ variables: names }));
+  if ("issues" in checked) return refused(showIssues(source, checked.issues));
+  const program = compile(checked);
+  if (program instanceof CelError) return refused(program.message);
+  return program.evaluate(variables as Readonly<Record<string, Value>>, { costLimit }); // tests give values
+}
+
+const refused = (message: string): Evaluation => ({ error: new CelError(message), cost: 0, isOverBudget: false });
+
+const noBudget = { spend: () => {}, work: () => {} };
+
+/** Each expression must have the value of the one beside it, and the same kind. */
+export function assertValues(
+  cases: readonly (readonly [string, string])[],
+  variables: Readonly<Record<string, unknown>> = {},
+): void {
+  for (const [source, wanted] of cases) {
+    const found = evaluate(source, variables);
+    const other = evaluate(wanted, variables);
+    assert.ok("value" in other, wanted);
+    assert.ok("value" in found, `${source}: ${"error" in found ? found.error.message : ""}`);
+    const isSame = kindOf(found.value) === kindOf(other.value) && equals(found.value, other.value, noBudget);
+    assert.ok(isSame, `${source} is not ${wanted} but ${shown(found.value)}`);
+  }
+}
+
+const shown = (value: Value): string =>
+  JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
+
+/** Each expression must fail with the text beside it. */
+export function assertErrors(
+  cases: readonly (readonly [string, string])[],
+  variables: Readonly<Record<string, unknown>> = {},
+): void {
+  for (const [source, wanted] of cases) {
+    const found = evaluate(source, variables);
+    assert.equal("error" in found ? found.error.message : shown(found.value), wanted, source);
+  }
+}
