@@ -22,6 +22,11 @@ export interface SimpleType {
 export interface ListType {
   readonly kind: "list";
   readonly element: CelType;
+  /**
+   * Of a list whose elements have an identity, which `==` and `+` go by: keys of objects, or none for the whole element.
+   * Whether types are the same does not depend on it.
+   */
+  readonly uniqueBy?: readonly string[];
 }
 
 export interface MapType {
@@ -55,6 +60,8 @@ export interface ObjectType {
   readonly name: string;
   /** The type of a field as expressions name it (escaped), and the key under which JSON has it. */
   field(name: string): ObjectField | undefined;
+  /** Fields whose values JSON does not show as they are (doubles, timestamps, sets, …), or objects with such ones. */
+  readonly converted?: readonly ObjectField[];
 }
 
 export interface ObjectField {

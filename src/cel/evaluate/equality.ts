@@ -5,6 +5,7 @@ import { isList, isMap, type MapValue, sizeOf } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
 import { read } from "./read.ts";
 import { compareBytes, compareText } from "./text.ts";
+import { equalUnique, isUnique } from "./unique-lists.ts";
 
 type Number = number | bigint | Uint | Double;
 
@@ -47,6 +48,7 @@ function equalOptionals(a: Optional, b: Optional, context: EvaluationContext): b
 
 function equalLists(a: readonly Value[], b: readonly Value[], context: EvaluationContext): boolean {
   if (a.length !== b.length) return false;
+  if (isUnique(a)) return equalUnique(a, b, (one, other) => equals(read(one), read(other), context), context);
   context.work(a.length);
   for (let at = 0; at < a.length; at++) if (!equals(read(a[at]!), read(b[at]!), context)) return false;
   return true;

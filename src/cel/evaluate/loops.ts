@@ -8,7 +8,7 @@ import { BudgetExceeded, type Frame, type Step } from "./frame.ts";
 import { implementationOf, isList, isMap, type MapValue } from "./kinds.ts";
 import { insertInto } from "./insert.ts";
 import { mapEntries, mapKeys } from "./maps.ts";
-import type { Compiled } from "./node.ts";
+import { type Compiled, rangeStep } from "./node.ts";
 import { read } from "./read.ts";
 
 interface Loop {
@@ -49,7 +49,7 @@ export function compileComprehension(node: Comprehension, compilation: Compilati
   }));
   const result = compilation.within(own, () => compilation.compile(node.result).step);
   const start = startOf(node, initial.step);
-  return { step: runner(range.step, start, loop, result, node.id) };
+  return { step: runner(rangeStep(range), start, loop, result, node.id) };
 }
 
 /** A list or map that is added to is a new one each time. */

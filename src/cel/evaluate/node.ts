@@ -9,15 +9,19 @@ export interface Compiled {
    * conditional chooses it or another value is indexed by it.
    */
   readonly bare?: Step;
+  /** The same for one who takes only parts of the value: lists, maps and objects are not read as their types say. */
+  readonly inPlace?: Step;
   /** The value of a node that is known before; it costs nothing. */
   readonly constant?: Value;
 }
 
 export const constantNode = (value: Value): Compiled => ({ step: () => value, constant: value });
 
-/** A name or selection, by its step without the cost of the whole. */
-export function attributeNode(bare: Step): Compiled {
+/** A name or selection, by its step without the cost of the whole; `reader` is for the value as a whole. */
+export function attributeNode(inPlace: Step, reader: ((value: Value) => Value) | undefined): Compiled {
+  const bare = reader === undefined ? inPlace : readingStep(inPlace, reader);
   return {
+    inPlace,
     bare,
     step: (frame) => {
       frame.cost += 1;
@@ -26,8 +30,27 @@ export function attributeNode(bare: Step): Compiled {
   };
 }
 
-/** What a selection continues from. */
+function readingStep(step: Step, reader: (value: Value) => Value): Step {
+  return (frame) => {
+    const value = step(frame);
+    return value instanceof CelError ? value : reader(value);
+  };
+}
+
+/** What a conditional chooses from. */
 export const bareStep = ({ bare, step }: Compiled): Step => bare ?? step;
+
+/** What a selection continues from. */
+export const inPlaceStep = ({ inPlace, step }: Compiled): Step => inPlace ?? step;
+
+/** What a loop runs over. */
+export function rangeStep({ inPlace, step }: Compiled): Step {
+  if (inPlace === undefined) return step;
+  return (frame) => {
+    frame.cost += 1;
+    return inPlace(frame);
+  };
+}
 
 /** An error with the node it happened at. */
 export const errorAt = (error: CelError, id: number): CelError =>

@@ -17,6 +17,7 @@ import {
 } from "./numbers.ts";
 import { read } from "./read.ts";
 import { durationOf, timeBetween, timestampOf } from "./time.ts";
+import { isUnique, mergeUnique } from "./unique-lists.ts";
 
 export type Binary = (a: Value, b: Value, context: EvaluationContext) => Value | CelError | undefined;
 
@@ -25,6 +26,7 @@ function add(a: Value, b: Value, context: EvaluationContext): Value | CelError |
   if (typeof a === "string") return typeof b === "string" ? a + b : undefined;
   if (isList(a)) {
     if (!isList(b)) return undefined;
+    if (isUnique(a)) return mergeUnique(a, b, context);
     context.work(a.length + b.length);
     return [...a, ...b];
   }

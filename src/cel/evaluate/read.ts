@@ -3,10 +3,11 @@
  * durations and bytes.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import type { CelType } from "../types.ts";
+import type { CelType, ObjectType } from "../types.ts";
 import { CelError, Double, type Value } from "../values.ts";
 import { intOf } from "./numbers.ts";
 import { parseDuration, parseTimestamp } from "./time.ts";
+import { isUnique, uniqueList } from "./unique-lists.ts";
 
 /** A value of JSON, or one that is read already, without a declared type. */
 export function read(value: Value): Value {
@@ -44,7 +45,7 @@ const readBytes = (value: Value): Value => (typeof value === "string" ? Buffer.f
 
 const readDuration = (value: Value): Value => (typeof value === "string" ? (parseDuration(value) ?? value) : value);
 
-type Reader = (value: Value) => Value;
+export type Reader = (value: Value) => Value;
 
 const asItIs: Reader = (value) => value;
 
@@ -65,9 +66,13 @@ export function readerOf(type: CelType | undefined): Reader {
     case "bytes":
       return readBytes;
     case "list":
-      return deepReader(readerOf(type.element));
+      return type.uniqueBy === undefined
+        ? deepReader(readerOf(type.element))
+        : uniqueReader(readerOf(type.element), type.uniqueBy);
     case "map":
       return deepReader(readerOf(type.value));
+    case "object":
+      return objectReader(type);
     default:
       return read;
   }
@@ -79,19 +84,76 @@ export function readerOf(type: CelType | undefined): Reader {
  */
 function deepReader(reader: Reader): Reader {
   if (reader === read || reader === readInt || reader === asItIs) return read;
-  const known = new WeakMap<object, Value>();
-  const readAll = (value: object): Value => {
+  return remembered((value) => {
     if (Array.isArray(value)) return (value as readonly Value[]).map(reader);
     // Keys such as `__proto__` are ordinary ones: no assignment to an object.
     if (value instanceof Map) return new Map([...(value as ReadonlyMap<Value, Value>)].map(([k, v]) => [k, reader(v)]));
     return new Map(Object.entries(value as { readonly [key: string]: Value }).map(([k, v]) => [k, reader(v)]));
-  };
+  });
+}
+
+/** Makes what is read of a list, map or object once, and keeps it as long as its source. */
+function remembered(make: (value: object) => Value): Reader {
+  const known = new WeakMap<object, Value>();
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
     const before = known.get(value);
     if (before !== undefined) return before;
-    const made = readAll(value);
+    const made = make(value);
     known.set(value, made);
     return made;
   };
+}
+
+const uniqueReader = (reader: Reader, by: readonly string[]): Reader =>
+  remembered((value) => {
+    const list = value as Value; // of JSON, or read already
+    if (!Array.isArray(list) || isUnique(list as readonly Value[])) return list;
+    return uniqueList((list as readonly Value[]).map(reader), list as readonly Value[], by);
+  });
+
+function objectReader(type: ObjectType): Reader {
+  const { converted } = type;
+  if (converted === undefined || converted.length === 0) return read;
+  const readers = converted.map(({ key, type: declared }) => ({ key, reader: readerOf(declared) }));
+  return remembered((value) => {
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value; // no JSON: read already
+    const source = value as { readonly [key: string]: Value };
+    const copy = Object.assign(Object.create(null) as { [key: string]: Value }, source);
+    for (const { key, reader } of readers) if (Object.hasOwn(source, key)) copy[key] = reader(source[key]!);
+    return copy;
+  });
+}
+
+/**
+ * How a value is read of which only a part is asked for: lists, maps and objects stay as they are, since what is inside is
+ * read by its own type.
+ */
+export const partReaderOf = (type: CelType | undefined): Reader => (isCompound(type) ? read : readerOf(type));
+
+const isCompound = (type: CelType | undefined): boolean =>
+  type?.kind === "list" || type?.kind === "map" || type?.kind === "object";
+
+/** What the value as a whole needs beyond `partReaderOf`, made when it is first used; mostly nothing. */
+export function wholeReaderOf(type: CelType | undefined): Reader | undefined {
+  if (type === undefined || !isCompound(type) || isPlain(type)) return undefined;
+  let reader: Reader | undefined;
+  return (value) => {
+    reader ??= readerOf(type);
+    return reader(value);
+  };
+}
+
+/** Whether JSON shows the type of a value and of all in it. */
+function isPlain(type: CelType): boolean {
+  switch (type.kind) {
+    case "list":
+      return type.uniqueBy === undefined && isPlain(type.element);
+    case "map":
+      return isPlain(type.value);
+    case "object":
+      return type.converted === undefined || type.converted.length === 0;
+    default:
+      return type.kind !== "double" && type.kind !== "bytes" && type.kind !== "timestamp" && type.kind !== "duration";
+  }
 }

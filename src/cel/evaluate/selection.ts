@@ -1,18 +1,18 @@
 /** Compiles names, `a.b`, `has(a.b)`, `a[b]` and their optional forms. */
 import type { Call, Expression, Identifier, Select } from "../ast.ts";
 import { CelError, Optional, TypeValue, type Value } from "../values.ts";
-import { type CelType, typeName } from "../types.ts";
+import { type CelType, type ObjectField, typeName } from "../types.ts";
 import { get, getOptional, hasField } from "./access.ts";
 import type { Compilation, Meaning } from "./compilation.ts";
 import type { Step } from "./frame.ts";
-import { attributeNode, bareStep, type Compiled, constantNode, errorAt } from "./node.ts";
-import { read, readerOf } from "./read.ts";
+import { attributeNode, bareStep, type Compiled, constantNode, errorAt, inPlaceStep } from "./node.ts";
+import { partReaderOf, read, type Reader, readerOf, wholeReaderOf } from "./read.ts";
 
 export function compileIdentifier(node: Identifier, compilation: Compilation): Compiled {
   const loop = compilation.findLoopVariable(node.name);
   if (loop !== undefined) {
     loop.isShared = true;
-    return attributeNode(loopStep(loop.slot, loop.type));
+    return attributeNode(loopStep(loop.slot, loop.type), wholeReaderOf(loop.type));
   }
   const meaning = compilation.meaning(node);
   return meaning === undefined
@@ -21,7 +21,7 @@ export function compileIdentifier(node: Identifier, compilation: Compilation): C
 }
 
 function loopStep(slot: number, type: CelType | undefined): Step {
-  const reader = readerOf(type);
+  const reader = partReaderOf(type);
   // What a loop runs over is read by then; only declared types add to that.
   return reader === read ? (frame) => frame.slots[slot]! : (frame) => readOr(reader, frame.slots[slot]!);
 }
@@ -48,22 +48,21 @@ function runtimeName(type: CelType | undefined): string {
 }
 
 function variableNode(name: string, type: CelType | undefined, id: number): Compiled {
-  const reader = readerOf(type);
+  const reader = partReaderOf(type);
   const isInherited = name in Object.prototype;
   const missing = new CelError(`no such attribute(s): ${name}`, id);
   return attributeNode((frame) => {
     const value = frame.activation[name];
     if (value === undefined || (isInherited && !Object.hasOwn(frame.activation, name))) return missing;
     return reader(value);
-  });
+  }, wholeReaderOf(type));
 }
 
 export function compileSelect(node: Select, compilation: Compilation): Compiled {
   const meaning = compilation.meaning(node);
   if (meaning !== undefined && !node.isTest) return namedNode(meaning, node);
-  const operand = bareStep(compilation.compile(node.operand));
-  const declared = compilation.type(node.operand);
-  const field = declared?.kind === "object" ? declared.field(node.field) : undefined;
+  const operand = inPlaceStep(compilation.compile(node.operand));
+  const field = fieldOf(compilation.type(node.operand), node.field);
   const key = field?.key ?? node.field;
   const { id } = node;
   if (node.isTest) {
@@ -73,11 +72,13 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
         if (value instanceof CelError) return value;
         frame.cost += 1;
         const found = hasField(value, key, frame);
+        if (found === true && field !== undefined && get(value, key, frame) === null) return false;
         return found instanceof CelError ? errorAt(found, id) : found;
       },
     };
   }
-  const reader = readerOf(field?.type ?? compilation.type(node));
+  const type = compilation.type(node) ?? field?.type;
+  const reader = optionalReader(type) ?? partReaderOf(type);
   const isInherited = key in Object.prototype;
   return attributeNode((frame) => {
     const value = operand(frame);
@@ -85,40 +86,90 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
     frame.cost += 1;
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
       const found = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
-      if (found !== undefined && !isInherited) return reader(found);
+      if (found !== undefined && found !== null && !isInherited) return reader(found);
     }
     const found = get(value, key, frame);
+    // A property that is null is not there.
+    if (found === null && field !== undefined) return new CelError(`no such key: ${key}`, id);
     return found instanceof CelError ? errorAt(found, id) : reader(found);
-  });
+  }, wholeReaderOf(type));
 }
 
 /** `operand[key]` and `operand[?key]`. */
 export function compileIndex(node: Call, isOptional: boolean, compilation: Compilation): Compiled {
-  const operand = bareStep(compilation.compile(node.args[0]!));
+  const operand = inPlaceStep(compilation.compile(node.args[0]!));
   const key = bareStep(compilation.compile(node.args[1]!));
-  const reader = readerOf(isOptional ? undefined : compilation.type(node));
-  return keyed(operand, key, isOptional, reader, node.id);
+  const type = compilation.type(node);
+  const step = isOptional
+    ? optionalStep(operand, key, readerOf(optionalPart(type)), node.id)
+    : keyedStep(operand, key, optionalReader(type) ?? partReaderOf(type), node.id);
+  return attributeNode(step, isOptional ? undefined : wholeReaderOf(type));
 }
 
 /** `operand.?field`. */
 export function compileOptionalSelect(node: Call, compilation: Compilation): Compiled {
-  const operand = bareStep(compilation.compile(node.args[0]!));
-  const field = node.args[1]!;
-  const name = field.kind === "constant" && typeof field.value === "string" ? field.value : "";
-  const declared = compilation.type(node.args[0]!);
-  const key = (declared?.kind === "object" ? declared.field(name)?.key : undefined) ?? name;
-  return keyed(operand, () => key, true, read, node.id);
+  const operand = inPlaceStep(compilation.compile(node.args[0]!));
+  const name = node.args[1]!;
+  const text = name.kind === "constant" && typeof name.value === "string" ? name.value : "";
+  const field = fieldOf(compilation.type(node.args[0]!), text);
+  const key = field?.key ?? text;
+  const reader = readerOf(field?.type ?? optionalPart(compilation.type(node)));
+  const step = optionalStep(operand, () => key, reader, node.id);
+  if (field === undefined) return attributeNode(step, undefined);
+  return attributeNode((frame) => {
+    const found = step(frame);
+    return found instanceof Optional && found.value === null ? new Optional(undefined) : found;
+  }, undefined);
 }
 
-function keyed(operand: Step, key: Step, isOptional: boolean, reader: (value: Value) => Value, id: number): Compiled {
-  return attributeNode((frame) => {
+const optionalPart = (type: CelType | undefined): CelType | undefined =>
+  type?.kind === "opaque" && type.name === "optional_type" ? type.parameters[0] : undefined;
+
+/** The declared field of an object, or of one that may be there. */
+function fieldOf(operand: CelType | undefined, name: string): ObjectField | undefined {
+  const type = optionalPart(operand) ?? operand;
+  return type?.kind === "object" ? type.field(name) : undefined;
+}
+
+/** Reads what is inside of an optional value. */
+function optionalReader(type: CelType | undefined): Reader | undefined {
+  const part = optionalPart(type);
+  if (part === undefined) return undefined;
+  const reader = readerOf(part);
+  return (value) => (value instanceof Optional ? insideOptional(value, reader) : value);
+}
+
+function keyedStep(operand: Step, key: Step, reader: Reader, id: number): Step {
+  return (frame) => {
     const value = operand(frame);
     if (value instanceof CelError) return value;
     const index = key(frame);
     if (index instanceof CelError) return index;
-    const found = isOptional ? getOptional(value, index, frame) : get(value, index, frame);
+    const found = get(value, index, frame);
+    frame.cost += 1;
+    return found instanceof CelError ? errorAt(found, id) : reader(found);
+  };
+}
+
+function optionalStep(operand: Step, key: Step, reader: Reader, id: number): Step {
+  return (frame) => {
+    const value = operand(frame);
+    if (value instanceof CelError) return value;
+    const index = key(frame);
+    if (index instanceof CelError) return index;
+    const found = getOptional(value, index, frame);
+    if (found instanceof CelError) {
+      frame.cost += 1;
+      return errorAt(found, id);
+    }
     // What is not there may cost nothing.
     if (!(found instanceof Optional) || found.value !== undefined) frame.cost += 1;
-    return found instanceof CelError ? errorAt(found, id) : isOptional ? found : reader(found);
-  });
+    return found instanceof Optional ? insideOptional(found, reader) : found;
+  };
+}
+
+function insideOptional(optional: Optional, reader: Reader): Optional {
+  if (optional.value === undefined) return optional;
+  const value = reader(optional.value);
+  return value === optional.value ? optional : new Optional(value);
 }

@@ -1,0 +1,113 @@
+/**
+ * Lists whose elements are told apart by their value or by some keys: `==` takes them in any order, and `+` adds only what
+ * is not there, or replaces it. Only the left operand decides, as in the reference.
+ *
+ *     set [1, 2] == [2, 1]                          set [1, 2] + [2, 3] is [1, 2, 3]
+ *     by k: [{k: a, v: 1}] + [{k: a, v: 2}, {k: b}] is [{k: a, v: 2}, {k: b}]
+ */
+import { isRawNumber } from "#std/raw-number.ts";
+import type { EvaluationContext } from "../functions.ts";
+import { Double, type Value } from "../values.ts";
+
+const mark = Symbol("uniqueness");
+
+interface Uniqueness {
+  /** Keys, or none: the whole element. */
+  readonly by: readonly string[];
+  /** The elements as JSON has them: a set is looked up by these, so no double or timestamp made of one is found. */
+  readonly source: readonly Value[];
+  index: ReadonlyMap<string, number> | undefined;
+}
+
+type Marked = readonly Value[] & { readonly [mark]?: Uniqueness };
+
+/** A list of such elements; `source` are the same in JSON. */
+export function uniqueList(elements: Value[], source: readonly Value[], by: readonly string[]): readonly Value[] {
+  const uniqueness: Uniqueness = { by, source, index: undefined };
+  return Object.assign(elements, { [mark]: uniqueness });
+}
+
+const uniquenessOf = (list: readonly Value[]): Uniqueness | undefined => (list as Marked)[mark];
+
+export const isUnique = (list: readonly Value[]): boolean => uniquenessOf(list) !== undefined;
+
+/** Text that is the same for what counts as the same; `undefined`: is never the same. */
+function identity(value: Value, by: readonly string[]): string | undefined {
+  if (by.length === 0) return scalarIdentity(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if ((prototype !== Object.prototype && prototype !== null) || isRawNumber(value)) return undefined;
+  const object = value as { readonly [key: string]: Value }; // the other forms have prototypes of their own
+  return by.map((key) => JSON.stringify(Object.hasOwn(object, key) ? scalarIdentity(object[key]!) : null)).join();
+}
+
+function scalarIdentity(value: Value): string | undefined {
+  switch (typeof value) {
+    case "string":
+      return `s${value}`;
+    case "boolean":
+      return `b${value}`;
+    case "number":
+      return Number.isSafeInteger(value) ? `i${value}` : `d${value}`;
+    case "bigint":
+      return `i${value}`;
+    default:
+      if (value instanceof Double) return `d${value.value}`;
+      if (!isRawNumber(value)) return value === null ? "n" : undefined;
+      return /^-?\d+$/.test(value.rawJSON) ? `i${BigInt(value.rawJSON)}` : `d${Number(value.rawJSON)}`;
+  }
+}
+
+function indexOf(uniqueness: Uniqueness, context: EvaluationContext): ReadonlyMap<string, number> {
+  if (uniqueness.index !== undefined) return uniqueness.index;
+  const { by, source } = uniqueness;
+  context.work(source.length);
+  const index = new Map<string, number>();
+  source.forEach((value, at) => {
+    const key = identity(value, by);
+    if (key !== undefined) index.set(key, at);
+  });
+  uniqueness.index = index;
+  return index;
+}
+
+/** Whether `other` has as many elements, each of which is in `list`; those found by keys have to be equal too. */
+export function equalUnique(
+  list: readonly Value[],
+  other: readonly Value[],
+  equal: (a: Value, b: Value) => boolean,
+  context: EvaluationContext,
+): boolean {
+  const uniqueness = uniquenessOf(list);
+  if (uniqueness === undefined || list.length !== other.length) return false;
+  const index = indexOf(uniqueness, context);
+  context.work(other.length);
+  return other.every((value) => {
+    const key = identity(value, uniqueness.by);
+    const at = key === undefined ? undefined : index.get(key);
+    return at !== undefined && (uniqueness.by.length === 0 || equal(list[at]!, value));
+  });
+}
+
+/** `list` and what of `other` is not in it; an element with the keys of another takes its place. */
+export function mergeUnique(
+  list: readonly Value[],
+  other: readonly Value[],
+  context: EvaluationContext,
+): readonly Value[] {
+  const { by, source } = uniquenessOf(list)!; // callers have asked isUnique
+  context.work(list.length + other.length);
+  const index = new Map(indexOf(uniquenessOf(list)!, context));
+  const elements = [...list];
+  const merged = [...source];
+  for (const value of other) {
+    const key = identity(value, by);
+    const known = key === undefined ? undefined : index.get(key);
+    if (known !== undefined && by.length === 0) continue;
+    const at = known ?? elements.length;
+    if (key !== undefined) index.set(key, at);
+    elements[at] = value;
+    merged[at] = value;
+  }
+  return uniqueList(elements, merged, by);
+}
