@@ -18,7 +18,8 @@ const requestBytesMax = 3 * 1024 * 1024;
 /** Of a string that fills a request but for its quotes. */
 export const requestTextMax = requestBytesMax - 2;
 
-const unsized = Number.POSITIVE_INFINITY;
+/** Of values that have no length: the reference counts nothing for them where it compares. */
+const unsized = 0;
 
 /** By kind; of texts, lists and maps `sizeMax` depends on the schema. */
 export const extents = {
