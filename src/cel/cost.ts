@@ -61,7 +61,7 @@ class Estimate {
         if (node.isTest) return operand;
         this.#sources.set(node.id, this.#part(this.#sources.get(node.operand.id), node.field));
         const { kind } = this.#type(node.operand);
-        return operand + (kind === "map" || kind === "object" || kind === "dyn" ? 1 : 0);
+        return operand + (kind === "map" || kind === "object" ? 1 : 0);
       }
       case "call":
         return this.#call(node);
