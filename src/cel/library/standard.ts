@@ -14,9 +14,11 @@ type Call = (args: readonly Value[], context: EvaluationContext) => Value | CelE
 
 /** A text's size is counted by walking it, which its cost does not show. */
 function size([value]: readonly Value[], context: EvaluationContext): Value | undefined {
-  if (typeof value === "string") context.work(value.length / 64);
+  if (typeof value === "string") context.work(value.length / 8);
   else if (!isList(value) && !isMap(value!) && !(value instanceof Uint8Array)) return undefined;
-  return sizeOf(value);
+  const count = sizeOf(value);
+  if (isMap(value)) context.work(count);
+  return count;
 }
 
 const onTexts =
@@ -24,9 +26,13 @@ const onTexts =
   ([text, other]) =>
     typeof text === "string" && typeof other === "string" ? holds(text, other) : undefined;
 
+/** What looking a time zone up counts as work. */
+const zoneWork = 1000;
+
 const timeCall =
   (name: string): Call =>
-  ([value, zone]) => {
+  ([value, zone], context) => {
+    if (zone !== undefined) context.work(zoneWork);
     if (value instanceof Duration && zone === undefined) return durationFields[name]?.(value);
     if (!(value instanceof Timestamp) || (zone !== undefined && typeof zone !== "string")) return undefined;
     const date = dateIn(value, zone ?? "UTC");
