@@ -251,6 +251,7 @@ test("work that costs do not show is bounded", () => {
     "l.all(x, s.size() > 0)",
     "l.all(x, m.size() > 0)",
     "l.all(x, m.exists(k, true))",
+    "l.all(x, m == m)",
     "l.all(x, s.replace('', s) != '')",
     "l.all(x, '%.999999f'.format([1.0]) != '')",
     "l.all(x, 'a'.matches('a' + string(x)) || true)",

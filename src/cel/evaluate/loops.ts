@@ -5,7 +5,7 @@ import { rangeOf } from "./access.ts";
 import type { Compilation, LoopVariable } from "./compilation.ts";
 import { listCost } from "./costs.ts";
 import { BudgetExceeded, type Frame, type Step } from "./frame.ts";
-import { implementationOf, isList, isMap, type MapValue, sizeOf } from "./kinds.ts";
+import { implementationOf, isList, isMap, type MapValue, mapSize } from "./kinds.ts";
 import { insertInto } from "./insert.ts";
 import { mapEntries, mapKeys } from "./maps.ts";
 import type { Compiled } from "./node.ts";
@@ -178,7 +178,7 @@ function runner(range: Step, start: Step, loop: Loop, result: Step, id: number):
 /** All of them are gathered, even if the loop ends early. */
 function keysOf(map: MapValue, frame: Frame): readonly Value[] {
   const keys = mapKeys(map);
-  frame.work(keys.length);
+  frame.work(keys.length * 8);
   return keys;
 }
 
@@ -195,7 +195,7 @@ function runOne(elements: readonly Value[], loop: Loop, frame: Frame): void {
 
 function runTwo(over: readonly Value[] | MapValue, loop: Loop, variable2: number, frame: Frame): void {
   const { slots } = frame;
-  if (isMap(over)) frame.work(sizeOf(over));
+  if (isMap(over)) frame.work(mapSize(over) * 8);
   const pairs = isMap(over) ? mapEntries(over) : over.entries();
   for (const [key, value] of pairs) {
     slots[loop.variable] = key;

@@ -2,8 +2,7 @@
  * The functions of the language itself: their declarations joined with what they do. Operators, and `matches`, are the
  * evaluator's own.
  */
-import { sizeOf } from "../evaluate/kinds.ts";
-import { isList, isMap } from "../evaluate/kinds.ts";
+import { isList, isMap, mapSize, sizeOf } from "../evaluate/kinds.ts";
 import { dateFields, dateIn, durationFields } from "../evaluate/time.ts";
 import type { EvaluationContext, Library, Overload } from "../functions.ts";
 import { CelError, Duration, Timestamp, type Value } from "../values.ts";
@@ -16,8 +15,9 @@ type Call = (args: readonly Value[], context: EvaluationContext) => Value | CelE
 function size([value]: readonly Value[], context: EvaluationContext): Value | undefined {
   if (typeof value === "string") context.work(value.length / 8);
   else if (!isList(value) && !isMap(value!) && !(value instanceof Uint8Array)) return undefined;
-  const count = sizeOf(value);
-  if (isMap(value)) context.work(count);
+  if (!isMap(value!)) return sizeOf(value!);
+  const count = mapSize(value);
+  context.work(count * 8);
   return count;
 }
 
