@@ -1,3 +1,4 @@
+/** What the checker says of expressions: types, meanings, and findings in the words of the reference. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { showType } from "./check/show-type.ts";
@@ -285,5 +286,5 @@ test("hostile expressions are answered quickly: types that double, deep types, l
   assert.equal(shown(large), "list(int)");
   assert.match(shown(unknown), /8901 more errors were truncated$/);
   assert.equal(messages(unknown).length, 101);
-  assert.ok(performance.now() - started < 5000);
+  assert.ok(performance.now() - started < 2000);
 });

@@ -81,6 +81,7 @@ export class Checker {
 
   /** Finds, keeps and returns the type of a node. Type variables may be in it. */
   #check(node: Expression): CelType {
+    this.#inference.addNode();
     const type = this.#typeOf(node);
     this.#types.set(node.id, type);
     return type;
