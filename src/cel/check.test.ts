@@ -76,6 +76,7 @@ test("fields, elements and arguments have their declared types", () => {
     "type(self.t)": "type(timestamp)",
     "google.protobuf.Timestamp": "type(timestamp)",
     list: "type(list(dyn))",
+    map: "type(map(dyn, dyn))",
     type: "type(type)",
     null_type: "type(null)",
     "self.i == 1 ? 1 : 2": "int",
@@ -178,6 +179,8 @@ test("unknown types have the reference's names in findings about them, and are d
     "[].length": ["1:3: type 'list(_var0)' does not support field selection"],
     "{}.all(x, [].foo)": ["1:13: type 'list(_var2)' does not support field selection"],
     "{}[?1] && true": ["1:3: expected type 'bool' but found 'optional_type(_var1)'"],
+    "list.x": ["1:5: type 'type(list(A))' does not support field selection"],
+    "list == 1": ["1:6: found no matching overload for '_==_' applied to '(type(list(dyn)), int)'"],
     "[] ? 1 : 2": ["1:4: found no matching overload for '_?_:_' applied to '(list(dyn), int, int)'"],
   });
 });

@@ -28,11 +28,6 @@ export class Inference {
     return this.#isExhausted;
   }
 
-  /** Whether there are types that `resolve` may still change. */
-  get hasVariables(): boolean {
-    return this.#variables > 0;
-  }
-
   /** A type that is not known yet. Errors show its name, so the count is a part of the behaviour. */
   variable(): TypeParameter {
     return parameter(`_var${this.#variables++}`);

@@ -200,17 +200,23 @@ const types: readonly (readonly [string, CelType])[] = [
   ["google.protobuf.Duration", duration],
   ["google.protobuf.Timestamp", timestamp],
   ["int", int],
-  ["list", listOf(dyn)],
-  ["map", mapOf(dyn, dyn)],
+  // Findings show the parameters.
+  ["list", listOfA],
+  ["map", mapOfAB],
   ["null_type", nullType],
   ["string", string],
   ["type", typeOf()],
   ["uint", uint],
 ];
 
+const values: ReadonlyMap<string, CelType> = new Map([
+  ["list", listOf(dyn)],
+  ["map", mapOf(dyn, dyn)],
+]);
+
 /** Operators, conversions, and what the language says of strings, bytes, times and collections; and its names of types. */
 export const standardDeclarations: Library = {
   name: "cel.lib.std",
   functions: [...logic, ...orderings, ...arithmetic, ...collections, ...conversions, ...strings, ...times],
-  constants: new Map(types.map(([name, type]) => [name, { type: typeOf(type), value: type }])),
+  constants: new Map(types.map(([name, type]) => [name, { type: typeOf(type), value: values.get(name) ?? type }])),
 };
