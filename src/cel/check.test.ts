@@ -178,6 +178,7 @@ test("unknown types have the reference's names in findings about them, and are d
   checkMessages({
     "[].length": ["1:3: type 'list(_var0)' does not support field selection"],
     "{}.all(x, [].foo)": ["1:13: type 'list(_var2)' does not support field selection"],
+    "{}[[]].all(x, [].y)": ["1:17: type 'list(_var9)' does not support field selection"],
     "{}[?1] && true": ["1:3: expected type 'bool' but found 'optional_type(_var1)'"],
     "list.x": ["1:5: type 'type(list(A))' does not support field selection"],
     "list == 1": ["1:6: found no matching overload for '_==_' applied to '(type(list(dyn)), int)'"],

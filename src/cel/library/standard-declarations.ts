@@ -209,7 +209,7 @@ const types: readonly (readonly [string, CelType])[] = [
   ["uint", uint],
 ];
 
-const values: ReadonlyMap<string, CelType> = new Map([
+const values: ReadonlyMap<string, CelType> = new Map<string, CelType>([
   ["list", listOf(dyn)],
   ["map", mapOf(dyn, dyn)],
 ]);
