@@ -182,6 +182,10 @@ test("unknown types have the reference's names in findings about them, and are d
     "{}[?1] && true": ["1:3: expected type 'bool' but found 'optional_type(_var1)'"],
     "list.x": ["1:5: type 'type(list(A))' does not support field selection"],
     "list == 1": ["1:6: found no matching overload for '_==_' applied to '(type(list(dyn)), int)'"],
+    "{}.all(x, x - x && x.foo)": [
+      "1:13: expected type 'bool' but found 'double'",
+      "1:21: type 'double' does not support field selection",
+    ],
     "[] ? 1 : 2": ["1:4: found no matching overload for '_?_:_' applied to '(list(dyn), int, int)'"],
   });
 });
@@ -272,7 +276,7 @@ test("references tell variables, loop variables, constants and all overloads tha
     "optional.of: optional_of",
     "hasValue: optional_hasValue",
     "_<_: less_int64 less_uint64_int64 less_double_int64",
-    "int: int64_to_int64 uint64_to_int64 double_to_int64 string_to_int64 timestamp_to_int64 duration_to_int64",
+    "int: int64_to_int64 double_to_int64 duration_to_int64 string_to_int64 timestamp_to_int64 uint64_to_int64",
   ]) {
     assert.ok(told.has(expected), `${expected} is not in\n${[...told].join("\n")}`);
   }
