@@ -16,7 +16,9 @@ export function showIssues(source: string, issues: readonly Issue[]): string {
     .slice(0, shownMax)
     .map((issue) => ({ issue, place: lines.place(issue.offset) }))
     .sort((one, other) => one.place.line - other.place.line || one.place.column - other.place.column)
-    .map(({ issue, place }) => `ERROR: <input>:${place.line}:${place.column + 1}: ${issue.message}${lines.mark(place)}`);
+    .map(
+      ({ issue, place }) => `ERROR: <input>:${place.line}:${place.column + 1}: ${issue.message}${lines.mark(place)}`,
+    );
   if (issues.length > shownMax) shown.push(`${issues.length - shownMax} more errors were truncated`);
   return shown.join("\n");
 }

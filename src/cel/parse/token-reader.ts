@@ -156,7 +156,11 @@ export class TokenReader {
 
   #addLexical(index = this.#index): void {
     const { issues } = this.#tokens;
-    for (let issue = issues[this.#lexical]; issue !== undefined && issue.token <= index; issue = issues[this.#lexical]) {
+    for (
+      let issue = issues[this.#lexical];
+      issue !== undefined && issue.token <= index;
+      issue = issues[this.#lexical]
+    ) {
       this.#lexical++;
       this.#add(issue.offset, issue.message);
     }

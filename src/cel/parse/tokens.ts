@@ -70,7 +70,8 @@ export type Kinds = number;
 /** In a set of what may follow: the end of the rule, so whatever follows its caller. */
 export const endOfRule: Kinds = 1 << 30;
 
-export const setOf = (...members: readonly Kind[]): Kinds => members.reduce((set: number, kind) => set | (1 << kind), 0);
+export const setOf = (...members: readonly Kind[]): Kinds =>
+  members.reduce((set: number, kind) => set | (1 << kind), 0);
 
 /** As error texts show it: `':'`, `{<EOF>, ')'}`. */
 export function showKinds(set: Kinds): string {
