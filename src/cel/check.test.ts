@@ -34,8 +34,8 @@ function shown(source: string, choices: Choices = {}): string {
   return shownIn(environment, source);
 }
 
-function shownIn(environment: Environment, source: string): string {
-  const parsed = parse(source);
+function shownIn(environment: Environment, source: string, hasTwoVariables = false): string {
+  const parsed = parse(source, { hasTwoVariables });
   assert.ok("ast" in parsed, "issues" in parsed ? showIssues(source, parsed.issues) : "");
   const checked = check(parsed.ast, environment);
   return "issues" in checked ? showIssues(source, checked.issues) : showType(checked.type);
@@ -143,6 +143,21 @@ test("variables of loops have the type of what they run over, and hide others on
     ],
     "self.l.all(x, 1)": ["1:15: expected type 'bool' but found 'int'"],
   });
+});
+
+test("loops with two variables have indices and elements, or keys and values", () => {
+  const cases = {
+    "[1].all(i, v, i < v)": "bool",
+    '{1: "a"}.exists(k, v, v == "" && k > 1)': "bool",
+    "['a'].transformList(i, v, v)": "list(string)",
+    "self.m.transformList(k, v, v > 1, k)": "list(string)",
+    "self.l.transformMap(i, v, v)": "map(int, string)",
+    "self.m.transformMap(k, v, v > 1, string(v))": "map(string, string)",
+    "self.x.transformMap(k, v, v)": "map(dyn, dyn)",
+  };
+  const environment = environmentWith({ variables: { self } });
+  const found = Object.keys(cases).map((source) => [source, shownIn(environment, source, true)]);
+  assert.deepEqual(Object.fromEntries(found), cases);
 });
 
 test("findings have the reference's words", () => {
