@@ -12,7 +12,7 @@ import { optionalsLibrary } from "./library/optionals.ts";
 import { setsLibrary } from "./library/sets.ts";
 import { standardLibrary } from "./library/standard.ts";
 import { parse } from "./parse.ts";
-import { type Declaration, fieldName, schemaVariable } from "./schema-types.ts";
+import { cardinality, type Declaration, fieldName, schemaVariable } from "./schema-types.ts";
 import type { Value } from "./values.ts";
 
 const base = new Environment({ libraries: [standardLibrary, optionalsLibrary, setsLibrary, listsLibrary] });
@@ -377,4 +377,14 @@ test("sizes are what the schema says, or what fits into a request", () => {
     [map(string, { maxProperties: 7 }), 7],
   ];
   for (const [props, size] of cases) assert.equal(declarationOf(props).sizeMax, size, JSON.stringify(props));
+});
+
+test("values in lists count as often as the lists allow, or as a request has room for", () => {
+  const plain = declarationOf(object({ t: string }));
+  const required = declarationOf(object({ t: string }, { required: ["t"] }));
+  assert.equal(cardinality([], plain), 1);
+  assert.equal(cardinality([700, 1100], plain), 770_000);
+  assert.equal(cardinality([undefined], plain), 1_048_576);
+  assert.equal(cardinality([1, undefined], plain), 1_048_576);
+  assert.equal(cardinality([undefined, undefined], required), 314_572);
 });

@@ -9,7 +9,7 @@ import type { CelType } from "./types.ts";
 
 export type { Declaration, FieldDeclaration } from "./schema/declaration.ts";
 export { fieldName } from "./schema/field-name.ts";
-export { requestTextMax } from "./schema/sizes.ts";
+export { cardinality, requestTextMax } from "./schema/sizes.ts";
 
 /** A value that rules can be about. */
 export interface SchemaVariable {

@@ -71,3 +71,16 @@ export function extentOfObject(properties: readonly Property[], required: Readon
   }
   return { sizeMax: unsized, jsonMin };
 }
+
+/**
+ * How many values a part of a schema can have in one object: `around` are the limits of the lists and maps it is inside
+ * of. Where one has no limit, as many of them as fit into a request, however they are nested.
+ */
+export function cardinality(around: readonly (Int64 | undefined)[], value: Extent): number {
+  let count = 1;
+  for (const limit of around) {
+    if (limit === undefined) return Math.floor(requestBytesMax / (value.jsonMin + 1));
+    count *= atLeastZero(limit);
+  }
+  return count;
+}
