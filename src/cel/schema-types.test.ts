@@ -169,6 +169,8 @@ test("property names are escaped, and what cannot be is no field [EXPR-52] [EXPR
   assert.equal(evaluate("self.__underscores__a__underscores__ == 4", environment, self), true);
   assert.equal(evaluate("self.namespace == 7 && self.__namespace__ == 7", environment, self), true);
   assert.equal(evaluate("has(self.namespace) && !has(self.a__dot__b)", environment, self), true);
+  assert.equal(evaluate("self.a__dash__b == 1", environment, {}), "no such key: a__dash__b");
+  assert.equal(evaluate("self.__namespace__ == 1", environment, {}), "no such key: __namespace__");
   assert.match(findings("self.a__dollar__b == 1", environment), /undefined field 'a__dollar__b'$/);
   assert.match(findings("self.a__b == 1", environment), /undefined field 'a__b'$/);
 });

@@ -80,6 +80,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
   const type = compilation.type(node) ?? field?.type;
   const reader = optionalReader(type) ?? partReaderOf(type);
   const isInherited = key in Object.prototype;
+  const absent = `no such key: ${key}`;
   return attributeNode((frame) => {
     const value = operand(frame);
     if (value instanceof CelError) return value;
@@ -89,8 +90,10 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
       if (found !== undefined && found !== null && !isInherited) return reader(found);
     }
     const found = get(value, key, frame);
-    // A property that is null is not there.
-    if (found === null && field !== undefined) return new CelError(`no such key: ${key}`, id);
+    // A property that is null is not there. Errors show the name that the expression has for it.
+    if (field !== undefined && (found === null || (found instanceof CelError && found.message === absent))) {
+      return new CelError(`no such key: ${node.field}`, id);
+    }
     return found instanceof CelError ? errorAt(found, id) : reader(found);
   }, wholeReaderOf(type));
 }
