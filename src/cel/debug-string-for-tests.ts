@@ -1,4 +1,5 @@
 /** Writes syntax trees in the notation of the reference trees that come with the conformance data. */
+import { isUtf8 } from "node:buffer";
 import type { Entry, Expression } from "./ast.ts";
 import { Double, type Scalar, Uint } from "./values.ts";
 
@@ -79,7 +80,7 @@ const indented = (text: string): string => text.replaceAll(/^/gm, "  ");
 function scalar(value: Scalar): string {
   if (value instanceof Uint) return `${value.value}u`;
   if (value instanceof Double) return double(value.value);
-  if (value instanceof Uint8Array) return `b${quoted(new TextDecoder().decode(value))}`;
+  if (value instanceof Uint8Array) return quotedBytes(value);
   return typeof value === "string" ? quoted(value) : String(value);
 }
 
@@ -102,6 +103,20 @@ const escapes: ReadonlyMap<string, string> = new Map([
 
 const quoted = (text: string): string =>
   `"${text.replaceAll(/["\\]|[^\p{L}\p{N}\p{S}\p{P}\p{M} ]/gu, (character) => escapes.get(character) ?? codeEscape(character))}"`;
+
+/** Bytes that are no UTF-8 are shown one by one. */
+function quotedBytes(bytes: Uint8Array): string {
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = [1, 2, 3, 4].find((size) => isUtf8(bytes.subarray(at, at + size)));
+    const piece = bytes.subarray(at, at + (length ?? 1));
+    pieces.push(
+      length === undefined ? `\\x${piece[0]!.toString(16)}` : quoted(new TextDecoder().decode(piece)).slice(1, -1),
+    );
+    at += piece.length;
+  }
+  return `b"${pieces.join("")}"`;
+}
 
 function codeEscape(character: string): string {
   const code = character.codePointAt(0)!;

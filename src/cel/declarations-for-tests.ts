@@ -27,7 +27,7 @@ export interface Choices {
 
 /** As Kubernetes has it, with numbers of different types comparable. */
 export function environmentWith({ variables = {}, functions = [], validators = [] }: Choices): Environment {
-  const libraries = [standardDeclarations, optionals, strings, { name: "of the test", functions }];
+  const libraries = [standardDeclarations, optionals, strings, insertions, { name: "of the test", functions }];
   return new Environment({ libraries, validators }).extend({ variables: new Map(Object.entries(variables)) });
 }
 
@@ -79,6 +79,17 @@ export const optionals: Library = {
     },
   ],
   constants: new Map([["optional_type", { type: typeOf(opaque("optional_type")), value: opaque("optional_type") }]]),
+};
+
+/** What the macros with two variables call. */
+export const insertions: Library = {
+  name: "comprehensions",
+  functions: [
+    {
+      name: "cel.@mapInsert",
+      overloads: [plain("@mapInsert_map_map", [map, map], map), plain("@mapInsert_map_key_value", [map, K, V], map)],
+    },
+  ],
 };
 
 export const strings: Library = {

@@ -21,7 +21,7 @@ export interface Declarations {
 /** An overload as the checker tries it. */
 export interface Candidate {
   readonly overload: Overload;
-  /** Names of the type parameters, in the order in which the arguments and the result first have them. */
+  /** Names of the type parameters. The order in which the reference counts those of one overload is random. */
   readonly parameters: readonly string[];
   /** To this overload alone. */
   readonly reference: FunctionReference;
@@ -118,7 +118,7 @@ function withOverloads(known: DeclaredFunction | undefined, declaration: Functio
   }
   for (const overload of declaration.overloads) {
     const parameters = new Set<string>();
-    for (const type of [...overload.args, overload.result]) collectParameters(type, parameters);
+    for (const type of [overload.result, ...overload.args]) collectParameters(type, parameters);
     const reference: FunctionReference = { kind: "function", name, overloads: [overload] };
     overloads.set(overload.id, { overload, parameters: [...parameters], reference });
   }

@@ -28,19 +28,19 @@ export class Program {
     const frame = new Frame(activation, this.#slotCount, costLimit);
     try {
       const result = this.#step(frame);
-      if (frame.isOver) return overBudget(frame);
+      if (frame.isOver) return overBudget(frame, costLimit);
       if (result instanceof CelError) return { error: result, cost: frame.cost, isOverBudget: false };
       return { value: result, cost: frame.cost };
     } catch (error) {
       if (!(error instanceof BudgetExceeded)) throw error;
-      return overBudget(frame);
+      return overBudget(frame, costLimit);
     }
   }
 }
 
-const overBudget = ({ cost }: Frame): Evaluation => ({
+const overBudget = ({ cost }: Frame, limit: number): Evaluation => ({
   error: new CelError("operation cancelled: actual cost limit exceeded"),
-  cost,
+  cost: Math.max(cost, limit + 1),
   isOverBudget: true,
 });
 

@@ -30,7 +30,7 @@ import {
 } from "../types.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
 import { Findings } from "./findings.ts";
-import { Inference, isLoose } from "./inference.ts";
+import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
 
@@ -50,7 +50,7 @@ export class Checker {
 
   run(ast: Expression): Checked | { readonly issues: readonly Issue[] } {
     this.#check(ast);
-    const types = this.#inference.hasVariables ? this.#resolvedTypes() : this.#types;
+    const types = this.#resolvedTypes();
     if (this.#inference.isExhausted)
       return { issues: [{ offset: ast.offset, message: "the types of the expression are too complex" }] };
     if (this.#findings.issues.length > 0) return { issues: this.#findings.issues };
@@ -60,6 +60,7 @@ export class Checker {
   #resolvedTypes(): ReadonlyMap<number, CelType> {
     const resolved = new Map<CelType, CelType>();
     for (const [id, type] of this.#types) {
+      if (type.kind !== "parameter" && partsOf(type).length === 0) continue;
       let result = resolved.get(type);
       if (result === undefined) {
         result = this.#inference.resolve(type, true);
@@ -81,6 +82,7 @@ export class Checker {
 
   /** Finds, keeps and returns the type of a node. Type variables may be in it. */
   #check(node: Expression): CelType {
+    this.#inference.addNode();
     const type = this.#typeOf(node);
     this.#types.set(node.id, type);
     return type;

@@ -1,11 +1,13 @@
 /**
  * What is known about the types of one expression: the type variables that its parts introduced, and what they stand
- * for. Bounded in steps and in the depth of types, since few macros can make types that are exponentially large: once a
+ * for. Bounded in steps and in the depth of types, since few macros can make types that are exponentially large. Once a
  * bound is passed, every answer is quick and meaningless, and `isExhausted` says so.
  */
 import { type CelType, dyn, listOf, mapOf, opaque, parameter, type TypeParameter, typeOf } from "../types.ts";
 
-const stepsMax = 10_000_000;
+/** Steps that every expression may take, and how many more for each of its nodes. */
+const stepsAtFirst = 100_000;
+const stepsPerNode = 50;
 const depthMax = 1000;
 
 export class Inference {
@@ -13,17 +15,17 @@ export class Inference {
   /** What to put back if a comparison fails: names and what they stood for. */
   readonly #undo: { readonly name: string; readonly was: CelType | undefined }[] = [];
   #variables = 0;
-  #steps = 0;
+  #stepsLeft = stepsAtFirst;
   #depth = 0;
   #isExhausted = false;
 
-  get isExhausted(): boolean {
-    return this.#isExhausted;
+  /** Allows the steps of one more node. */
+  addNode(): void {
+    this.#stepsLeft += stepsPerNode;
   }
 
-  /** Whether there are types that `resolve` may still change. */
-  get hasVariables(): boolean {
-    return this.#variables > 0;
+  get isExhausted(): boolean {
+    return this.#isExhausted;
   }
 
   /** A type that is not known yet. Errors show its name, so the count is a part of the behaviour. */
@@ -81,7 +83,7 @@ export class Inference {
 
   /** Runs `step` one level deeper, or says `otherwise` beyond the bounds. */
   #deeper<Result>(step: () => Result, otherwise: Result): Result {
-    if (++this.#steps > stepsMax || this.#depth >= depthMax) this.#isExhausted = true;
+    if (--this.#stepsLeft < 0 || this.#depth >= depthMax) this.#isExhausted = true;
     if (this.#isExhausted) return otherwise;
     this.#depth++;
     const result = step();

@@ -55,7 +55,7 @@ function findElement(list: readonly Value[], key: Value): Value | CelError | und
 function keyText(key: Value): string {
   if (key instanceof Double) return doubleText(key.value);
   if (key instanceof Uint) return String(key.value);
-  return String(key);
+  return typeof key === "object" ? kindOf(key) : String(key);
 }
 
 /** The elements of a list, or the keys of a map, that a loop walks; `undefined` for other values. */

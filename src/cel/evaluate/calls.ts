@@ -220,7 +220,7 @@ function compileFunction(node: Call, compilation: Compilation): Compiled {
   const isMember = node.target !== undefined && (overloads.length === 0 || overloads.some((one) => one.isMember));
   const operands = isMember ? [node.target!, ...node.args] : node.args;
   const args = operands.map((operand) => compilation.compile(operand));
-  if (isMatches(overloads)) return compileMatches(node, name, overloads[0]!, args);
+  if (isMatches(overloads)) return compileMatches(node, args);
   if (isAlternative(overloads)) return alternative(overloads[0]!, args, node.id);
   const step = callStep(name, overloads, args, node.id);
   const only = args.length === 1 && conversions.has(name) ? args[0]!.constant : undefined;

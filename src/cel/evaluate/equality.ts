@@ -1,7 +1,7 @@
 /** Equality and order of values. Numbers of different types compare by their value. */
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
-import { isList, isMap, type MapValue, sizeOf } from "./kinds.ts";
+import { isList, isMap, type MapValue, mapSize } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
 import { read } from "./read.ts";
 import { compareBytes, compareText } from "./text.ts";
@@ -65,9 +65,9 @@ function equalLists(a: readonly Value[], b: readonly Value[], context: Evaluatio
 }
 
 function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolean {
-  const size = sizeOf(a);
-  if (size !== sizeOf(b)) return false;
-  context.work(size * 2);
+  const size = mapSize(a);
+  context.work(size * 8);
+  if (size !== mapSize(b)) return false;
   for (const [key, value] of mapEntries(a)) {
     const other = mapGet(b, key, context);
     if (other === undefined || differ(value, other, context)) return false;

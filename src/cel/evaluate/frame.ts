@@ -12,7 +12,7 @@ export type Step = (frame: Frame) => Value | CelError;
 export class BudgetExceeded extends Error {}
 
 /** Steps beyond those that costs count: about 50 ms. */
-const workMax = 20_000_000;
+const workMax = 8_000_000;
 
 export class Frame implements EvaluationContext {
   readonly activation: Activation;

@@ -1,10 +1,9 @@
 /** Adds an entry to a map, for the loops that make one. */
 import type { EvaluationContext } from "../functions.ts";
-import { CelError, type Value } from "../values.ts";
-import { isMap } from "./kinds.ts";
+import { CelError, Double, Uint, type Value } from "../values.ts";
+import { isMap, kindOf } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
 import { doubleText } from "./numbers.ts";
-import { Double, Uint } from "../values.ts";
 
 /** Changes `map`. Without `value`, adds the entries of the map `key`. A key may be there only once. */
 export function insertInto(
@@ -22,10 +21,15 @@ export function insertInto(
   return map;
 }
 
+function keyText(key: Value): string {
+  if (key instanceof Double) return doubleText(key.value);
+  if (key instanceof Uint) return String(key.value);
+  return typeof key === "object" ? kindOf(key) : String(key);
+}
+
 function insertOne(map: Map<Value, Value>, key: Value, value: Value, context: EvaluationContext): CelError | undefined {
   if (mapGet(map, key, context) !== undefined) {
-    const text = key instanceof Double ? doubleText(key.value) : key instanceof Uint ? key.value : key;
-    return new CelError(`insert failed: key ${String(text)} already exists`);
+    return new CelError(`insert failed: key ${keyText(key)} already exists`);
   }
   map.set(key, value);
   return undefined;

@@ -71,11 +71,27 @@ export function sizeOf(value: Value | CelError): number {
   if (typeof value !== "object" || value === null) return 1;
   if (isList(value) || value instanceof Uint8Array) return value.length;
   if (!isMap(value)) return 1;
-  return value instanceof Map ? value.size : entryCount(value as { readonly [key: string]: Value }); // the other form
+  return value instanceof Map ? value.size : countedOnce(value as JsonObject); // the other form
 }
 
-function entryCount(value: { readonly [key: string]: Value }): number {
+type JsonObject = { readonly [key: string]: Value };
+
+/** Number of entries. */
+export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : entryCount(map as JsonObject));
+
+function entryCount(object: JsonObject): number {
   let count = 0;
-  for (const key in value) if (Object.hasOwn(value, key) && value[key] !== undefined) count++;
+  for (const key of Object.keys(object)) if (object[key] !== undefined) count++;
+  return count;
+}
+
+/** Sizes of objects, for costs alone, which ask for them at every step. */
+const counts = new WeakMap<JsonObject, number>();
+
+function countedOnce(object: JsonObject): number {
+  const known = counts.get(object);
+  if (known !== undefined) return known;
+  const count = entryCount(object);
+  if (count > 100) counts.set(object, count);
   return count;
 }

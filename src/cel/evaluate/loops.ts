@@ -5,7 +5,7 @@ import { rangeOf } from "./access.ts";
 import type { Compilation, LoopVariable } from "./compilation.ts";
 import { listCost } from "./costs.ts";
 import { BudgetExceeded, type Frame, type Step } from "./frame.ts";
-import { implementationOf, isList, isMap, type MapValue } from "./kinds.ts";
+import { implementationOf, isList, isMap, type MapValue, mapSize } from "./kinds.ts";
 import { insertInto } from "./insert.ts";
 import { mapEntries, mapKeys } from "./maps.ts";
 import type { Compiled } from "./node.ts";
@@ -170,9 +170,16 @@ function runner(range: Step, start: Step, loop: Loop, result: Step, id: number):
     }
     frame.slots[loop.accumulator] = start(frame);
     if (loop.variable2 !== undefined) runTwo(over, loop, loop.variable2, frame);
-    else runOne(isList(over) ? over : mapKeys(over), loop, frame);
+    else runOne(isList(over) ? over : keysOf(over, frame), loop, frame);
     return result(frame);
   };
+}
+
+/** All of them are gathered, even if the loop ends early. */
+function keysOf(map: MapValue, frame: Frame): readonly Value[] {
+  const keys = mapKeys(map);
+  frame.work(keys.length * 8);
+  return keys;
 }
 
 function runOne(elements: readonly Value[], loop: Loop, frame: Frame): void {
@@ -188,6 +195,7 @@ function runOne(elements: readonly Value[], loop: Loop, frame: Frame): void {
 
 function runTwo(over: readonly Value[] | MapValue, loop: Loop, variable2: number, frame: Frame): void {
   const { slots } = frame;
+  if (isMap(over)) frame.work(mapSize(over) * 8);
   const pairs = isMap(over) ? mapEntries(over) : over.entries();
   for (const [key, value] of pairs) {
     slots[loop.variable] = key;

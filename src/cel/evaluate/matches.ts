@@ -15,7 +15,7 @@ export const isMatches = (overloads: readonly Overload[]): boolean => overloads.
 /** What compiling a pattern that is not known counts as work. */
 const compileWork = 10_000;
 
-export function compileMatches(node: Call, _name: string, _overload: Overload, args: readonly Compiled[]): Compiled {
+export function compileMatches(node: Call, args: readonly Compiled[]): Compiled {
   const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
   const fixed = args[1]!.constant;
   const known = typeof fixed === "string" ? compilePattern(fixed) : undefined;

@@ -1,5 +1,6 @@
 /**
- * The functions of the language itself, without what they do: that is joined to them by the ids of their overloads.
+ * The functions of the language itself, without what they do: that is joined to them by the ids of their overloads. The
+ * order of overloads is the reference's, as an argument of unknown type gets that of the first one that fits.
  * Source: the language definition; ids, which costs name, are cel-go's.
  */
 import { operators } from "../ast.ts";
@@ -62,6 +63,7 @@ const spelled: readonly (readonly [string, CelType])[] = [
   ["timestamp", timestamp],
   ["duration", duration],
 ];
+const idOf = (type: CelType): string => spelled.find(([, other]) => other === type)![0];
 const isNumber = (type: CelType): boolean => type === int || type === uint || type === double;
 
 /** Of one type, and of two numbers of different types. */
@@ -84,26 +86,30 @@ const orderings: readonly FunctionDeclaration[] = [
 
 /** An operator on two operands of one type that yields this type. */
 const closed = (prefix: string, types: readonly CelType[]): readonly Overload[] =>
-  spelled.filter(([, type]) => types.includes(type)).map(([id, type]) => plain(`${prefix}_${id}`, [type, type], type));
+  types.map((type) => plain(`${prefix}_${idOf(type)}`, [type, type], type));
 
 const arithmetic: readonly FunctionDeclaration[] = [
   {
     name: operators.add,
     overloads: [
-      ...closed("add", [bytes, double, int, string, uint]),
-      plain("add_list", [listOfA, listOfA], listOfA),
+      ...closed("add", [bytes, double]),
       plain("add_duration_duration", [duration, duration], duration),
       plain("add_duration_timestamp", [duration, timestamp], timestamp),
       plain("add_timestamp_duration", [timestamp, duration], timestamp),
+      ...closed("add", [int]),
+      plain("add_list", [listOfA, listOfA], listOfA),
+      ...closed("add", [string, uint]),
     ],
   },
   {
     name: operators.subtract,
     overloads: [
-      ...closed("subtract", [double, int, uint]),
+      ...closed("subtract", [double]),
       plain("subtract_duration_duration", [duration, duration], duration),
+      ...closed("subtract", [int]),
       plain("subtract_timestamp_duration", [timestamp, duration], timestamp),
       plain("subtract_timestamp_timestamp", [timestamp, timestamp], duration),
+      ...closed("subtract", [uint]),
     ],
   },
   { name: operators.multiply, overloads: closed("multiply", [double, int, uint]) },
@@ -141,11 +147,7 @@ const collections: readonly FunctionDeclaration[] = [
 
 /** `name(x)` for each type that can be converted. */
 function conversion(name: string, result: CelType, from: readonly CelType[]): FunctionDeclaration {
-  const resultId = spelled.find(([, type]) => type === result)![0];
-  const overloads = spelled
-    .filter(([, type]) => from.includes(type))
-    .map(([id, type]) => plain(`${id}_to_${resultId}`, [type], result));
-  return { name, overloads };
+  return { name, overloads: from.map((type) => plain(`${idOf(type)}_to_${idOf(result)}`, [type], result)) };
 }
 
 const conversions: readonly FunctionDeclaration[] = [
@@ -201,8 +203,9 @@ const types: readonly (readonly [string, CelType])[] = [
   ["google.protobuf.Duration", duration],
   ["google.protobuf.Timestamp", timestamp],
   ["int", int],
-  ["list", listOf(dyn)],
-  ["map", mapOf(dyn, dyn)],
+  // Findings show the parameters.
+  ["list", listOfA],
+  ["map", mapOfAB],
   ["null_type", nullType],
   ["string", string],
   ["type", typeOf()],

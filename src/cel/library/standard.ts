@@ -2,8 +2,7 @@
  * The functions of the language itself: their declarations joined with what they do. Operators, and `matches`, are the
  * evaluator's own.
  */
-import { sizeOf } from "../evaluate/kinds.ts";
-import { isList, isMap } from "../evaluate/kinds.ts";
+import { isList, isMap, mapSize, sizeOf } from "../evaluate/kinds.ts";
 import { dateFields, dateIn, durationFields } from "../evaluate/time.ts";
 import type { EvaluationContext, Library, Overload } from "../functions.ts";
 import { CelError, Duration, Timestamp, type Value } from "../values.ts";
@@ -14,9 +13,12 @@ type Call = (args: readonly Value[], context: EvaluationContext) => Value | CelE
 
 /** A text's size is counted by walking it, which its cost does not show. */
 function size([value]: readonly Value[], context: EvaluationContext): Value | undefined {
-  if (typeof value === "string") context.work(value.length / 64);
+  if (typeof value === "string") context.work(value.length / 8);
   else if (!isList(value) && !isMap(value!) && !(value instanceof Uint8Array)) return undefined;
-  return sizeOf(value);
+  if (!isMap(value!)) return sizeOf(value!);
+  const count = mapSize(value);
+  context.work(count * 8);
+  return count;
 }
 
 const onTexts =
@@ -24,9 +26,13 @@ const onTexts =
   ([text, other]) =>
     typeof text === "string" && typeof other === "string" ? holds(text, other) : undefined;
 
+/** What looking a time zone up counts as work. */
+const zoneWork = 1000;
+
 const timeCall =
   (name: string): Call =>
-  ([value, zone]) => {
+  ([value, zone], context) => {
+    if (zone !== undefined) context.work(zoneWork);
     if (value instanceof Duration && zone === undefined) return durationFields[name]?.(value);
     if (!(value instanceof Timestamp) || (zone !== undefined && typeof zone !== "string")) return undefined;
     const date = dateIn(value, zone ?? "UTC");

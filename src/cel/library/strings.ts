@@ -1,5 +1,6 @@
 /** The strings extension, version 2. Indices count code points. */
 import { isInt, isList, sizeOf } from "../evaluate/kinds.ts";
+import type { Int } from "../evaluate/numbers.ts";
 import { read } from "../evaluate/read.ts";
 import { codePointCount, isPlain } from "../evaluate/text.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
@@ -12,7 +13,7 @@ import { quoted } from "./quote.ts";
 type Call = NonNullable<Overload["call"]>;
 type Result = Value | CelError | undefined;
 
-const outOfRange = (index: Value): CelError => new CelError(`index out of range: ${String(index)}`);
+const outOfRange = (index: Int): CelError => new CelError(`index out of range: ${index}`);
 
 /** The place of a code point in UTF-16 units; that of the end for an index behind it. */
 function unitOf(text: string, index: number): number {

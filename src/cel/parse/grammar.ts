@@ -8,80 +8,26 @@ import { literalValue } from "./literals.ts";
 import { expandMacro } from "./macros.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Place, TokenReader } from "./token-reader.ts";
+import {
+  afterMember,
+  afterOperand,
+  binaryOperators,
+  commaOrEnd,
+  elementStart,
+  fieldStart,
+  places,
+  precedences,
+  questionMark,
+  reserved,
+} from "./rules.ts";
 import { endOfRule, expressionStart, type Kind, type Kinds, kinds, memberStart, setOf } from "./tokens.ts";
+
+const { identifier, question, comma, colon, dot } = kinds;
 
 export interface GrammarOptions {
   readonly hasTwoVariables: boolean;
   readonly depthMax: number;
 }
-
-const reserved: ReadonlySet<string> = new Set(
-  "as break const continue else for function if import let loop package namespace return var void while".split(" "),
-);
-
-const binaryOperators: ReadonlyMap<string, string> = new Map([
-  ["==", operators.equals],
-  ["!=", operators.notEquals],
-  ["<", operators.less],
-  ["<=", operators.lessEquals],
-  [">", operators.greater],
-  [">=", operators.greaterEquals],
-  ["in", operators.in],
-  ["+", operators.add],
-  ["-", operators.subtract],
-  ["*", operators.multiply],
-  ["/", operators.divide],
-  ["%", operators.modulo],
-]);
-
-/** How tightly a binary operator binds; 0: the token is none. */
-const precedences: readonly number[] = Array.from({ length: 32 }, (_, kind) => {
-  if (kind === kinds.or) return 1;
-  if (kind === kinds.and) return 2;
-  if (kind === kinds.relation) return 3;
-  if (kind === kinds.plus || kind === kinds.minus) return 4;
-  return kind === kinds.multiply ? 5 : 0;
-});
-
-const { identifier, question, comma, colon, dot } = kinds;
-const questionMark = setOf(question);
-const elementStart = expressionStart | questionMark;
-const fieldStart = setOf(question, identifier);
-const afterMember = setOf(dot, kinds.openBracket) | endOfRule;
-const afterOperand = setOf(kinds.relation, kinds.and, kinds.or, kinds.minus, kinds.plus, kinds.multiply) | endOfRule;
-const commaOrEnd = setOf(comma) | endOfRule;
-
-const place = (expected: Kinds, after: Kinds = 0): Place => ({ expected, after });
-const places = {
-  end: place(setOf(kinds.end), endOfRule),
-  conditionalColon: place(setOf(colon), expressionStart),
-  operand: place(expressionStart),
-  minus: place(memberStart),
-  nots: place(memberStart | setOf(kinds.not)),
-  member: place(afterMember),
-  selectName: place(setOf(identifier), afterMember),
-  arguments: place(expressionStart | setOf(kinds.closeParenthesis)),
-  argumentsEnd: place(setOf(kinds.closeParenthesis), afterMember),
-  index: place(elementStart),
-  indexEnd: place(setOf(kinds.closeBracket), afterMember),
-  primary: place(memberStart),
-  callEnd: place(setOf(kinds.closeParenthesis), endOfRule),
-  nestedEnd: place(setOf(kinds.closeParenthesis), endOfRule),
-  list: place(elementStart | setOf(comma, kinds.closeBracket)),
-  listComma: place(setOf(comma, kinds.closeBracket)),
-  listEnd: place(setOf(kinds.closeBracket), endOfRule),
-  map: place(elementStart | setOf(comma, kinds.closeBrace)),
-  mapComma: place(setOf(comma, kinds.closeBrace)),
-  mapEnd: place(setOf(kinds.closeBrace), endOfRule),
-  mapColon: place(setOf(colon), expressionStart),
-  object: place(setOf(question, identifier, comma, kinds.closeBrace)),
-  objectName: place(setOf(identifier), setOf(dot, kinds.openBrace)),
-  objectBrace: place(setOf(dot, kinds.openBrace), setOf(question, identifier, comma, kinds.closeBrace)),
-  fieldColon: place(setOf(colon), expressionStart),
-  field: place(setOf(question, identifier)),
-  fieldName: place(setOf(identifier), endOfRule),
-  element: place(elementStart),
-} as const;
 
 export class Grammar {
   readonly #input: TokenReader;

@@ -5,7 +5,7 @@
 import { type Call, type Expression, type Issue, operators } from "../ast.ts";
 import type { Nodes } from "./nodes.ts";
 
-/** The variable that a loop collects its result in. A loop's own variables may not have its name. */
+/** The variable that a loop collects its result in. A loop's own variable of that name hides it, as in the reference. */
 const accumulator = "__result__";
 /** The variable of a loop over nothing. */
 const unused = "#unused";
@@ -178,8 +178,6 @@ const twoVariables: ReadonlyMap<string, Expand> = new Map([
   ["transformMapEntry/4", transformMapEntry],
 ]);
 
-const reservedVariable = "iteration variable overwrites accumulator variable";
-
 function withVariable(nodes: Nodes, call: MacroCall, macro: LoopMacro): Expansion {
   const [variable, ...body] = call.args;
   if (variable?.kind !== "identifier") return { issue: { offset: variable!.offset, message: macro.wrong } };
@@ -188,16 +186,14 @@ function withVariable(nodes: Nodes, call: MacroCall, macro: LoopMacro): Expansio
 
 function withTwoVariables(nodes: Nodes, call: MacroCall, expand: Expand): Expansion {
   const [first, second, ...body] = call.args;
-  for (const variable of [first!, second!]) {
-    if (variable.kind !== "identifier") return { issue: { offset: variable.offset, message: notSimple } };
-  }
-  if (first?.kind !== "identifier" || second?.kind !== "identifier")
-    return { issue: { offset: 0, message: notSimple } };
-  if (first.name === second.name)
-    return { issue: { offset: second.offset, message: `duplicate variable name: ${first.name}` } };
-  for (const variable of [first, second]) {
-    if (variable.name === accumulator) return { issue: { offset: variable.offset, message: reservedVariable } };
-  }
+  const issue = (at: Expression | undefined, message: string): Expansion => ({
+    issue: { offset: at!.offset, message },
+  });
+  if (first?.kind !== "identifier") return issue(first, notSimple);
+  if (second?.kind !== "identifier") return issue(second, notSimple);
+  if (first.name === second.name) return issue(second, `duplicate variable name: ${first.name}`);
+  const overwriting = [first, second].find((variable) => variable.name === accumulator);
+  if (overwriting !== undefined) return issue(overwriting, "iteration variable overwrites accumulator variable");
   return { expression: expand(new Expander(nodes, call.offset, call.target!, first.name, second.name), body) };
 }
 
