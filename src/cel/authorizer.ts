@@ -7,7 +7,12 @@
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { authorizerValue, type CheckAttributes, type CheckedResource, type CheckVerdict } from "./library/authorizer.ts";
+import {
+  authorizerValue,
+  type CheckAttributes,
+  type CheckedResource,
+  type CheckVerdict,
+} from "./library/authorizer.ts";
 import type { Opaque } from "./values.ts";
 
 export type { CheckAttributes, CheckedResource, CheckVerdict } from "./library/authorizer.ts";

@@ -85,7 +85,10 @@ export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Bina
   [operators.multiply, arithmetic(multiplyInts, "multiply", (a, b) => a * b)],
   [operators.divide, arithmetic(divideInts, "divide", (a, b) => a / b)],
   [operators.modulo, arithmetic(moduloInts, "modulo")],
-  [operators.equals, (a, b, context) => equals(a, b, context) || (isIncomparable(a, b) ? new CelError("no such overload") : false)],
+  [
+    operators.equals,
+    (a, b, context) => equals(a, b, context) || (isIncomparable(a, b) ? new CelError("no such overload") : false),
+  ],
   [operators.notEquals, (a, b, context) => !equals(a, b, context)],
   [operators.less, ordering((order) => order < 0)],
   [operators.lessEquals, ordering((order) => order <= 0)],

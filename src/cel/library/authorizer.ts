@@ -4,7 +4,12 @@
  */
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
-import { type FieldRequirement, type LabelRequirement, parseFieldRequirements, parseLabelSelector } from "#meta/selector.ts";
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldRequirements,
+  parseLabelSelector,
+} from "#meta/selector.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { traversal } from "../evaluate/costs.ts";
@@ -220,7 +225,13 @@ export const authorizerLibrary: Library = {
   functions: [
     step("path", "authorizer_path", [authorizerType, string], pathCheckType, path),
     step("group", "authorizer_group", [authorizerType, string], groupCheckType, group),
-    step("serviceAccount", "authorizer_serviceaccount", [authorizerType, string, string], authorizerType, serviceAccount),
+    step(
+      "serviceAccount",
+      "authorizer_serviceaccount",
+      [authorizerType, string, string],
+      authorizerType,
+      serviceAccount,
+    ),
     step("resource", "groupcheck_resource", [groupCheckType, string], resourceCheckType, resource),
     ofResource("subresource", (subresource) => ({ subresource })),
     ofResource("namespace", (namespace) => ({ namespace })),
@@ -232,10 +243,34 @@ export const authorizerLibrary: Library = {
         member("resourcecheck_check", [resourceCheckType, string], decisionType, check, checkCost),
       ],
     },
-    step("allowed", "decision_allowed", [decisionType], bool, onDecision(({ decision }) => decision === "allow")),
-    step("reason", "decision_reason", [decisionType], string, onDecision(({ reason }) => reason)),
-    step("errored", "decision_errored", [decisionType], bool, onDecision(({ error }) => error !== undefined)),
-    step("error", "decision_error", [decisionType], string, onDecision(({ error }) => error ?? "")),
+    step(
+      "allowed",
+      "decision_allowed",
+      [decisionType],
+      bool,
+      onDecision(({ decision }) => decision === "allow"),
+    ),
+    step(
+      "reason",
+      "decision_reason",
+      [decisionType],
+      string,
+      onDecision(({ reason }) => reason),
+    ),
+    step(
+      "errored",
+      "decision_errored",
+      [decisionType],
+      bool,
+      onDecision(({ error }) => error !== undefined),
+    ),
+    step(
+      "error",
+      "decision_error",
+      [decisionType],
+      string,
+      onDecision(({ error }) => error ?? ""),
+    ),
   ],
 };
 

@@ -111,7 +111,8 @@ function containsCost(isText: boolean, times: (bytes: number) => number): CallCo
 /** Two rows of bytes are compared. */
 const ipCost = (isText: boolean): CallCost => containsCost(isText, (bytes) => traversal(2 * bytes));
 /** The other's prefix is cut to the same length first, and the lengths are compared. */
-const cidrCost = (isText: boolean): CallCost => containsCost(isText, (bytes) => traversal(2 * bytes) + traversal(bytes) + 1);
+const cidrCost = (isText: boolean): CallCost =>
+  containsCost(isText, (bytes) => traversal(2 * bytes) + traversal(bytes) + 1);
 
 export const cidrLibrary: Library = {
   name: "net.cidr",
@@ -121,7 +122,13 @@ export const cidrLibrary: Library = {
     {
       name: "isCIDR",
       overloads: [
-        plain("is_cidr", [string], bool, onText((text) => parseCidr(text) instanceof Cidr), traversalCost()),
+        plain(
+          "is_cidr",
+          [string],
+          bool,
+          onText((text) => parseCidr(text) instanceof Cidr),
+          traversalCost(),
+        ),
       ],
     },
     {
@@ -138,12 +145,49 @@ export const cidrLibrary: Library = {
         member("cidr_contains_cidr", [cidrType, cidrType], bool, containsCidr, cidrCost(false)),
       ],
     },
-    { name: "ip", overloads: [member("cidr_ip", [cidrType], ipType, onCidr(({ ip }) => ip))] },
+    {
+      name: "ip",
+      overloads: [
+        member(
+          "cidr_ip",
+          [cidrType],
+          ipType,
+          onCidr(({ ip }) => ip),
+        ),
+      ],
+    },
     {
       name: "prefixLength",
-      overloads: [member("cidr_prefix_length", [cidrType], int, onCidr(({ prefixLength }) => prefixLength))],
+      overloads: [
+        member(
+          "cidr_prefix_length",
+          [cidrType],
+          int,
+          onCidr(({ prefixLength }) => prefixLength),
+        ),
+      ],
     },
-    { name: "masked", overloads: [member("cidr_masked", [cidrType], cidrType, onCidr(({ masked }) => masked))] },
-    { name: "string", overloads: [plain("cidr_to_string", [cidrType], string, onCidr(({ text }) => text))] },
+    {
+      name: "masked",
+      overloads: [
+        member(
+          "cidr_masked",
+          [cidrType],
+          cidrType,
+          onCidr(({ masked }) => masked),
+        ),
+      ],
+    },
+    {
+      name: "string",
+      overloads: [
+        plain(
+          "cidr_to_string",
+          [cidrType],
+          string,
+          onCidr(({ text }) => text),
+        ),
+      ],
+    },
   ],
 };

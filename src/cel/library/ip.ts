@@ -86,7 +86,15 @@ export const ipLibrary: Library = {
     { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onText(parseIp), traversalCost())] },
     {
       name: "isIP",
-      overloads: [plain("is_ip", [string], bool, onText((text) => parseIp(text) instanceof Ip), traversalCost())],
+      overloads: [
+        plain(
+          "is_ip",
+          [string],
+          bool,
+          onText((text) => parseIp(text) instanceof Ip),
+          traversalCost(),
+        ),
+      ],
     },
     {
       name: "ip.isCanonical",

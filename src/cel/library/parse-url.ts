@@ -109,8 +109,15 @@ function parseBracketedHost(text: string): string | Fault {
   const percent = text.slice(0, end).indexOf("%25");
   const parts: readonly (readonly [string, Part])[] =
     percent < 0
-      ? [[text.slice(0, end), "host"], [text.slice(end), "host"]]
-      : [[text.slice(0, percent), "host"], [text.slice(percent, end), "zone"], [text.slice(end), "host"]];
+      ? [
+          [text.slice(0, end), "host"],
+          [text.slice(end), "host"],
+        ]
+      : [
+          [text.slice(0, percent), "host"],
+          [text.slice(percent, end), "zone"],
+          [text.slice(end), "host"],
+        ];
   let host = "";
   for (const [raw, part] of parts) {
     const unescaped = unescape(raw, part);

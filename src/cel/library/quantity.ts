@@ -42,8 +42,7 @@ class QuantityValue extends Opaque {
   }
 }
 
-const compare = (a: QuantityValue, b: QuantityValue): number =>
-  compareQuantities(plainQuantity(a), plainQuantity(b));
+const compare = (a: QuantityValue, b: QuantityValue): number => compareQuantities(plainQuantity(a), plainQuantity(b));
 
 const plainQuantity = ({ unscaled, exponent }: QuantityValue): Quantity => ({
   unscaled,
@@ -124,8 +123,7 @@ function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
   return new QuantityValue(sum, exponent, false);
 }
 
-const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint =>
-  unscaled * 10n ** BigInt(exponent - to);
+const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
 
 /** In 64 bits the smallest number is its own opposite. */
 function negated({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
@@ -188,11 +186,20 @@ const sign = onOne((quantity) => quantity.sign);
 export const quantityLibrary: Library = {
   name: "k8s.quantity",
   functions: [
-    { name: "quantity", overloads: [plain("string_to_quantity", [string], quantityType, onText(parse), traversalCost())] },
+    {
+      name: "quantity",
+      overloads: [plain("string_to_quantity", [string], quantityType, onText(parse), traversalCost())],
+    },
     {
       name: "isQuantity",
       overloads: [
-        plain("is_quantity_string", [string], bool, onText((text) => parse(text) instanceof Opaque), traversalCost()),
+        plain(
+          "is_quantity_string",
+          [string],
+          bool,
+          onText((text) => parse(text) instanceof Opaque),
+          traversalCost(),
+        ),
       ],
     },
     {
@@ -203,13 +210,31 @@ export const quantityLibrary: Library = {
         member("quantity_sign_member", [quantityType], int, sign),
       ],
     },
-    one("isInteger", "quantity_is_integer", bool, onOne(({ integer }) => integer !== undefined)),
+    one(
+      "isInteger",
+      "quantity_is_integer",
+      bool,
+      onOne(({ integer }) => integer !== undefined),
+    ),
     one("asInteger", "quantity_get_int", int, onOne(asInteger)),
     one("asApproximateFloat", "quantity_get_float", double, onOne(approximate)),
     arithmetic("add", onTwo(add, true)),
-    arithmetic("sub", onTwo((a, b) => add(a, negated(b)), true)),
-    two("isLessThan", "quantity_is_less_than", bool, onTwo((a, b) => compare(a, b) < 0)),
-    two("isGreaterThan", "quantity_is_greater_than", bool, onTwo((a, b) => compare(a, b) > 0)),
+    arithmetic(
+      "sub",
+      onTwo((a, b) => add(a, negated(b)), true),
+    ),
+    two(
+      "isLessThan",
+      "quantity_is_less_than",
+      bool,
+      onTwo((a, b) => compare(a, b) < 0),
+    ),
+    two(
+      "isGreaterThan",
+      "quantity_is_greater_than",
+      bool,
+      onTwo((a, b) => compare(a, b) > 0),
+    ),
     two("compareTo", "quantity_compare_to", int, onTwo(compare)),
   ],
 };
