@@ -1,4 +1,5 @@
 /** Kubernetes' functions on URLs: `url(text)`, `isURL`, and the parts of a URL. */
+import { createHash } from "node:crypto";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
@@ -10,6 +11,7 @@ const urlType = opaque("kubernetes.URL");
 class Url extends Opaque {
   readonly type = urlType;
   readonly parts: ParsedUrl;
+  #digest: string | undefined;
 
   constructor(parts: ParsedUrl) {
     super();
@@ -21,9 +23,13 @@ class Url extends Opaque {
     return other instanceof Url ? this.#key === other.#key : undefined;
   }
 
+  /** Made once, and short: a comparison costs little, however long the URLs are. */
   get #key(): string {
+    if (this.#digest !== undefined) return this.#digest;
     const { scheme, opaque: rest, user, host, query, hasAuthority } = this.parts;
-    return JSON.stringify([scheme, rest, user, hasAuthority, host, escapedPath(this.parts), query]);
+    const all = JSON.stringify([scheme, rest, user, hasAuthority, host, escapedPath(this.parts), query]);
+    this.#digest = createHash("sha256").update(all).digest("hex");
+    return this.#digest;
   }
 }
 
@@ -49,7 +55,7 @@ const part = (
   overloads: [
     member(id, [urlType], type, ([url], context) => {
       if (!(url instanceof Url)) return undefined;
-      context.work(url.parts.path.length + (url.parts.query?.length ?? 0));
+      context.work(url.parts.host.length + url.parts.path.length + (url.parts.query?.length ?? 0));
       return read(url.parts);
     }),
   ],
