@@ -76,7 +76,8 @@ export class TypeValue {
 /** A value of a library's own type. */
 export abstract class Opaque {
   abstract readonly type: CelType;
-  abstract equals(other: Value): boolean;
+  /** `undefined`: the two cannot be compared, as `==` says with an error. */
+  abstract equals(other: Value): boolean | undefined;
 }
 
 /** `optional.of(value)`, or `optional.none()`. */

@@ -25,6 +25,7 @@ export {
   ratchetedChecks,
 } from "./structural/check.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
+export { formatCheck } from "./structural/formats.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
 export { showValue } from "./structural/json-value.ts";
 

@@ -38,8 +38,20 @@ export function equals(a: Value, b: Value, context: EvaluationContext): boolean 
   if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0;
   if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name;
   if (a instanceof Optional) return b instanceof Optional && equalOptionals(a, b, context);
-  return a instanceof Opaque && a.equals(b);
+  return a instanceof Opaque && a.equals(b) === true;
 }
+
+/** Whether `==` has no answer, but an error: the left one is of a library's own type, which does not know the other's. */
+export function isIncomparable(a: Value, b: Value): boolean {
+  if (b === null) return false;
+  if (a instanceof Opaque) return a.equals(b) === undefined;
+  if (!(a instanceof Optional && b instanceof Optional) || a.value === undefined || b.value === undefined) return false;
+  return isIncomparable(a.value, b.value);
+}
+
+/** Upstream: inside of lists and maps only values that are known to differ do. */
+const differ = (a: Value, b: Value, context: EvaluationContext): boolean =>
+  !equals(a, b, context) && !isIncomparable(a, b);
 
 function equalOptionals(a: Optional, b: Optional, context: EvaluationContext): boolean {
   if (a.value === undefined || b.value === undefined) return a.value === b.value;
@@ -50,7 +62,7 @@ function equalLists(a: readonly Value[], b: readonly Value[], context: Evaluatio
   if (a.length !== b.length) return false;
   if (isUnique(a)) return equalUnique(a, b, (one, other) => equals(read(one), read(other), context), context);
   context.work(a.length);
-  for (let at = 0; at < a.length; at++) if (!equals(read(a[at]!), read(b[at]!), context)) return false;
+  for (let at = 0; at < a.length; at++) if (differ(read(a[at]!), read(b[at]!), context)) return false;
   return true;
 }
 
@@ -60,7 +72,7 @@ function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolea
   if (size !== mapSize(b)) return false;
   for (const [key, value] of mapEntries(a)) {
     const other = mapGet(b, key, context);
-    if (other === undefined || !equals(value, other, context)) return false;
+    if (other === undefined || differ(value, other, context)) return false;
   }
   return true;
 }

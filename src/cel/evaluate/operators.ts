@@ -2,7 +2,7 @@
 import { operators } from "../ast.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Timestamp, Uint, type Value } from "../values.ts";
-import { compare, equals } from "./equality.ts";
+import { compare, equals, isIncomparable } from "./equality.ts";
 import { isInt, isList, isMap, kindOf } from "./kinds.ts";
 import { mapGet } from "./maps.ts";
 import {
@@ -87,7 +87,10 @@ export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Bina
   [operators.multiply, arithmetic(multiplyInts, "multiply", (a, b) => a * b)],
   [operators.divide, arithmetic(divideInts, "divide", (a, b) => a / b)],
   [operators.modulo, arithmetic(moduloInts, "modulo")],
-  [operators.equals, (a, b, context) => equals(a, b, context)],
+  [
+    operators.equals,
+    (a, b, context) => equals(a, b, context) || (isIncomparable(a, b) ? new CelError("no such overload") : false),
+  ],
   [operators.notEquals, (a, b, context) => !equals(a, b, context)],
   [operators.less, ordering((order) => order < 0)],
   [operators.lessEquals, ordering((order) => order <= 0)],

@@ -1,0 +1,193 @@
+/** Kubernetes' functions on IP ranges: `cidr(text)`, `isCIDR`, and what can be asked of a range. */
+import { goQuote } from "#meta/field-error.ts";
+import { traversal } from "../evaluate/costs.ts";
+import { sizeOf } from "../evaluate/kinds.ts";
+import type { CallCost, Library, Overload } from "../functions.ts";
+import { bool, int, opaque, string, typeOf } from "../types.ts";
+import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
+import { member, plain, traversalCost } from "./declare.ts";
+import { Ip, ipType, isMapped, parseIp } from "./ip.ts";
+import { parsePrefix } from "./parse-ip.ts";
+
+const cidrType = opaque("net.CIDR");
+
+/** An address and the length of its prefix; bits after the prefix are kept. */
+export class Cidr extends Opaque {
+  readonly type = cidrType;
+  readonly ip: Ip;
+  readonly prefixLength: number;
+
+  constructor(ip: Ip, prefixLength: number) {
+    super();
+    this.ip = ip;
+    this.prefixLength = prefixLength;
+  }
+
+  equals(other: Value): boolean | undefined {
+    return other instanceof Cidr ? this.text === other.text : undefined;
+  }
+
+  get text(): string {
+    return `${this.ip.text}/${this.prefixLength}`;
+  }
+
+  /** With zeros after the prefix. */
+  get masked(): Cidr {
+    const bytes = this.ip.bytes.map((byte, at) => {
+      const free = Math.min(8, Math.max(0, 8 * (at + 1) - this.prefixLength));
+      return (byte >> free) << free;
+    });
+    return new Cidr(new Ip(bytes), this.prefixLength);
+  }
+
+  containsIp(ip: Ip): boolean {
+    if (ip.bytes.length !== this.ip.bytes.length) return false;
+    return new Cidr(ip, this.prefixLength).masked.text === this.masked.text;
+  }
+
+  /** Upstream: false where the other's address has bits after this prefix, even if all its addresses are inside. */
+  containsCidr(other: Cidr): boolean {
+    return this.masked.ip.text === other.ip.text && this.prefixLength <= other.prefixLength;
+  }
+}
+
+function parseCidr(text: string): Cidr | CelError {
+  const failed = "network address parse error during conversion from string: ";
+  const prefix = parsePrefix(text);
+  if ("fault" in prefix) return new CelError(failed + failed + prefix.fault);
+  const { address, bits } = prefix;
+  if (isMapped(address.bytes)) {
+    return new CelError(`${failed}IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
+  }
+  return new Cidr(new Ip(address.bytes), bits);
+}
+
+type Call = NonNullable<Overload["call"]>;
+
+const onText =
+  (result: (text: string) => Value | CelError): Call =>
+  ([text]) =>
+    typeof text === "string" ? result(text) : undefined;
+
+const onCidr =
+  (result: (cidr: Cidr) => Value): Call =>
+  ([cidr]) =>
+    cidr instanceof Cidr ? result(cidr) : undefined;
+
+const containsIp: Call = ([cidr, other]) => {
+  if (!(cidr instanceof Cidr)) return undefined;
+  const ip = typeof other === "string" ? parseIp(other) : other;
+  // Upstream: a text that is no address is an argument of a wrong kind.
+  if (ip instanceof CelError) return new CelError("no such overload");
+  return ip instanceof Ip ? cidr.containsIp(ip) : undefined;
+};
+
+const containsCidr: Call = ([cidr, other]) => {
+  if (!(cidr instanceof Cidr)) return undefined;
+  const range = typeof other === "string" ? parseCidr(other) : other;
+  if (range instanceof CelError) return range;
+  return range instanceof Cidr ? cidr.containsCidr(range) : undefined;
+};
+
+const bytesMin = 4;
+const bytesMax = 16;
+
+/** The bytes of the prefix are walked `times`; a text is parsed first. */
+function containsCost(isText: boolean, times: (bytes: number) => number): CallCost {
+  return {
+    actual: ([cidr, other]) => {
+      const bytes = cidr instanceof Cidr ? Math.ceil(cidr.prefixLength / 8) : 1;
+      return times(bytes) + (isText ? traversal(sizeOf(other!)) : 0);
+    },
+    estimate: ([, other]) => ({
+      cost: {
+        min: times(bytesMin) + (isText ? traversal(other!.min) : 0),
+        max: times(bytesMax) + (isText ? traversal(other!.max) : 0),
+      },
+    }),
+  };
+}
+
+/** Two rows of bytes are compared. */
+const ipCost = (isText: boolean): CallCost => containsCost(isText, (bytes) => traversal(2 * bytes));
+/** The other's prefix is cut to the same length first, and the lengths are compared. */
+const cidrCost = (isText: boolean): CallCost =>
+  containsCost(isText, (bytes) => traversal(2 * bytes) + traversal(bytes) + 1);
+
+export const cidrLibrary: Library = {
+  name: "net.cidr",
+  constants: new Map([["net.CIDR", { type: typeOf(cidrType), value: new TypeValue("net.CIDR") }]]),
+  functions: [
+    { name: "cidr", overloads: [plain("string_to_cidr", [string], cidrType, onText(parseCidr), traversalCost())] },
+    {
+      name: "isCIDR",
+      overloads: [
+        plain(
+          "is_cidr",
+          [string],
+          bool,
+          onText((text) => parseCidr(text) instanceof Cidr),
+          traversalCost(),
+        ),
+      ],
+    },
+    {
+      name: "containsIP",
+      overloads: [
+        member("cidr_contains_ip_string", [cidrType, string], bool, containsIp, ipCost(true)),
+        member("cidr_contains_ip_ip", [cidrType, ipType], bool, containsIp, ipCost(false)),
+      ],
+    },
+    {
+      name: "containsCIDR",
+      overloads: [
+        member("cidr_contains_cidr_string", [cidrType, string], bool, containsCidr, cidrCost(true)),
+        member("cidr_contains_cidr", [cidrType, cidrType], bool, containsCidr, cidrCost(false)),
+      ],
+    },
+    {
+      name: "ip",
+      overloads: [
+        member(
+          "cidr_ip",
+          [cidrType],
+          ipType,
+          onCidr(({ ip }) => ip),
+        ),
+      ],
+    },
+    {
+      name: "prefixLength",
+      overloads: [
+        member(
+          "cidr_prefix_length",
+          [cidrType],
+          int,
+          onCidr(({ prefixLength }) => prefixLength),
+        ),
+      ],
+    },
+    {
+      name: "masked",
+      overloads: [
+        member(
+          "cidr_masked",
+          [cidrType],
+          cidrType,
+          onCidr(({ masked }) => masked),
+        ),
+      ],
+    },
+    {
+      name: "string",
+      overloads: [
+        plain(
+          "cidr_to_string",
+          [cidrType],
+          string,
+          onCidr(({ text }) => text),
+        ),
+      ],
+    },
+  ],
+};

@@ -1,0 +1,119 @@
+/** Kubernetes' functions on IP addresses: `ip(text)`, `isIP`, and what can be asked of an address. */
+import { goQuote } from "#meta/field-error.ts";
+import { printIp } from "#meta/names.ts";
+import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { bool, int, opaque, string, typeOf } from "../types.ts";
+import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
+import { member, plain, traversalCost } from "./declare.ts";
+import { parseAddress } from "./parse-ip.ts";
+
+export const ipType = opaque("net.IP");
+
+/** Without a zone, and no IPv4 address written as an IPv6 one. */
+export class Ip extends Opaque {
+  readonly type = ipType;
+  /** 4 or 16. */
+  readonly bytes: readonly number[];
+
+  constructor(bytes: readonly number[]) {
+    super();
+    this.bytes = bytes;
+  }
+
+  equals(other: Value): boolean | undefined {
+    return other instanceof Ip ? this.text === other.text : undefined;
+  }
+
+  /** Canonical. */
+  get text(): string {
+    return printIp(this.bytes);
+  }
+}
+
+export const isMapped = (bytes: readonly number[]): boolean =>
+  bytes.length === 16 && bytes.every((byte, at) => at > 11 || byte === (at > 9 ? 255 : 0));
+
+export function parseIp(text: string): Ip | CelError {
+  const address = parseAddress(text);
+  if ("fault" in address) {
+    return new CelError(`IP Address ${goQuote(text)} parse error during conversion from string: ${address.fault}`);
+  }
+  if (address.zone !== "") return new CelError(`IP address ${goQuote(text)} with zone value is not allowed`);
+  if (isMapped(address.bytes)) return new CelError(`IPv4-mapped IPv6 address ${goQuote(text)} is not allowed`);
+  return new Ip(address.bytes);
+}
+
+type Claim = (bytes: readonly number[]) => boolean;
+
+const isV4 = (bytes: readonly number[]): boolean => bytes.length === 4;
+const [isAllZero, isAllOnes]: readonly [Claim, Claim] = [
+  (bytes) => bytes.every((byte) => byte === 0),
+  (bytes) => bytes.every((byte) => byte === 255),
+];
+const isLoopback: Claim = (bytes) =>
+  isV4(bytes) ? bytes[0] === 127 : bytes[15] === 1 && isAllZero(bytes.slice(0, 15));
+const isMulticast: Claim = (bytes) => (isV4(bytes) ? bytes[0]! >> 4 === 14 : bytes[0] === 255);
+const isLinkLocalMulticast: Claim = (bytes) =>
+  isV4(bytes) ? bytes[0] === 224 && bytes[1] === 0 && bytes[2] === 0 : bytes[0] === 255 && (bytes[1]! & 15) === 2;
+const isLinkLocalUnicast: Claim = (bytes) =>
+  isV4(bytes) ? bytes[0] === 169 && bytes[1] === 254 : bytes[0] === 254 && bytes[1]! >> 6 === 2;
+const isGlobalUnicast: Claim = (bytes) =>
+  !isAllZero(bytes) &&
+  !(isV4(bytes) && isAllOnes(bytes)) &&
+  !isLoopback(bytes) &&
+  !isMulticast(bytes) &&
+  !isLinkLocalUnicast(bytes);
+
+const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => ({
+  name,
+  overloads: [member(id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined))],
+});
+
+const onText =
+  (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
+  ([text]) =>
+    typeof text === "string" ? result(text) : undefined;
+
+function isCanonical(text: string): boolean | CelError {
+  const ip = parseIp(text);
+  return ip instanceof CelError ? ip : ip.text === text;
+}
+
+export const ipLibrary: Library = {
+  name: "net.ip",
+  constants: new Map([["net.IP", { type: typeOf(ipType), value: new TypeValue("net.IP") }]]),
+  functions: [
+    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onText(parseIp), traversalCost())] },
+    {
+      name: "isIP",
+      overloads: [
+        plain(
+          "is_ip",
+          [string],
+          bool,
+          onText((text) => parseIp(text) instanceof Ip),
+          traversalCost(),
+        ),
+      ],
+    },
+    {
+      name: "ip.isCanonical",
+      overloads: [plain("ip_is_canonical", [string], bool, onText(isCanonical), traversalCost(2))],
+    },
+    {
+      name: "string",
+      overloads: [plain("ip_to_string", [ipType], string, ([ip]) => (ip instanceof Ip ? ip.text : undefined))],
+    },
+    {
+      name: "family",
+      overloads: [
+        member("ip_family", [ipType], int, ([ip]) => (ip instanceof Ip ? (isV4(ip.bytes) ? 4 : 6) : undefined)),
+      ],
+    },
+    claim("isUnspecified", "ip_is_unspecified", isAllZero),
+    claim("isLoopback", "ip_is_loopback", isLoopback),
+    claim("isLinkLocalMulticast", "ip_is_link_local_multicast", isLinkLocalMulticast),
+    claim("isLinkLocalUnicast", "ip_is_link_local_unicast", isLinkLocalUnicast),
+    claim("isGlobalUnicast", "ip_is_global_unicast", isGlobalUnicast),
+  ],
+};

@@ -1,0 +1,197 @@
+/**
+ * URLs as Go's `net/url` reads and prints them, with its error texts. Texts are handled as bytes, one per character, since
+ * escapes stand for bytes.
+ */
+import { goQuote } from "#meta/field-error.ts";
+import { type Fault, parseAddress } from "./parse-ip.ts";
+
+/** A parsed URL. Only `scheme`, `host` and `path` of those that have no `opaque` part. Texts are bytes, unescaped. */
+export interface ParsedUrl {
+  readonly scheme: string;
+  /** What follows the scheme if that is no slash. */
+  readonly opaque: string;
+  readonly user: { readonly name: string; readonly password: string | undefined } | undefined;
+  /** With the port. */
+  readonly host: string;
+  readonly path: string;
+  /** As it was written. */
+  readonly rawPath: string;
+  /** `undefined` without a question mark. As it was written. */
+  readonly query: string | undefined;
+  /** Whether two slashes introduce the host, even an empty one. */
+  readonly hasAuthority: boolean;
+}
+
+const bytesOf = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
+
+/** The text of bytes; what is no UTF-8 becomes U+FFFD. */
+export const textOf = (bytes: string): string => Buffer.from(bytes, "latin1").toString("utf8");
+
+/** What is wrong with `text` as the URI of a request: an absolute one, or a path from the root. */
+export function requestUriFault(text: string): string | undefined {
+  const parsed = parse(bytesOf(text), true);
+  return "fault" in parsed ? describe(text, parsed) : undefined;
+}
+
+/** A URI of a request, of which the part after `#` is left out. */
+export function parseUrl(text: string): ParsedUrl | Fault {
+  const wrong = requestUriFault(text);
+  if (wrong !== undefined) return { fault: wrong };
+  const hash = text.indexOf("#");
+  const plain = hash < 0 ? text : text.slice(0, hash);
+  const parsed = parse(bytesOf(plain), false);
+  if ("fault" in parsed) return { fault: describe(plain, parsed) };
+  const fragment = hash < 0 ? "" : unescape(bytesOf(text.slice(hash + 1)), "path");
+  return typeof fragment === "string" ? parsed : { fault: describe(text, fragment) };
+}
+
+const describe = (text: string, { fault }: Fault): string => `parse ${goQuote(text)}: ${fault}`;
+
+function parse(bytes: string, isRequest: boolean): ParsedUrl | Fault {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  if (/[\x00-\x1f\x7f]/.test(bytes)) return { fault: "net/url: invalid control character in URL" };
+  if (bytes === "" && isRequest) return { fault: "empty url" };
+  const nothing = { scheme: "", opaque: "", user: undefined, host: "", query: undefined, hasAuthority: false };
+  if (bytes === "*") return { ...nothing, path: "*", rawPath: "*" };
+  if (bytes.startsWith(":")) return { fault: "missing protocol scheme" };
+  const scheme = /^[A-Za-z][-A-Za-z0-9+.]*(?=:)/.exec(bytes)?.[0];
+  const all = scheme === undefined ? bytes : bytes.slice(scheme.length + 1);
+  const mark = all.indexOf("?");
+  const rest = mark < 0 ? all : all.slice(0, mark);
+  const query = mark < 0 ? undefined : all.slice(mark + 1);
+  const known = { ...nothing, scheme: (scheme ?? "").toLowerCase(), query };
+  if (!rest.startsWith("/")) {
+    if (scheme !== undefined) return { ...known, opaque: rest, path: "", rawPath: "" };
+    return { fault: "invalid URI for request" };
+  }
+  const hasAuthority = rest.startsWith("//") && (scheme !== undefined || (!isRequest && !rest.startsWith("///")));
+  if (!hasAuthority) return withPath(known, rest);
+  const slash = rest.indexOf("/", 2);
+  const authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash));
+  if ("fault" in authority) return authority;
+  return withPath({ ...known, ...authority, hasAuthority }, slash < 0 ? "" : rest.slice(slash));
+}
+
+function withPath(known: Omit<ParsedUrl, "path" | "rawPath">, rawPath: string): ParsedUrl | Fault {
+  const path = unescape(rawPath, "path");
+  return typeof path === "string" ? { ...known, path, rawPath } : path;
+}
+
+function parseAuthority(authority: string): Pick<ParsedUrl, "user" | "host"> | Fault {
+  const at = authority.lastIndexOf("@");
+  const host = parseHost(authority.slice(at + 1));
+  if (typeof host !== "string") return host;
+  if (at < 0) return { user: undefined, host };
+  const info = authority.slice(0, at);
+  if (!/^[-A-Za-z0-9._:~!$&'()*+,;=%@]*$/.test(info)) return { fault: "net/url: invalid userinfo" };
+  const colon = info.indexOf(":");
+  const name = unescape(colon < 0 ? info : info.slice(0, colon), "user");
+  if (typeof name !== "string") return name;
+  const password = colon < 0 ? undefined : unescape(info.slice(colon + 1), "user");
+  return typeof password === "object" ? password : { user: { name, password }, host };
+}
+
+const isPort = (text: string): boolean => /^(?::[0-9]*)?$/.test(text);
+
+function parseHost(text: string): string | Fault {
+  if (text.startsWith("[")) return parseBracketedHost(text);
+  const colon = text.lastIndexOf(":");
+  const port = colon < 0 ? "" : text.slice(colon);
+  return isPort(port) ? unescape(text, "host") : { fault: `invalid port ${goQuote(textOf(port))} after host` };
+}
+
+/** `[address%25zone]:port`. */
+function parseBracketedHost(text: string): string | Fault {
+  const end = text.lastIndexOf("]");
+  if (end < 0) return { fault: "missing ']' in host" };
+  const port = text.slice(end + 1);
+  if (!isPort(port)) return { fault: `invalid port ${goQuote(textOf(port))} after host` };
+  const percent = text.slice(0, end).indexOf("%25");
+  const parts: readonly (readonly [string, Part])[] =
+    percent < 0
+      ? [
+          [text.slice(0, end), "host"],
+          [text.slice(end), "host"],
+        ]
+      : [
+          [text.slice(0, percent), "host"],
+          [text.slice(percent, end), "zone"],
+          [text.slice(end), "host"],
+        ];
+  let host = "";
+  for (const [raw, part] of parts) {
+    const unescaped = unescape(raw, part);
+    if (typeof unescaped !== "string") return unescaped;
+    host += unescaped;
+  }
+  const address = parseAddress(textOf(host.slice(1, host.length - port.length - 1)));
+  if ("fault" in address) return { fault: `invalid host: ${address.fault}` };
+  return address.bytes.length === 4 ? { fault: "invalid IP-literal" } : host;
+}
+
+type Part = "path" | "user" | "host" | "zone" | "query";
+
+/** Characters that hosts have without escapes. */
+const hostChar = /^[-A-Za-z0-9._~!$&'()*+,;=:[\]<>"]$/;
+
+function unescape(bytes: string, part: Part): string | Fault {
+  const isHost = part === "host" || part === "zone";
+  if (!isHost && !/[%+]/.test(bytes)) return bytes;
+  let out = "";
+  for (let at = 0; at < bytes.length; at++) {
+    const char = bytes[at]!;
+    if (char === "%") {
+      const escape = bytes.slice(at, at + 3);
+      if (!isEscape(escape, part)) return { fault: `invalid URL escape ${goQuote(textOf(escape))}` };
+      out += String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+      at += 2;
+    } else if (isHost && char < "\x80" && !hostChar.test(char)) {
+      return { fault: `invalid character ${goQuote(char)} in host name` };
+    } else out += char === "+" && part === "query" ? " " : char;
+  }
+  return out;
+}
+
+/** In hosts only bytes beyond ASCII can be escaped, in zones what hosts may have, and spaces. */
+function isEscape(escape: string, part: Part): boolean {
+  if (!/^%[0-9A-Fa-f]{2}$/.test(escape)) return false;
+  if (escape === "%25" || (part !== "host" && part !== "zone")) return true;
+  const char = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+  if (part === "host") return char >= "\x80";
+  return char === " " || hostChar.test(char);
+}
+
+/** The path as it was written if that is a right way to write it, else with the escapes it needs. */
+export function escapedPath({ path, rawPath }: ParsedUrl): string {
+  if (path === "*") return "*";
+  if (/^[-A-Za-z0-9._~!$&'()*+,;=:@[\]%/]*$/.test(rawPath)) return rawPath;
+  return path.replace(
+    /[^-A-Za-z0-9._~$&+,/:;=@]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
+  );
+}
+
+/** Without brackets around an address, and without the port. */
+export function splitHost(host: string): { readonly name: string; readonly port: string } {
+  const colon = host.lastIndexOf(":");
+  const hasPort = colon >= 0 && isPort(host.slice(colon));
+  const name = hasPort ? host.slice(0, colon) : host;
+  const isBracketed = name.startsWith("[") && name.endsWith("]");
+  return { name: isBracketed ? name.slice(1, -1) : name, port: hasPort ? host.slice(colon + 1) : "" };
+}
+
+/** Values by name, in the order of the query. Pairs with a semicolon or a wrong escape are left out. */
+export function parseQuery(query: string): ReadonlyMap<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const pair of query.split("&")) {
+    if (pair === "" || pair.includes(";")) continue;
+    const equals = pair.indexOf("=");
+    const name = unescape(equals < 0 ? pair : pair.slice(0, equals), "query");
+    const value = unescape(equals < 0 ? "" : pair.slice(equals + 1), "query");
+    if (typeof name !== "string" || typeof value !== "string") continue;
+    const values = found.get(textOf(name));
+    if (values === undefined) found.set(textOf(name), [textOf(value)]);
+    else values.push(textOf(value));
+  }
+  return found;
+}

@@ -1,0 +1,240 @@
+/**
+ * Kubernetes' functions on quantities: `quantity(text)`, `isQuantity`, comparison and arithmetic.
+ *
+ * Upstream keeps a quantity in 64 bits with a power of ten where its text allows that, and in arbitrary precision
+ * otherwise. Expressions can see which: only those of the first kind can be integers.
+ */
+import { compareQuantities, parseQuantity, type Quantity, quantityError } from "#meta/quantity.ts";
+import { isInt } from "../evaluate/kinds.ts";
+import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { bool, type CelType, double, int, opaque, string } from "../types.ts";
+import { CelError, Double, Opaque, type Value } from "../values.ts";
+import { member, plain, traversalCost } from "./declare.ts";
+
+const quantityType = opaque("kubernetes.Quantity");
+
+class QuantityValue extends Opaque {
+  readonly type = quantityType;
+  /** `unscaled * 10^exponent`; the exponent is the one upstream would have. */
+  readonly unscaled: bigint;
+  readonly exponent: number;
+  /** Whether upstream keeps it in 64 bits. */
+  readonly isSmall: boolean;
+
+  constructor(unscaled: bigint, exponent: number, isSmall: boolean) {
+    super();
+    this.unscaled = unscaled;
+    this.exponent = exponent;
+    this.isSmall = isSmall;
+  }
+
+  equals(other: Value): boolean | undefined {
+    return other instanceof QuantityValue ? compare(this, other) === 0 : undefined;
+  }
+
+  get sign(): number {
+    return this.unscaled < 0n ? -1 : this.unscaled > 0n ? 1 : 0;
+  }
+
+  /** `undefined` of what is no integer as upstream keeps it, even `1.0`. */
+  get integer(): bigint | undefined {
+    return this.isSmall && this.exponent >= 0 ? scaledUp(this.unscaled, this.exponent) : undefined;
+  }
+}
+
+const compare = (a: QuantityValue, b: QuantityValue): number => compareQuantities(plainQuantity(a), plainQuantity(b));
+
+const plainQuantity = ({ unscaled, exponent }: QuantityValue): Quantity => ({
+  unscaled,
+  exponent,
+  format: "decimalSI",
+});
+
+const isInt64 = (value: bigint): boolean => BigInt.asIntN(64, value) === value;
+
+/** `value * 10^places`, if it fits in 64 bits. */
+function scaledUp(value: bigint, places: number): bigint | undefined {
+  if (value === 0n) return 0n;
+  const scaled = places > 18 ? undefined : value * 10n ** BigInt(places);
+  return scaled !== undefined && isInt64(scaled) ? scaled : undefined;
+}
+
+const form = /^([+-]?)0*([0-9]*)(?:\.([0-9]*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([-+]?[0-9]+))$/;
+const suffixPowers: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/** The form that upstream keeps in 64 bits: its digits and their exponent; `undefined` of others. */
+function parseSmall(text: string): QuantityValue | undefined {
+  const match = form.exec(text);
+  if (match === null) return undefined;
+  const [, sign, digits = "", fraction = "", binary, suffix, power] = match;
+  const whole = digits === "" ? "0" : digits;
+  const isNegative = sign === "-";
+  if (binary !== undefined) {
+    const bits = binarySuffixes.indexOf(binary) * 10;
+    if (fraction !== "" || 15 - whole.length - Math.trunc((bits * 3) / 10) - 1 < 0) return undefined;
+    return small(isNegative, BigInt(whole) << BigInt(bits), 0);
+  }
+  const exponent = power === undefined ? (suffixPowers[suffix ?? ""] ?? 0) : exponentOf(power);
+  const scale = exponent - fraction.length;
+  if (whole.length + fraction.length > 18 || scale < -9) return undefined;
+  return small(isNegative, BigInt(whole + fraction), scale);
+}
+
+/** Upstream keeps it in 32 bits. */
+const exponentOf = (digits: string): number =>
+  Number(BigInt.asIntN(32, BigInt(digits.startsWith("+") ? digits.slice(1) : digits)));
+
+const small = (isNegative: boolean, value: bigint, exponent: number): QuantityValue =>
+  new QuantityValue(isNegative ? -value : value, exponent, true);
+
+/** Beyond, numbers are never written out. */
+const exponentMax = 400;
+
+function parse(text: string): QuantityValue | CelError {
+  // Space around a quantity is ignored in objects, but not here.
+  const quantity = text === text.trim() ? parseQuantity(text) : undefined;
+  if (quantity === undefined) return new CelError(quantityError(text === text.trim() ? text : ""));
+  return parseSmall(text) ?? large(quantity);
+}
+
+/** Upstream rounds these to nine decimals, and keeps all nine. */
+function large({ unscaled, exponent }: Quantity): QuantityValue {
+  const isWritten = unscaled !== 0n && exponent > -9 && exponent <= exponentMax;
+  if (!isWritten) return new QuantityValue(unscaled, exponent, false);
+  return new QuantityValue(unscaled * 10n ** BigInt(exponent + 9), -9, false);
+}
+
+/** As upstream adds: in 64 bits as long as that goes. */
+function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
+  if (a.isSmall && b.isSmall) {
+    if (b.unscaled === 0n) return a;
+    if (a.unscaled === 0n) return b;
+    const exponent = Math.min(a.exponent, b.exponent);
+    const left = scaledUp(a.unscaled, a.exponent - exponent);
+    const right = scaledUp(b.unscaled, b.exponent - exponent);
+    if (left !== undefined && right !== undefined && isInt64(left + right)) {
+      return new QuantityValue(left + right, exponent, true);
+    }
+  }
+  const exponent = Math.min(a.exponent, b.exponent);
+  if (Math.max(a.exponent, b.exponent) - exponent > 2 * exponentMax) return new CelError("quantity out of range");
+  const sum = widened(a, exponent) + widened(b, exponent);
+  return new QuantityValue(sum, exponent, false);
+}
+
+const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
+
+/** In 64 bits the smallest number is its own opposite. */
+function negated({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
+  return new QuantityValue(isSmall ? BigInt.asIntN(64, -unscaled) : -unscaled, exponent, isSmall);
+}
+
+/** Multiplied as upstream does, in floating point. */
+function approximate({ unscaled, exponent }: QuantityValue): Double {
+  if (exponent === 0) return new Double(Number(unscaled));
+  return new Double(Number(unscaled) * (exponent < -323 ? 0 : Number(`1e${exponent}`)));
+}
+
+type Call = NonNullable<Overload["call"]>;
+
+const onOne =
+  (result: (quantity: QuantityValue) => Value | CelError): Call =>
+  ([quantity]) =>
+    quantity instanceof QuantityValue ? result(quantity) : undefined;
+
+/** An int is taken as a quantity where `takesInt`. */
+const onTwo =
+  (result: (a: QuantityValue, b: QuantityValue) => Value | CelError, takesInt = false): Call =>
+  ([a, b], context) => {
+    const other = takesInt && isInt(b) ? new QuantityValue(BigInt(b), 0, true) : b;
+    if (!(a instanceof QuantityValue && other instanceof QuantityValue)) return undefined;
+    context.work(10);
+    return result(a, other);
+  };
+
+const onText =
+  (result: (text: string) => Value | CelError): Call =>
+  ([text]) =>
+    typeof text === "string" ? result(text) : undefined;
+
+const asInteger = ({ integer }: QuantityValue): Value | CelError => {
+  if (integer === undefined) return new CelError("cannot convert value to integer");
+  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+};
+
+const one = (name: string, id: string, result: CelType, call: Call): FunctionDeclaration => ({
+  name,
+  overloads: [member(id, [quantityType], result, call)],
+});
+
+const two = (name: string, id: string, result: CelType, call: Call): FunctionDeclaration => ({
+  name,
+  overloads: [member(id, [quantityType, quantityType], result, call)],
+});
+
+const arithmetic = (name: string, call: Call): FunctionDeclaration => ({
+  name,
+  overloads: [
+    member(`quantity_${name}`, [quantityType, quantityType], quantityType, call),
+    member(`quantity_${name}_int`, [quantityType, int], quantityType, call),
+  ],
+});
+
+const sign = onOne((quantity) => quantity.sign);
+
+export const quantityLibrary: Library = {
+  name: "k8s.quantity",
+  functions: [
+    {
+      name: "quantity",
+      overloads: [plain("string_to_quantity", [string], quantityType, onText(parse), traversalCost())],
+    },
+    {
+      name: "isQuantity",
+      overloads: [
+        plain(
+          "is_quantity_string",
+          [string],
+          bool,
+          onText((text) => parse(text) instanceof Opaque),
+          traversalCost(),
+        ),
+      ],
+    },
+    {
+      name: "sign",
+      overloads: [
+        // Upstream: 1.32 has only `sign(quantity)`, though its documentation shows the other form.
+        plain("quantity_sign", [quantityType], int, sign),
+        member("quantity_sign_member", [quantityType], int, sign),
+      ],
+    },
+    one(
+      "isInteger",
+      "quantity_is_integer",
+      bool,
+      onOne(({ integer }) => integer !== undefined),
+    ),
+    one("asInteger", "quantity_get_int", int, onOne(asInteger)),
+    one("asApproximateFloat", "quantity_get_float", double, onOne(approximate)),
+    arithmetic("add", onTwo(add, true)),
+    arithmetic(
+      "sub",
+      onTwo((a, b) => add(a, negated(b)), true),
+    ),
+    two(
+      "isLessThan",
+      "quantity_is_less_than",
+      bool,
+      onTwo((a, b) => compare(a, b) < 0),
+    ),
+    two(
+      "isGreaterThan",
+      "quantity_is_greater_than",
+      bool,
+      onTwo((a, b) => compare(a, b) > 0),
+    ),
+    two("compareTo", "quantity_compare_to", int, onTwo(compare)),
+  ],
+};

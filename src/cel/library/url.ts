@@ -1,0 +1,85 @@
+/** Kubernetes' functions on URLs: `url(text)`, `isURL`, and the parts of a URL. */
+import { createHash } from "node:crypto";
+import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
+import { CelError, Opaque, type Value } from "../values.ts";
+import { member, plain, traversalCost } from "./declare.ts";
+import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "./parse-url.ts";
+
+const urlType = opaque("kubernetes.URL");
+
+class Url extends Opaque {
+  readonly type = urlType;
+  readonly parts: ParsedUrl;
+  #digest: string | undefined;
+
+  constructor(parts: ParsedUrl) {
+    super();
+    this.parts = parts;
+  }
+
+  /** URLs are equal if they would be written alike. */
+  equals(other: Value): boolean | undefined {
+    return other instanceof Url ? this.#key === other.#key : undefined;
+  }
+
+  /** Made once, and short: a comparison costs little, however long the URLs are. */
+  get #key(): string {
+    if (this.#digest !== undefined) return this.#digest;
+    const { scheme, opaque: rest, user, host, query, hasAuthority } = this.parts;
+    const all = JSON.stringify([scheme, rest, user, hasAuthority, host, escapedPath(this.parts), query]);
+    this.#digest = createHash("sha256").update(all).digest("hex");
+    return this.#digest;
+  }
+}
+
+const onText =
+  (result: (text: string) => Value | CelError): NonNullable<Overload["call"]> =>
+  ([text]) =>
+    typeof text === "string" ? result(text) : undefined;
+
+function toUrl(text: string): Url | CelError {
+  const parts = parseUrl(text);
+  return "fault" in parts
+    ? new CelError(`URL parse error during conversion from string: ${parts.fault}`)
+    : new Url(parts);
+}
+
+const part = (
+  name: string,
+  id: string,
+  read: (parts: ParsedUrl) => Value,
+  type: CelType = string,
+): FunctionDeclaration => ({
+  name,
+  overloads: [
+    member(id, [urlType], type, ([url], context) => {
+      if (!(url instanceof Url)) return undefined;
+      context.work(url.parts.host.length + url.parts.path.length + (url.parts.query?.length ?? 0));
+      return read(url.parts);
+    }),
+  ],
+});
+
+export const urlLibrary: Library = {
+  name: "k8s.urls",
+  functions: [
+    { name: "url", overloads: [plain("string_to_url", [string], urlType, onText(toUrl), traversalCost())] },
+    {
+      name: "isURL",
+      overloads: [
+        plain("is_url_string", [string], bool, ([text], context) => {
+          if (typeof text !== "string") return undefined;
+          context.work(text.length);
+          return requestUriFault(text) === undefined;
+        }),
+      ],
+    },
+    part("getScheme", "url_get_scheme", ({ scheme }) => scheme),
+    part("getHost", "url_get_host", ({ host }) => textOf(host)),
+    part("getHostname", "url_get_hostname", ({ host }) => textOf(splitHost(host).name)),
+    part("getPort", "url_get_port", ({ host }) => splitHost(host).port),
+    part("getEscapedPath", "url_get_escaped_path", (parts) => textOf(escapedPath(parts))),
+    part("getQuery", "url_get_query", ({ query }) => parseQuery(query ?? ""), mapOf(string, listOf(string))),
+  ],
+};
