@@ -1,43 +1,18 @@
 /** Evaluates expressions for tests, in an environment with all libraries of this folder. */
 import assert from "node:assert/strict";
 import { check } from "./check.ts";
+import { commonLibraries } from "./common-libraries.ts";
 import { Environment } from "./environment.ts";
 import { compile, type Evaluation } from "./evaluate.ts";
 import { equals } from "./evaluate/equality.ts";
 import { kindOf } from "./evaluate/kinds.ts";
 import { showIssues } from "./issues.ts";
-import { cidrLibrary } from "./library/cidr.ts";
-import { comprehensionsLibrary } from "./library/comprehensions.ts";
-import { ipLibrary } from "./library/ip.ts";
-import { listsLibrary } from "./library/lists.ts";
-import { namedFormatLibrary } from "./library/named-format.ts";
-import { optionalsLibrary } from "./library/optionals.ts";
-import { quantityLibrary } from "./library/quantity.ts";
-import { regexLibrary } from "./library/regex.ts";
-import { setsLibrary } from "./library/sets.ts";
-import { standardLibrary } from "./library/standard.ts";
-import { stringsLibrary } from "./library/strings.ts";
-import { urlLibrary } from "./library/url.ts";
+import { authorizerLibrary, authorizerSelectorsLibrary } from "./library/authorizer.ts";
 import { parse } from "./parse.ts";
 import { type CelType, dyn } from "./types.ts";
 import { CelError, type Value } from "./values.ts";
 
-const base = new Environment({
-  libraries: [
-    standardLibrary,
-    optionalsLibrary,
-    stringsLibrary,
-    setsLibrary,
-    listsLibrary,
-    regexLibrary,
-    comprehensionsLibrary,
-    urlLibrary,
-    quantityLibrary,
-    ipLibrary,
-    cidrLibrary,
-    namedFormatLibrary,
-  ],
-});
+const base = new Environment({ libraries: [...commonLibraries, authorizerLibrary, authorizerSelectorsLibrary] });
 
 interface Options {
   /** Of variables; `dyn` where left out. */

@@ -3,23 +3,12 @@
  * that clients see. Source: upstream's `apiserver/pkg/cel/environment`.
  */
 import { check } from "./check.ts";
+import { commonLibraries } from "./common-libraries.ts";
 import { type Declarations, Environment } from "./environment.ts";
 import { compile, type Program } from "./evaluate.ts";
 import { compilePattern } from "./evaluate/pattern.ts";
 import { parseDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
-import { cidrLibrary } from "./library/cidr.ts";
-import { comprehensionsLibrary } from "./library/comprehensions.ts";
-import { ipLibrary } from "./library/ip.ts";
-import { listsLibrary } from "./library/lists.ts";
-import { namedFormatLibrary } from "./library/named-format.ts";
-import { optionalsLibrary } from "./library/optionals.ts";
-import { quantityLibrary } from "./library/quantity.ts";
-import { regexLibrary } from "./library/regex.ts";
-import { setsLibrary } from "./library/sets.ts";
-import { standardLibrary } from "./library/standard.ts";
-import { stringsLibrary } from "./library/strings.ts";
-import { urlLibrary } from "./library/url.ts";
 import { parse } from "./parse.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
@@ -29,20 +18,7 @@ const isText = (literal: Scalar): literal is string => typeof literal === "strin
 
 /** What every expression may use, two-variable macros included: of stored expressions and configuration files. */
 const base = new Environment({
-  libraries: [
-    standardLibrary,
-    optionalsLibrary,
-    stringsLibrary,
-    setsLibrary,
-    listsLibrary,
-    regexLibrary,
-    urlLibrary,
-    quantityLibrary,
-    ipLibrary,
-    cidrLibrary,
-    namedFormatLibrary,
-    comprehensionsLibrary,
-  ],
+  libraries: commonLibraries,
   validators: [
     homogeneousLiterals(new Set(["format"])),
     validArgument("duration", (literal) => !isText(literal) || parseDuration(literal) !== undefined),

@@ -18,8 +18,13 @@ import { compileNode, type SchemaNode } from "./structural/node.ts";
 import { type Pruned, type PruneOptions, pruneNode } from "./structural/prune.ts";
 import { isValid, TooCostly } from "./structural/valid.ts";
 
-export { type CheckOptions, checkStructural, ratchetedChecks } from "./structural/check.ts";
-export { readFieldPath } from "./structural/field-path.ts";
+export {
+  type CheckOptions,
+  checkStructural,
+  type RatchetedChecks,
+  ratchetedChecks,
+} from "./structural/check.ts";
+export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { formatCheck } from "./structural/formats.ts";
 export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
 export { showValue } from "./structural/json-value.ts";

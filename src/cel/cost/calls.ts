@@ -1,0 +1,106 @@
+/**
+ * What calls cost at most beyond their arguments, and how large their results can be, by cel-go's and Kubernetes' rules: a
+ * traversed character costs a tenth. Infinite is what nobody knows.
+ */
+import type { Overload, SizeRange } from "../functions.ts";
+
+/** An argument, the receiver first. */
+export interface Argument {
+  readonly size: SizeRange;
+  /** What an element costs to look at, if it is a list. */
+  readonly elementCost: number;
+  /** The largest element of a list. */
+  readonly elementMax: number;
+}
+
+export interface CallMax {
+  readonly cost: number;
+  /** Left out: nobody knows. */
+  readonly size?: SizeRange;
+}
+
+/** Where one is 0, the other does not matter, however large. */
+export const times = (one: number, other: number): number => (one === 0 || other === 0 ? 0 : one * other);
+
+const traversal = (size: number): number => Math.ceil(size * 0.1);
+const upTo = (max: number): SizeRange => ({ min: 0, max });
+
+type Rule = (args: readonly Argument[]) => CallMax;
+
+const max = (args: readonly Argument[], at: number): number => args[at]?.size.max ?? 0;
+
+const once: Rule = (args) => ({ cost: traversal(max(args, 0)) });
+const kept: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
+const comparison: Rule = (args) => ({ cost: traversal(Math.min(max(args, 0), max(args, 1))) });
+const elements: Rule = ([list]) => ({ cost: times(list!.size.max, list!.elementCost) });
+
+const joined: Rule = (args) => {
+  const size = max(args, 0) + max(args, 1);
+  return { cost: traversal(size), size: upTo(size) };
+};
+
+const matching = (args: readonly Argument[]): number =>
+  times(traversal(1 + max(args, 0)), Math.ceil(max(args, 1) * 0.25));
+
+const replaced: Rule = (args) => {
+  const text = max(args, 0);
+  const least = args[1]!.size.min;
+  const by = max(args, 2);
+  const count = least === 0 ? text + 1 : Math.ceil(text / least);
+  const retained = least === 0 ? text : Math.max(0, text - count * least);
+  return { cost: traversal(text * 2), size: upTo(Math.max(text, retained + times(count, by))) };
+};
+
+const joinedList: Rule = ([list, separator]) => {
+  const count = list!.size.max;
+  const size = times(count, list!.elementMax) + times(Math.max(0, count - 1), separator?.size.max ?? 0);
+  return { cost: traversal(size), size: upTo(size) };
+};
+
+const indexOf: Rule = (args) => (args[0]!.elementCost > 0 ? elements(args) : once(args));
+
+/** By the function's name, or by the overload where several forms of one name differ. */
+const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ["_==_", comparison],
+  ["_!=_", comparison],
+  ...["less", "less_equals", "greater", "greater_equals"].flatMap((name): [string, Rule][] => [
+    [`${name}_string`, comparison],
+    [`${name}_bytes`, comparison],
+  ]),
+  ["add_string", joined],
+  ["add_bytes", joined],
+  ["add_list", (args) => ({ cost: 1, size: upTo(max(args, 0) + max(args, 1)) })],
+  ["in_list", (args) => ({ cost: max(args, 1) })],
+  ["string_to_bytes", (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0) * 4) })],
+  ["bytes_to_string", kept],
+  ["startsWith", (args) => ({ cost: traversal(max(args, 1)) })],
+  ["endsWith", (args) => ({ cost: traversal(max(args, 1)) })],
+  ["contains", (args) => ({ cost: times(traversal(max(args, 0)), traversal(max(args, 1))) })],
+  ["matches", (args) => ({ cost: matching(args) })],
+  ["find", (args) => ({ cost: matching(args), size: upTo(max(args, 0)) })],
+  ["findAll", (args) => ({ cost: matching(args), size: upTo(max(args, 0)) })],
+  ["format", once],
+  ["strings.quote", (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0) * 2 + 2) })],
+  ["lowerAscii", kept],
+  ["upperAscii", kept],
+  ["substring", kept],
+  ["trim", kept],
+  ["replace", replaced],
+  ["split", (args) => ({ cost: traversal(max(args, 0) * 2), size: upTo(max(args, 0)) })],
+  ["join", joinedList],
+  ["isSorted", elements],
+  ["sum", elements],
+  ["min", elements],
+  ["max", elements],
+  ["indexOf", indexOf],
+  ["lastIndexOf", indexOf],
+]);
+
+/** Of a call that means this overload. */
+export function callMax(name: string, overload: Overload, args: readonly Argument[]): CallMax {
+  const rule = rules.get(overload.id) ?? rules.get(name);
+  if (rule !== undefined) return rule(args);
+  if (overload.cost === undefined) return { cost: 1 };
+  const { cost, resultSize } = overload.cost.estimate(args.map(({ size }) => size));
+  return resultSize === undefined ? { cost: cost.max } : { cost: cost.max, size: resultSize };
+}

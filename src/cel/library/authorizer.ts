@@ -1,0 +1,292 @@
+/**
+ * Kubernetes' functions on `authorizer`: a check is put together step by step (`group`, `resource`, `namespace`, …), then
+ * `check(verb)` asks for a decision. Selectors are a library of their own, since they are behind a feature gate.
+ */
+import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
+import type { RequestAttributes } from "#meta/request-attributes.ts";
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldRequirements,
+  parseLabelSelector,
+} from "#meta/selector.ts";
+import { StatusError } from "#meta/status-error.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import { traversal } from "../evaluate/costs.ts";
+import { sizeOf } from "../evaluate/kinds.ts";
+import type { CallCost, FunctionDeclaration, Library, Overload } from "../functions.ts";
+import { bool, type CelType, type OpaqueType, opaque, string } from "../types.ts";
+import { CelError, Opaque, type Value } from "../values.ts";
+import { member } from "./declare.ts";
+
+/** One action, in the form that authorizers take. */
+export interface CheckAttributes extends RequestAttributes {
+  readonly user: UserInfo;
+  readonly fieldSelector?: readonly FieldRequirement[];
+  readonly labelSelector?: readonly LabelRequirement[];
+}
+
+/** An authorizer's answer. */
+export interface CheckVerdict {
+  readonly decision: "allow" | "deny" | "noOpinion";
+  readonly reason: string;
+  readonly error?: string;
+}
+
+/** The resource that a request is about, for `authorizer.requestResource`. */
+export interface CheckedResource {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const named = (name: string): OpaqueType => opaque(`kubernetes.authorization.${name}`);
+/** Of the variable `authorizer`. */
+export const authorizerType = named("Authorizer");
+const pathCheckType = named("PathCheck");
+const groupCheckType = named("GroupCheck");
+/** Of the variable `authorizer.requestResource`. */
+export const resourceCheckType = named("ResourceCheck");
+const decisionType = named("Decision");
+
+type Ask = (attributes: CheckAttributes) => CheckVerdict;
+
+/** Such values cannot be compared. */
+abstract class Step extends Opaque {
+  equals(): undefined {
+    return undefined;
+  }
+}
+
+class AuthorizerValue extends Step {
+  readonly type = authorizerType;
+  readonly user: UserInfo;
+  readonly ask: Ask;
+
+  constructor(user: UserInfo, ask: Ask) {
+    super();
+    this.user = user;
+    this.ask = ask;
+  }
+
+  ofResource({ group, resource, subresource, namespace, name }: CheckedResource): ResourceCheck {
+    const attributes = { ...nothing, user: this.user, isResourceRequest: true, group, version: "*" };
+    return new ResourceCheck(this.ask, { ...attributes, resource, subresource, namespace, name });
+  }
+}
+
+/** The value of `authorizer` for a user. */
+export const authorizerValue = (user: UserInfo, ask: Ask): AuthorizerValue => new AuthorizerValue(user, ask);
+
+const nothing = {
+  isResourceRequest: false,
+  path: "",
+  verb: "",
+  group: "",
+  version: "",
+  namespace: "",
+  resource: "",
+  subresource: "",
+  name: "",
+};
+
+class PathCheck extends Step {
+  readonly type = pathCheckType;
+  readonly ask: Ask;
+  readonly attributes: CheckAttributes;
+
+  constructor(ask: Ask, attributes: CheckAttributes) {
+    super();
+    this.ask = ask;
+    this.attributes = attributes;
+  }
+}
+
+class GroupCheck extends Step {
+  readonly type = groupCheckType;
+  readonly authorizer: AuthorizerValue;
+  readonly group: string;
+
+  constructor(authorizer: AuthorizerValue, group: string) {
+    super();
+    this.authorizer = authorizer;
+    this.group = group;
+  }
+}
+
+class ResourceCheck extends Step {
+  readonly type = resourceCheckType;
+  readonly ask: Ask;
+  readonly attributes: CheckAttributes;
+
+  constructor(ask: Ask, attributes: CheckAttributes) {
+    super();
+    this.ask = ask;
+    this.attributes = attributes;
+  }
+}
+
+class DecisionValue extends Step {
+  readonly type = decisionType;
+  readonly verdict: CheckVerdict;
+
+  constructor(verdict: CheckVerdict) {
+    super();
+    this.verdict = verdict;
+  }
+}
+
+type Call = NonNullable<Overload["call"]>;
+
+const path: Call = ([authorizer, text]) => {
+  if (!(authorizer instanceof AuthorizerValue) || typeof text !== "string") return undefined;
+  if (text === "") return new CelError("path must not be empty");
+  return new PathCheck(authorizer.ask, { ...nothing, user: authorizer.user, path: text });
+};
+
+const group: Call = ([authorizer, name]) =>
+  authorizer instanceof AuthorizerValue && typeof name === "string" ? new GroupCheck(authorizer, name) : undefined;
+
+const resource: Call = ([check, name]) => {
+  if (!(check instanceof GroupCheck) || typeof name !== "string") return undefined;
+  if (name === "") return new CelError("resource must not be empty");
+  return check.authorizer.ofResource({ group: check.group, resource: name, subresource: "", namespace: "", name: "" });
+};
+
+/** An account that was not authenticated: it is in no group of authenticated users. */
+const serviceAccount: Call = ([authorizer, namespace, name]) => {
+  if (!(authorizer instanceof AuthorizerValue)) return undefined;
+  if (typeof namespace !== "string" || typeof name !== "string") return undefined;
+  if (dns1123Subdomain(name).length > 0) return new CelError("Invalid service account name");
+  if (dns1123Label(namespace).length > 0) return new CelError("Invalid service account namespace");
+  const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
+  return authorizerValue({ name: `system:serviceaccount:${namespace}:${name}`, groups }, authorizer.ask);
+};
+
+/** A step that says more of a resource. */
+const refine =
+  (more: (text: string) => Partial<CheckAttributes>): Call =>
+  ([check, text]) =>
+    check instanceof ResourceCheck && typeof text === "string"
+      ? new ResourceCheck(check.ask, { ...check.attributes, ...more(text) })
+      : undefined;
+
+/** Nothing is said where a selector is wrong: the authorizer decides as if there were none. */
+function readable(parse: () => Partial<CheckAttributes>): Partial<CheckAttributes> {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof StatusError) return {};
+    throw error;
+  }
+}
+
+const check: Call = ([one, verb]) =>
+  (one instanceof PathCheck || one instanceof ResourceCheck) && typeof verb === "string"
+    ? new DecisionValue(one.ask({ ...one.attributes, verb }))
+    : undefined;
+
+const onDecision =
+  (read: (verdict: CheckVerdict) => Value): Call =>
+  ([decision]) =>
+    decision instanceof DecisionValue ? read(decision.verdict) : undefined;
+
+const fixed = (cost: number): CallCost => ({
+  actual: () => cost,
+  estimate: () => ({ cost: { min: cost, max: cost } }),
+});
+
+/** Asking an authorizer, even a remote one. */
+const checkCost = fixed(350_000);
+
+/** A traversal, and a requirement of every two characters, each with its parts. */
+const selecting = (size: number): number => 10 + Math.ceil(size / 2) * 50 + traversal(size);
+const selectorCost: CallCost = {
+  actual: ([, text]) => selecting(sizeOf(text!)),
+  estimate: ([, text]) => ({ cost: { min: selecting(text!.min), max: selecting(text!.max) } }),
+};
+
+const step = (
+  name: string,
+  id: string,
+  args: readonly CelType[],
+  result: CelType,
+  call: Call,
+  cost?: CallCost,
+): FunctionDeclaration => ({ name, overloads: [member(id, args, result, call, cost)] });
+
+const ofResource = (name: string, more: (text: string) => Partial<CheckAttributes>, cost?: CallCost) =>
+  step(name, `resourcecheck_${name.toLowerCase()}`, [resourceCheckType, string], resourceCheckType, refine(more), cost);
+
+export const authorizerLibrary: Library = {
+  name: "k8s.authz",
+  functions: [
+    step("path", "authorizer_path", [authorizerType, string], pathCheckType, path),
+    step("group", "authorizer_group", [authorizerType, string], groupCheckType, group),
+    step(
+      "serviceAccount",
+      "authorizer_serviceaccount",
+      [authorizerType, string, string],
+      authorizerType,
+      serviceAccount,
+    ),
+    step("resource", "groupcheck_resource", [groupCheckType, string], resourceCheckType, resource),
+    ofResource("subresource", (subresource) => ({ subresource })),
+    ofResource("namespace", (namespace) => ({ namespace })),
+    ofResource("name", (name) => ({ name })),
+    {
+      name: "check",
+      overloads: [
+        member("pathcheck_check", [pathCheckType, string], decisionType, check, checkCost),
+        member("resourcecheck_check", [resourceCheckType, string], decisionType, check, checkCost),
+      ],
+    },
+    step(
+      "allowed",
+      "decision_allowed",
+      [decisionType],
+      bool,
+      onDecision(({ decision }) => decision === "allow"),
+    ),
+    step(
+      "reason",
+      "decision_reason",
+      [decisionType],
+      string,
+      onDecision(({ reason }) => reason),
+    ),
+    step(
+      "errored",
+      "decision_errored",
+      [decisionType],
+      bool,
+      onDecision(({ error }) => error !== undefined),
+    ),
+    step(
+      "error",
+      "decision_error",
+      [decisionType],
+      string,
+      onDecision(({ error }) => error ?? ""),
+    ),
+  ],
+};
+
+/** What the feature gate `AuthorizeWithSelectors` adds. */
+export const authorizerSelectorsLibrary: Library = {
+  name: "k8s.authzselectors",
+  functions: [
+    ofResource(
+      "fieldSelector",
+      (text) => readable(() => ({ fieldSelector: parseFieldRequirements(text) })),
+      selectorCost,
+    ),
+    ofResource(
+      "labelSelector",
+      (text) => readable(() => ({ labelSelector: parseLabelSelector(text).requirements })),
+      selectorCost,
+    ),
+  ],
+};

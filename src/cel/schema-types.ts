@@ -1,0 +1,29 @@
+/**
+ * Variables whose types a schema declares: `self` of a rule. The schema's parts are declared once (`schema/declaration.ts`),
+ * types are made of them for each place that has rules, and sizes (`schema/sizes.ts`) are there for the estimate of costs.
+ */
+import type { JsonSchemaProps } from "#schema/structural.ts";
+import { declare, type Declaration } from "./schema/declaration.ts";
+import { typeOfDeclaration } from "./schema/types.ts";
+import type { CelType } from "./types.ts";
+
+export type { Declaration, FieldDeclaration } from "./schema/declaration.ts";
+export { fieldName } from "./schema/field-name.ts";
+export { cardinality, requestTextMax } from "./schema/sizes.ts";
+
+/** A value that rules can be about. */
+export interface SchemaVariable {
+  readonly type: CelType;
+  /** Its sizes and those of its parts. */
+  readonly declaration: Declaration;
+}
+
+/**
+ * The variable of a schema that `checkStructural` found right. `isWhole`: it is of a custom resource, or of an object
+ * embedded in one. `typeName` is that of an object in errors (`selfType1`), and different for each place.
+ * `undefined`: the schema leaves the type open, and there can be no rules.
+ */
+export function schemaVariable(props: JsonSchemaProps, typeName: string, isWhole: boolean): SchemaVariable | undefined {
+  const declaration = declare(props, isWhole);
+  return declaration === undefined ? undefined : { type: typeOfDeclaration(declaration, typeName), declaration };
+}

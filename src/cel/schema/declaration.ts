@@ -1,0 +1,138 @@
+/**
+ * What a schema declares for expressions: the kind of each value, its fields or elements, and how large it may be. Made once
+ * of a schema, for the rules of all its parts. Source: the documentation of validation rules in Kubernetes, and the
+ * reference's answers.
+ */
+import type { JsonSchemaProps } from "#schema/structural.ts";
+import { bool, bytes, duration, double, dyn, int, string, timestamp, type SimpleType } from "../types.ts";
+import { fieldName, isReserved } from "./field-name.ts";
+import { elementsMax, entriesMax, type Extent, extentOfObject, extents, textMax } from "./sizes.ts";
+
+interface Declared extends Extent {
+  /** Whether JSON shows the type of the value and of all in it, so that it is read where it stands. */
+  readonly isPlain: boolean;
+}
+
+export interface ScalarDeclaration extends Declared {
+  readonly kind: "scalar";
+  readonly type: SimpleType;
+}
+
+export interface ListDeclaration extends Declared {
+  readonly kind: "list";
+  readonly element: Declaration;
+  /** Of a list of type `set` none, of one of type `map` the keys; `undefined` where order matters. */
+  readonly uniqueBy: readonly string[] | undefined;
+}
+
+/** Keys are strings. */
+export interface MapDeclaration extends Declared {
+  readonly kind: "map";
+  readonly element: Declaration;
+}
+
+export interface ObjectDeclaration extends Declared {
+  readonly kind: "object";
+  /** By their names in expressions. */
+  readonly fields: ReadonlyMap<string, FieldDeclaration>;
+}
+
+export interface FieldDeclaration {
+  /** The property's name. */
+  readonly key: string;
+  readonly declaration: Declaration;
+}
+
+export type Declaration = ScalarDeclaration | ListDeclaration | MapDeclaration | ObjectDeclaration;
+
+/**
+ * `isWhole`: of an object with metadata of its own. `undefined`: expressions cannot name such a value, since any type may
+ * be there. The schema must have passed `checkStructural`.
+ */
+export function declare(props: JsonSchemaProps, isWhole = false): Declaration | undefined {
+  if (props["x-kubernetes-int-or-string"] === true) return scalar(dyn, extents.intOrString);
+  switch (props.type) {
+    case "boolean":
+      return scalar(bool, extents.boolean);
+    case "integer":
+      return scalar(int, extents.number);
+    case "number":
+      return scalar(double, extents.number);
+    case "string":
+      return text(props);
+    case "array":
+      return list(props);
+    case "object":
+      return object(props, isWhole);
+    default:
+      return undefined;
+  }
+}
+
+const part = (props: JsonSchemaProps): Declaration | undefined =>
+  declare(props, props["x-kubernetes-embedded-resource"] === true);
+
+const scalar = (type: SimpleType, extent: Extent): ScalarDeclaration => ({
+  kind: "scalar",
+  type,
+  ...extent,
+  isPlain: type === dyn || type === bool || type === int || type === string,
+});
+
+function text(props: JsonSchemaProps): Declaration {
+  switch (props.format) {
+    case "byte":
+      return scalar(bytes, { ...extents.text, sizeMax: textMax(props, 1) });
+    case "date":
+      return scalar(timestamp, extents.date);
+    case "date-time":
+      return scalar(timestamp, extents.dateTime);
+    case "duration":
+      return scalar(duration, extents.duration);
+    default:
+      return scalar(string, { ...extents.text, sizeMax: textMax(props, 4) });
+  }
+}
+
+function list(props: JsonSchemaProps): Declaration | undefined {
+  const items = props.items as JsonSchemaProps | undefined; // checked schemas have no list of schemas there
+  const element = items === undefined ? undefined : part(items);
+  if (element === undefined) return undefined;
+  const listType = props["x-kubernetes-list-type"];
+  const keys = props["x-kubernetes-list-map-keys"] ?? [];
+  const uniqueBy = listType === "set" ? [] : listType === "map" ? keys : undefined;
+  const isPlain = element.isPlain && uniqueBy === undefined;
+  return { kind: "list", element, uniqueBy, isPlain, ...extents.list, sizeMax: elementsMax(props, element) };
+}
+
+function object(props: JsonSchemaProps, isWhole: boolean): Declaration | undefined {
+  const additional = props.additionalProperties;
+  if (typeof additional === "object") {
+    const element = part(additional);
+    if (element === undefined) return undefined;
+    const { isPlain } = element;
+    return { kind: "map", element, isPlain, ...extents.map, sizeMax: entriesMax(props, element) };
+  }
+  const properties = isWhole ? { ...props.properties, ...wholeProperties } : (props.properties ?? {});
+  const declared: { readonly key: string; readonly props: JsonSchemaProps; readonly declaration: Declaration }[] = [];
+  for (const [key, inner] of Object.entries(properties)) {
+    const declaration = part(inner);
+    if (declaration !== undefined) declared.push({ key, props: inner, declaration });
+  }
+  const fields = new Map<string, FieldDeclaration>();
+  for (const { key, declaration } of declared) {
+    const name = fieldName(key);
+    if (name !== undefined) fields.set(name, { key, declaration });
+    // Where such a word is a field, the parser takes it as it is too.
+    if (isReserved(key)) fields.set(key, { key, declaration });
+  }
+  const isPlain = declared.every(({ declaration }) => declaration.isPlain);
+  return { kind: "object", fields, isPlain, ...extentOfObject(declared, new Set(props.required)) };
+}
+
+/** What expressions see of a whole object besides what is its own: only this of metadata, whatever the schema says. */
+const wholeProperties: Readonly<Record<string, JsonSchemaProps>> = {
+  apiVersion: { type: "string" },
+  kind: { type: "string" },
+  metadata: { type: "object", properties: { name: { type: "string" }, generateName: { type: "string" } } },
+};

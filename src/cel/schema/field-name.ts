@@ -1,0 +1,42 @@
+/** Names of properties as expressions spell them. Source: the documentation of validation rules in Kubernetes. */
+
+/** Words that the language keeps for itself: properties of these names are spelt `__namespace__`. */
+const reserved: ReadonlySet<string> = new Set([
+  "true",
+  "false",
+  "null",
+  "in",
+  "as",
+  "break",
+  "const",
+  "continue",
+  "else",
+  "for",
+  "function",
+  "if",
+  "import",
+  "let",
+  "loop",
+  "package",
+  "namespace",
+  "return",
+  "var",
+  "void",
+  "while",
+]);
+
+const escapes: Readonly<Record<string, string>> = {
+  __: "__underscores__",
+  ".": "__dot__",
+  "-": "__dash__",
+  "/": "__slash__",
+};
+
+export const isReserved = (name: string): boolean => reserved.has(name);
+
+/** `a-b` as `a__dash__b`. `undefined`: expressions cannot name such a property. */
+export function fieldName(property: string): string | undefined {
+  if (reserved.has(property)) return `__${property}__`;
+  if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(property)) return undefined;
+  return property.replace(/__|[.\-/]/g, (match) => escapes[match]!);
+}

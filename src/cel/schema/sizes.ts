@@ -1,0 +1,86 @@
+/**
+ * How large values can be that a schema allows: what it says, or what fits into the largest request. Costs are estimated
+ * from these before an expression is accepted, so the numbers are the reference's.
+ */
+import type { JsonSchemaProps } from "#schema/structural.ts";
+import { type Int64, nearestNumber } from "#std/int64.ts";
+
+/** The sizes of a declared value. */
+export interface Extent {
+  /** Number of characters, bytes, elements or entries, at most. */
+  readonly sizeMax: number;
+  /** Bytes of its JSON text, at least. */
+  readonly jsonMin: number;
+}
+
+const requestBytesMax = 3 * 1024 * 1024;
+
+/** Of a string that fills a request but for its quotes. */
+export const requestTextMax = requestBytesMax - 2;
+
+/** Of values that have no length: the reference counts nothing for them where it compares. */
+const unsized = 0;
+
+/** By kind; of texts, lists and maps `sizeMax` depends on the schema. */
+export const extents = {
+  boolean: { sizeMax: unsized, jsonMin: 4 },
+  number: { sizeMax: unsized, jsonMin: 1 },
+  intOrString: { sizeMax: requestTextMax, jsonMin: 1 },
+  text: { sizeMax: requestTextMax, jsonMin: 2 },
+  date: { sizeMax: 12, jsonMin: 12 },
+  dateTime: { sizeMax: 32, jsonMin: 21 },
+  duration: { sizeMax: 32, jsonMin: 3 },
+  list: { sizeMax: requestTextMax, jsonMin: 2 },
+  map: { sizeMax: requestTextMax, jsonMin: 2 },
+} as const satisfies Readonly<Record<string, Extent>>;
+
+const atLeastZero = (limit: Int64): number => Math.max(0, nearestNumber(limit));
+
+/** Of a text whose characters have up to `bytesMax` bytes. Without a length, the longest value of the enum counts. */
+export function textMax(props: JsonSchemaProps, bytesMax: number): number {
+  if (props.maxLength !== undefined) return atLeastZero(props.maxLength) * bytesMax;
+  if (bytesMax === 1 || props.enum === undefined || props.enum.length === 0) return requestTextMax;
+  return props.enum.reduce<number>(
+    (longest, value) => (typeof value === "string" ? Math.max(longest, Buffer.byteLength(value)) : longest),
+    0,
+  );
+}
+
+/** Of a list: each element has a comma. */
+export function elementsMax({ maxItems }: JsonSchemaProps, element: Extent): number {
+  return maxItems === undefined ? Math.floor(requestTextMax / (element.jsonMin + 1)) : atLeastZero(maxItems);
+}
+
+/** Of a map: each entry has a key with quotes, a colon and a comma. */
+export function entriesMax({ maxProperties }: JsonSchemaProps, value: Extent): number {
+  return maxProperties === undefined ? Math.floor(requestTextMax / (value.jsonMin + 6)) : atLeastZero(maxProperties);
+}
+
+interface Property {
+  readonly key: string;
+  readonly props: JsonSchemaProps;
+  readonly declaration: Extent;
+}
+
+/** Of an object: its braces and the required properties that have no default. */
+export function extentOfObject(properties: readonly Property[], required: ReadonlySet<string>): Extent {
+  let jsonMin = 2;
+  for (const { key, props, declaration } of properties) {
+    const isThere = required.has(key) && (props.default === undefined || props.default === null);
+    if (isThere) jsonMin += Buffer.byteLength(key) + 4 + declaration.jsonMin;
+  }
+  return { sizeMax: unsized, jsonMin };
+}
+
+/**
+ * How many values a part of a schema can have in one object: `around` are the limits of the lists and maps it is inside
+ * of. Where one has no limit, as many of them as fit into a request, however they are nested.
+ */
+export function cardinality(around: readonly (Int64 | undefined)[], value: Extent): number {
+  let count = 1;
+  for (const limit of around) {
+    if (limit === undefined) return Math.floor(requestBytesMax / (value.jsonMin + 1));
+    count *= atLeastZero(limit);
+  }
+  return count;
+}
