@@ -2,11 +2,22 @@
  * Types of the objects that access checks and admission look up, by resource name, so that a look-up returns the right
  * type. Add a line to look up another resource.
  */
-import type { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret, ServiceAccount } from "./core/v1.ts";
+import type {
+  Endpoints,
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  Service,
+  ServiceAccount,
+} from "./core/v1.ts";
 import type { CSIDriver, StorageClass } from "./storage/v1.ts";
 import type { VolumeAttributesClass } from "./storage/v1beta1.ts";
 
 export interface ObjectTypes {
+  endpoints: Endpoints;
   namespaces: Namespace;
   nodes: Node;
   persistentvolumeclaims: PersistentVolumeClaim;
@@ -14,6 +25,7 @@ export interface ObjectTypes {
   pods: Pod;
   secrets: Secret;
   serviceaccounts: ServiceAccount;
+  services: Service;
   "csidrivers.storage.k8s.io": CSIDriver;
   "storageclasses.storage.k8s.io": StorageClass;
   /** Both served versions have the same fields. */

@@ -26,6 +26,7 @@ import { authorizationFlags } from "./authorization/flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { controllerName } from "./controllers/names.ts";
 import { fairnessFlags } from "./flow-control-flags.ts";
+import { serviceAddressFlags } from "./service-addresses.ts";
 import { serviceFlags } from "./service-flags.ts";
 import { auditFlags } from "./audit/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -203,6 +204,7 @@ export const serverFlags = {
   ...fairnessFlags,
   ...controllerFlags,
   ...serviceFlags,
+  ...serviceAddressFlags,
 
   runtimeConfig: list(
     ["runtime-config", "API enablement"],

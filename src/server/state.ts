@@ -4,6 +4,7 @@
  */
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
+import type { FindServiceAddress } from "#client/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
@@ -17,6 +18,7 @@ import { nodeGraphHandlers } from "./authorization/node-graph.ts";
 import { rbacHandlers } from "./authorization/rbac.ts";
 import { Fairness } from "./flow-control.ts";
 import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
+import { findServiceAddress } from "./service-addresses.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
 
 export interface ServerState {
@@ -31,6 +33,8 @@ export interface ServerState {
   /** Which objects nodes have to do with; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
+  /** Where services are reached that this server calls. */
+  readonly serviceAddress: FindServiceAddress;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -67,15 +71,17 @@ export function openState(config: AssembleConfig): ServerState {
     1,
   );
   const storeOf = storeFinder(builtIn, stores, domain.rename);
+  const lookups = storeLookups(storeOf);
   return {
     objects,
     stores,
     builtIn,
-    lookups: storeLookups(storeOf),
+    lookups,
     storeOf,
     rbacIndex,
     nodeGraph,
     services,
+    serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,
     async start(table) {
       fairness?.start(table);

@@ -1,0 +1,14 @@
+/** Where services of the cluster are reached: webhooks and aggregated API servers are named by their service. */
+
+export interface ServiceAddress {
+  /** A name or an address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Throws an `Error` whose message says, in upstream's words, why the service cannot be reached. */
+export type FindServiceAddress = (namespace: string, name: string, port: number) => ServiceAddress;
+
+/** As in a URL. */
+export const hostPort = ({ host, port }: ServiceAddress): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

@@ -1,0 +1,108 @@
+/**
+ * Finds the address of a service for calls of this server: the cluster address, or one of the endpoints
+ * (`--enable-aggregator-routing`), or what `--service-address` says. The service of this server itself is reached
+ * directly. Source: upstream's `util/proxy` and the service resolvers of its aggregator.
+ */
+import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/v1.ts";
+import type { FindServiceAddress, ServiceAddress } from "#client/service-address.ts";
+import { goQuote } from "#meta/field-error.ts";
+import { boolean, type Flag, list } from "#std/flags.ts";
+import type { Random } from "#std/random.ts";
+import type { Lookups } from "./lookups.ts";
+import type { ServerOptions } from "./options.ts";
+
+/** `namespace/name:port=host:port`; without the first port it holds for all ports of the service. */
+const mapping =
+  /^([a-z0-9-]{1,63}\/[a-z0-9-]{1,63}(?::\d{1,5})?)=(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
+
+const serviceAddress: Flag<readonly string[]> = list(
+  ["service-address", "Binnacle"],
+  "namespace/name[:port]=host:port,...",
+  "Where webhooks and aggregated API servers of a service are reached from here, instead of at its cluster address.",
+  (entry) => (mapping.test(entry) ? undefined : "must be namespace/name[:port]=host:port"),
+);
+
+export const serviceAddressFlags = {
+  serviceAddress,
+  enableAggregatorRouting: boolean(
+    ["enable-aggregator-routing", "Services"],
+    false,
+    "Reach aggregated API servers and webhooks at the endpoints of their services instead of at cluster addresses.",
+  ),
+};
+
+export interface ServiceAddressesOptions {
+  readonly options: Pick<ServerOptions, "serviceAddress" | "enableAggregatorRouting">;
+  readonly lookups: Lookups;
+  readonly random: Pick<Random, "next">;
+  /** Where this server is reached. */
+  readonly url: string;
+}
+
+export function findServiceAddress({ options, lookups, random, url }: ServiceAddressesOptions): FindServiceAddress {
+  const fixed = fixedAddresses(options.serviceAddress);
+  const own = new URL(url);
+  const ownAddress = { host: own.hostname.replace(/^\[|\]$/g, ""), port: Number(own.port || httpsPort) };
+  return (namespace, name, port) => {
+    const given = fixed.get(`${namespace}/${name}:${port}`) ?? fixed.get(`${namespace}/${name}`);
+    if (given !== undefined) return given;
+    if (namespace === "default" && name === "kubernetes" && port === httpsPort) return ownAddress;
+    const service = lookups.get("services", namespace, name);
+    if (service === undefined) throw new Error(`service ${goQuote(name)} not found`);
+    if (!options.enableAggregatorRouting) return clusterAddress(service, name, port);
+    return endpointAddress(service, lookups.get("endpoints", namespace, name), { name, port, random });
+  };
+}
+
+const httpsPort = 443;
+
+function fixedAddresses(entries: readonly string[]): ReadonlyMap<string, ServiceAddress> {
+  return new Map(
+    entries.map((entry) => {
+      const [, service, bracketed, host, port] = mapping.exec(entry)!; // the flag has checked it
+      return [service!, { host: bracketed ?? host!, port: Number(port) }];
+    }),
+  );
+}
+
+function clusterAddress({ spec }: Service, name: string, port: number): ServiceAddress {
+  const { type = "ClusterIP", clusterIP = "", externalName = "" } = spec;
+  if (type === "ExternalName") return { host: externalName, port };
+  if (!routedTypes.has(type)) throw new Error(`unsupported service type ${goQuote(type)}`);
+  if (clusterIP === "None") throw new Error('cannot route to service with ClusterIP "None"');
+  const found = requiredPort(spec.ports, name, port);
+  if (clusterIP === "") throw new Error(`service ${goQuote(name)} has no cluster address`);
+  return { host: clusterIP, port: found.port };
+}
+
+const routedTypes: ReadonlySet<string> = new Set(["ClusterIP", "NodePort", "LoadBalancer"]);
+
+function requiredPort(ports: readonly ServicePort[] = [], name: string, port: number): ServicePort {
+  const found = ports.find((candidate) => candidate.port === port);
+  if (found === undefined) throw new Error(`no service port ${port} found for service ${goQuote(name)}`);
+  return found;
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly port: number;
+  readonly random: Pick<Random, "next">;
+}
+
+function endpointAddress(service: Service, endpoints: Endpoints | undefined, wanted: Wanted): ServiceAddress {
+  const { name, port, random } = wanted;
+  const { type = "ClusterIP", ports } = service.spec;
+  if (!routedTypes.has(type)) throw new Error(`unsupported service type ${goQuote(type)}`);
+  const { name: portName = "" } = requiredPort(ports, name, port);
+  if (endpoints === undefined) throw new Error(`endpoints ${goQuote(name)} not found`);
+  const all = (endpoints.subsets ?? []).flatMap((subset) => readyAddresses(subset, portName));
+  const chosen = all[Math.floor(random.next() * all.length)];
+  if (chosen === undefined) throw new Error(`no endpoints available for service ${goQuote(name)}`);
+  return chosen;
+}
+
+/** Addresses of a subset that are ready, each with the port of the name. */
+function readyAddresses({ addresses = [], ports = [] }: EndpointSubset, portName: string): ServiceAddress[] {
+  const found = ports.find(({ name = "" }) => name === portName);
+  return found === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: found.port }));
+}
