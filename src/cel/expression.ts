@@ -4,6 +4,8 @@
  */
 import { check } from "./check.ts";
 import { commonLibraries } from "./common-libraries.ts";
+import { comprehensionsLibrary } from "./library/comprehensions.ts";
+import type { Checked } from "./checked.ts";
 import { type Declarations, Environment } from "./environment.ts";
 import { compile, type Program } from "./evaluate.ts";
 import { compilePattern } from "./evaluate/pattern.ts";
@@ -16,22 +18,28 @@ import { homogeneousLiterals, validArgument } from "./validators.ts";
 
 const isText = (literal: Scalar): literal is string => typeof literal === "string";
 
+const validators: Declarations["validators"] = [
+  homogeneousLiterals(new Set(["format"])),
+  validArgument("duration", (literal) => !isText(literal) || parseDuration(literal) !== undefined),
+  validArgument("timestamp", (literal) => {
+    const time = isText(literal) ? parseTimestamp(literal) : undefined;
+    return !isText(literal) || (time !== undefined && !(time instanceof CelError));
+  }),
+  validArgument("matches", (literal) => !isText(literal) || !(compilePattern(literal) instanceof CelError)),
+];
+
 /** What every expression may use, two-variable macros included: of stored expressions and configuration files. */
-const base = new Environment({
-  libraries: commonLibraries,
-  validators: [
-    homogeneousLiterals(new Set(["format"])),
-    validArgument("duration", (literal) => !isText(literal) || parseDuration(literal) !== undefined),
-    validArgument("timestamp", (literal) => {
-      const time = isText(literal) ? parseTimestamp(literal) : undefined;
-      return !isText(literal) || (time !== undefined && !(time instanceof CelError));
-    }),
-    validArgument("matches", (literal) => !isText(literal) || !(compilePattern(literal) instanceof CelError)),
-  ],
+const base = new Environment({ libraries: commonLibraries, validators });
+
+/** What new expressions may use: no more than the release before knows, which may have to read them. */
+const newBase = new Environment({
+  libraries: commonLibraries.filter((library) => library !== comprehensionsLibrary),
+  validators,
 });
 
-/** The environment with variables, and what else `declarations` say. */
-export const environmentWith = (declarations: Declarations): Environment => base.extend(declarations);
+/** The environment with variables, and what else `declarations` say; `isNew`: that of expressions not stored before. */
+export const environmentWith = (declarations: Declarations, { isNew = false } = {}): Environment =>
+  (isNew ? newBase : base).extend(declarations);
 
 /** An object type with these fields. */
 export const objectOf = (name: string, fields: Readonly<Record<string, CelType>>): ObjectType => ({
@@ -50,14 +58,29 @@ const refused = (problem: string): Problem => ({ problem, isInternal: false });
 
 /** Compiles an expression whose value is to be of the `wanted` type. */
 export function compileExpression(source: string, environment: Environment, wanted: CelType): Program | Problem {
-  const parsed = parse(source, { hasTwoVariables: true });
-  if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
-  const checked = check(parsed.ast, environment);
-  if ("issues" in checked) return refused(`compilation failed: ${showIssues(source, checked.issues)}`);
+  const checked = checkExpression(source, environment);
+  if ("problem" in checked) return checked;
   const found = typeName(checked.type);
   if (found !== typeName(wanted)) return refused(`must evaluate to ${typeName(wanted)} but got ${found}`);
+  return instantiate(checked);
+}
+
+/** The first half of compilation: what the expression is, and its type. */
+export function checkExpression(source: string, environment: Environment): Checked | Problem {
+  const parsed = parse(source, { hasTwoVariables: hasTwoVariables(environment) });
+  if ("issues" in parsed) return refused(`compilation failed: ${showIssues(source, parsed.issues)}`);
+  const checked = check(parsed.ast, environment);
+  return "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
+}
+
+/** The second half. */
+export function instantiate(checked: Checked): Program | Problem {
   const program = compile(checked);
   return program instanceof CelError
     ? { problem: `program instantiation failed: ${program.message}`, isInternal: true }
     : program;
 }
+
+/** Macros come with the library of the function that they call. */
+const hasTwoVariables = ({ functions }: Environment): boolean =>
+  comprehensionsLibrary.functions.every(({ name }) => functions.has(name));

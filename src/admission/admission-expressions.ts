@@ -1,0 +1,230 @@
+/**
+ * Expressions that decide about requests: what they see of one, and match conditions of webhooks and policies. Compiled
+ * programs are kept by their text, since configurations are read again at each change. Source: the documentation of admission
+ * policies in Kubernetes, and the reference's answers.
+ */
+import type { MatchCondition } from "#api/admissionregistration/v1.ts";
+import type { Namespace } from "#api/core/v1.ts";
+import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
+import type { AuthorizationChecks } from "#cel/authorizer.ts";
+import type { Value } from "#cel/values.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { ExpiringCache } from "#std/expiring-cache.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import {
+  type Activation,
+  Budget,
+  type CompiledExpression,
+  conditionsCostMax,
+  evaluateExpression,
+  type Outcome,
+  OutOfBudget,
+} from "./expressions/evaluation.ts";
+import type { AdmissionAttributes } from "./plugin.ts";
+
+export type { Activation, CompiledExpression } from "./expressions/evaluation.ts";
+
+export interface RequestParts {
+  readonly attributes: AdmissionAttributes;
+  /** In the form in which a rule matched. */
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+  /** The variable `request`, made when it is first used. */
+  request(): object;
+  /** Those of the whole request, since each is asked once. */
+  readonly checks: AuthorizationChecks;
+  /** Of a namespaced object, where expressions see it. */
+  namespace?(): Namespace | undefined;
+}
+
+/** The variables of expressions about one request in one form, each made when it is first used. */
+export class RequestValues {
+  readonly checks: AuthorizationChecks;
+  readonly #parts: RequestParts;
+  #request: Value | undefined;
+  #namespace: Value | undefined;
+
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+    this.checks = parts.checks;
+  }
+
+  get object(): Value {
+    return valueOf(this.#parts.object);
+  }
+
+  get oldObject(): Value {
+    return valueOf(this.#parts.oldObject);
+  }
+
+  get request(): Value {
+    this.#request ??= valueOf(this.#parts.request());
+    return this.#request;
+  }
+
+  get namespaceObject(): Value {
+    this.#namespace ??= shownNamespace(this.#parts.namespace?.());
+    return this.#namespace;
+  }
+
+  get authorizer(): Value {
+    return this.checks.authorizer(this.#parts.attributes.context.user);
+  }
+
+  get requestResource(): Value {
+    const { context, resource, subresource, namespace, name } = this.#parts.attributes;
+    const about = { group: resource.group, resource: resource.resource, subresource, namespace, name };
+    return this.checks.requestResource(context.user, about);
+  }
+
+  /** With these `params`, and `variables` of a policy. */
+  activation(params: ApiObject | undefined, variables?: Value): Activation {
+    return new RequestActivation(this, valueOf(params), variables);
+  }
+}
+
+class RequestActivation {
+  readonly [name: string]: Value | undefined;
+  readonly #values: RequestValues;
+  readonly params: Value;
+  readonly variables: Value | undefined;
+
+  constructor(values: RequestValues, params: Value, variables: Value | undefined) {
+    this.#values = values;
+    this.params = params;
+    this.variables = variables;
+  }
+
+  get object(): Value {
+    return this.#values.object;
+  }
+
+  get oldObject(): Value {
+    return this.#values.oldObject;
+  }
+
+  get request(): Value {
+    return this.#values.request;
+  }
+
+  get namespaceObject(): Value {
+    return this.#values.namespaceObject;
+  }
+
+  get authorizer(): Value {
+    return this.#values.authorizer;
+  }
+
+  get "authorizer.requestResource"(): Value {
+    return this.#values.requestResource;
+  }
+}
+
+const valueOf = (object: object | undefined): Value => (object ?? null) as Value; // plain JSON
+
+/** What expressions see of a namespace. */
+function shownNamespace(namespace: Namespace | undefined): Value {
+  if (namespace === undefined) return null;
+  const { ownerReferences: _owners, managedFields: _managers, selfLink: _link, ...metadata } = namespace.metadata;
+  const { spec, status } = namespace;
+  return valueOf({ metadata, spec: spec ?? {}, status: status ?? {} });
+}
+
+/** Match conditions, in order. */
+export interface CompiledConditions {
+  readonly conditions: readonly (CompiledExpression & { readonly name: string })[];
+}
+
+export interface ConditionOptions {
+  readonly hasParams: boolean;
+  /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
+  readonly hasSelectors: boolean;
+}
+
+/** Compiled conditions, by their environment and text. */
+const known = new ExpiringCache<CompiledExpression>(4096);
+
+/** A condition that cannot be compiled has no value when it is asked. */
+export function compileConditions(
+  conditions: readonly MatchCondition[],
+  options: ConditionOptions,
+): CompiledConditions {
+  return { conditions: conditions.map(({ name, expression }) => ({ ...compileOnce(expression, options), name })) };
+}
+
+function compileOnce(source: string, { hasParams, hasSelectors }: ConditionOptions): CompiledExpression {
+  const key = `${hasParams} ${hasSelectors} ${source}`;
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors });
+  const made = { source, compiled: compileAdmission(source, "condition", environment) };
+  known.set(key, made);
+  return made;
+}
+
+/** `failed` is the condition that is false. An error leaves it to the failure policy. */
+export type ConditionsResult =
+  | { readonly outcome: "matches" }
+  | { readonly outcome: "no"; readonly failed: string }
+  | { readonly error: Error };
+
+/**
+ * Whether all conditions are true. One that is false decides, even where others have no value. Their cost is limited as a
+ * whole.
+ */
+export function evaluateConditions(
+  { conditions }: CompiledConditions,
+  values: RequestValues,
+  params?: ApiObject,
+): MaybePromise<ConditionsResult> {
+  if (conditions.length === 0) return { outcome: "matches" };
+  return evaluateWith(conditions, values.activation(params), values.checks);
+}
+
+/** The same with variables that are there already. */
+export function evaluateWith(
+  conditions: CompiledConditions["conditions"],
+  activation: Activation,
+  checks: AuthorizationChecks,
+): MaybePromise<ConditionsResult> {
+  const budget = new Budget(conditionsCostMax);
+  const outcomes: Outcome[] = [];
+  const from = (start: number): MaybePromise<ConditionsResult> => {
+    for (let at = start; at < conditions.length; at++) {
+      const outcome = evaluateExpression(conditions[at]!, activation, budget, checks);
+      if (outcome instanceof Promise) {
+        return outcome.then((late) => {
+          outcomes.push(late);
+          return from(at + 1);
+        });
+      }
+      outcomes.push(outcome);
+    }
+    return resultOf(conditions, outcomes);
+  };
+  return orOverBudget(() => from(0));
+}
+
+/** Upstream: what came out before the budget was over does not count. */
+function orOverBudget(evaluate: () => MaybePromise<ConditionsResult>): MaybePromise<ConditionsResult> {
+  const failed = (error: unknown): ConditionsResult => {
+    if (error instanceof OutOfBudget) return { error };
+    throw error;
+  };
+  try {
+    const result = evaluate();
+    return result instanceof Promise ? result.catch(failed) : result;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+function resultOf(conditions: CompiledConditions["conditions"], outcomes: readonly Outcome[]): ConditionsResult {
+  const errors: string[] = [];
+  for (const [at, outcome] of outcomes.entries()) {
+    if ("error" in outcome) errors.push(outcome.error);
+    else if (outcome.value === false) return { outcome: "no", failed: conditions[at]!.name };
+  }
+  if (errors.length === 0) return { outcome: "matches" };
+  return { error: new Error(errors.length === 1 ? errors[0]! : `[${[...new Set(errors)].join(", ")}]`) };
+}

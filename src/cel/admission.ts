@@ -1,0 +1,148 @@
+/**
+ * Expressions of admission: match conditions of webhooks, and all of policies. Their variables are plain JSON without
+ * declared types, but for `request`, `namespaceObject` and the `variables` of a policy. Source: the documentation of
+ * admission policies in Kubernetes, and the reference's answers.
+ */
+import type { Environment } from "./environment.ts";
+import type { Program } from "./evaluate.ts";
+import { checkExpression, environmentWith, instantiate, objectOf, type Problem } from "./expression.ts";
+import {
+  authorizerLibrary,
+  authorizerSelectorsLibrary,
+  authorizerType,
+  resourceCheckType,
+} from "./library/authorizer.ts";
+import { bool, type CelType, dyn, int, listOf, mapOf, nullType, string, timestamp, typeName } from "./types.ts";
+
+/** What an expression is for decides of which types its value may be. */
+export type ExpressionPurpose = "condition" | "message" | "auditAnnotation" | "variable";
+
+const valueTypes: Readonly<Record<ExpressionPurpose, readonly CelType[]>> = {
+  condition: [bool],
+  message: [string],
+  auditAnnotation: [string, nullType],
+  variable: [],
+};
+
+export interface AdmissionVariables {
+  /** Whether there are `params`. */
+  readonly hasParams: boolean;
+  /** Whether there is an `authorizer`: in messages of policies there is none. */
+  readonly hasAuthorizer: boolean;
+  /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
+  readonly hasSelectors: boolean;
+  /** Of expressions that are not stored yet: they have no more than the release before knows. */
+  readonly isNew?: boolean;
+}
+
+const groupVersionKind = objectOf("kubernetes.GroupVersionKind", { group: string, version: string, kind: string });
+const groupVersionResource = objectOf("kubernetes.GroupVersionResource", {
+  group: string,
+  version: string,
+  resource: string,
+});
+
+const requestType = objectOf("kubernetes.AdmissionRequest", {
+  kind: groupVersionKind,
+  resource: groupVersionResource,
+  subResource: string,
+  requestKind: groupVersionKind,
+  requestResource: groupVersionResource,
+  requestSubResource: string,
+  name: string,
+  namespace: string,
+  operation: string,
+  userInfo: objectOf("kubernetes.UserInfo", {
+    username: string,
+    uid: string,
+    groups: listOf(string),
+    extra: mapOf(string, listOf(string)),
+  }),
+  dryRun: bool,
+  options: dyn,
+});
+
+const namespaceType = objectOf("kubernetes.Namespace", {
+  metadata: objectOf("kubernetes.NamespaceMetadata", {
+    name: string,
+    generateName: string,
+    namespace: string,
+    labels: mapOf(string, string),
+    annotations: mapOf(string, string),
+    UID: string,
+    creationTimestamp: timestamp,
+    deletionGracePeriodSeconds: int,
+    deletionTimestamp: timestamp,
+    generation: int,
+    resourceVersion: string,
+    finalizers: listOf(string),
+  }),
+  spec: objectOf("kubernetes.NamespaceSpec", { finalizers: listOf(string) }),
+  status: objectOf("kubernetes.NamespaceStatus", {
+    phase: string,
+    conditions: listOf(
+      objectOf("kubernetes.NamespaceCondition", {
+        type: string,
+        status: string,
+        lastTransitionTime: timestamp,
+        reason: string,
+        message: string,
+      }),
+    ),
+  }),
+});
+
+/** One for each set of variables, made when it is first asked for. */
+const environments = new Map<string, Environment>();
+
+/** The environment of expressions that see these variables. */
+export function admissionEnvironment(variables: AdmissionVariables): Environment {
+  const { hasParams, hasAuthorizer, hasSelectors, isNew = false } = variables;
+  const key = `${hasParams} ${hasAuthorizer} ${hasSelectors} ${isNew}`;
+  let environment = environments.get(key);
+  if (environment === undefined) {
+    environment = environmentOf(variables);
+    environments.set(key, environment);
+  }
+  return environment;
+}
+
+function environmentOf({ hasParams, hasAuthorizer, hasSelectors, isNew = false }: AdmissionVariables): Environment {
+  const variables = new Map<string, CelType>([
+    ["object", dyn],
+    ["oldObject", dyn],
+    ["request", requestType],
+    ["namespaceObject", namespaceType],
+  ]);
+  if (hasParams) variables.set("params", dyn);
+  if (hasAuthorizer) {
+    variables.set("authorizer", authorizerType);
+    variables.set("authorizer.requestResource", resourceCheckType);
+  }
+  const libraries = hasSelectors ? [authorizerLibrary, authorizerSelectorsLibrary] : [authorizerLibrary];
+  return environmentWith({ libraries, variables }, { isNew });
+}
+
+/** A program, and the type of its values. */
+export interface TypedProgram {
+  readonly program: Program;
+  readonly type: CelType;
+}
+
+/** Compiles an expression for its purpose. `environment` is `admissionEnvironment`'s, or extends it. */
+export function compileAdmission(
+  source: string,
+  purpose: ExpressionPurpose,
+  environment: Environment,
+): TypedProgram | Problem {
+  const checked = checkExpression(source, environment);
+  if ("problem" in checked) return checked;
+  const wanted = valueTypes[purpose].map(typeName);
+  const found = typeName(checked.type);
+  if (wanted.length > 0 && !wanted.includes(found)) {
+    const names = wanted.length === 1 ? wanted[0]! : `one of [${wanted.join(" ")}]`;
+    return { problem: `must evaluate to ${names} but got ${found}`, isInternal: false };
+  }
+  const program = instantiate(checked);
+  return "problem" in program ? program : { program, type: checked.type };
+}
