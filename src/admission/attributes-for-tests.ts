@@ -1,6 +1,6 @@
 /** Attributes of writes, for tests of plugins. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { AdmissionAttributes } from "./plugin.ts";
+import type { AdmissionAttributes, MutationRound } from "./plugin.ts";
 
 /** A create of `object` in namespace `n` by an administrator, with the changes of `more`. */
 export function attributesOf(
@@ -36,3 +36,6 @@ export const claimAttributes = {
   resource: { group: "", version: "v1", resource: "persistentvolumeclaims" },
   kind: { group: "", version: "v1", kind: "PersistentVolumeClaim" },
 } as const;
+
+/** For plugins that do not care which one it is. */
+export const firstRound: MutationRound = { isSecond: false, repeat() {}, notes: new Map() };

@@ -30,6 +30,37 @@ test("a chain whose plugins answer at once answers at once", () => {
   assert.equal(chain.validate(attributesOf(object)), undefined);
 });
 
+test("plugins run once more, with what the first round left, when one of them asks for it", async () => {
+  for (const later of [false, true]) {
+    const seen: unknown[] = [];
+    const chain = admissionChain([
+      {
+        name: "counts",
+        operations: ["CREATE"],
+        admit({ object }, { isSecond, notes }) {
+          const { count = 0 } = object as ApiObject & { readonly count?: number };
+          seen.push([isSecond, count, notes.get("counts")]);
+          notes.set("counts", "noted");
+          return { ...object!, count: count + 1 } as ApiObject;
+        },
+      },
+      {
+        name: "repeats",
+        operations: ["CREATE"],
+        admit(_attributes, round) {
+          round.repeat();
+          return later ? Promise.resolve(undefined) : undefined;
+        },
+      },
+    ]);
+    assert.deepEqual(await chain.admit(attributesOf(object)), { ...object, count: 2 });
+    assert.deepEqual(seen, [
+      [false, 0, undefined],
+      [true, 1, "noted"],
+    ]);
+  }
+});
+
 test("plugins are asked only about their operations", () => {
   const chain = admissionChain([marker("one", false)]);
   assert.equal(chain.handles("CREATE"), true);

@@ -1,10 +1,16 @@
 /**
- * The admission chain: first all mutating plugins, then all validating ones, each in order. Hot path: runs for every
- * write; a chain of synchronous plugins creates no promise.
+ * The admission chain: first all mutating plugins, once more if one of them asks for it, then all validating ones, each
+ * in order. Hot path: runs for every write; a chain of synchronous plugins creates no promise.
  */
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { AdmissionAttributes, AdmissionPlugin, Operation } from "./plugin.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import {
+  type AdmissionAttributes,
+  type AdmissionPlugin,
+  type MutationRound,
+  type Operation,
+  withObject,
+} from "./plugin.ts";
 
 export interface AdmissionChain {
   /** Names of the plugins, in order. */
@@ -27,13 +33,56 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionCh
   return {
     names: plugins.map((plugin) => plugin.name),
     handles: (operation) => operations.has(operation),
-    admit: (attributes) => admitFrom(admitting.get(attributes.operation) ?? [], 0, attributes),
+    admit: (attributes) => admitTwice(admitting.get(attributes.operation) ?? [], attributes),
     validate: (attributes) => validateFrom(validating.get(attributes.operation) ?? [], 0, attributes),
   };
 }
 
+class Round implements MutationRound {
+  readonly isSecond: boolean;
+  isRepeated = false;
+  #notes: Map<string, unknown> | undefined;
+
+  constructor(before?: Round) {
+    this.isSecond = before !== undefined;
+    this.#notes = before?.notes;
+  }
+
+  get notes(): Map<string, unknown> {
+    return (this.#notes ??= new Map());
+  }
+
+  repeat(): void {
+    this.isRepeated = true;
+  }
+}
+
+function admitTwice(
+  plugins: readonly AdmissionPlugin[],
+  attributes: AdmissionAttributes,
+): MaybePromise<Unstructured | undefined> {
+  if (plugins.length === 0) return undefined;
+  const round = new Round();
+  const changed = admitFrom(plugins, round, 0, attributes);
+  return changed instanceof Promise || round.isRepeated
+    ? andThen(changed, (object) => admitAgain(plugins, round, attributes, object))
+    : changed;
+}
+
+function admitAgain(
+  plugins: readonly AdmissionPlugin[],
+  first: Round,
+  attributes: AdmissionAttributes,
+  changed: ApiObject | undefined,
+): MaybePromise<Unstructured | undefined> {
+  if (!first.isRepeated) return changed as Unstructured | undefined; // of whatever kind
+  const next = changed === undefined ? attributes : withObject(attributes, changed);
+  return admitFrom(plugins, new Round(first), 0, next, changed);
+}
+
 function admitFrom(
   plugins: readonly AdmissionPlugin[],
+  round: MutationRound,
   start: number,
   attributes: AdmissionAttributes,
   changed?: ApiObject,
@@ -41,13 +90,13 @@ function admitFrom(
   let current = attributes;
   let last = changed;
   for (let i = start; i < plugins.length; i++) {
-    const answer = plugins[i]!.admit!(current);
+    const answer = plugins[i]!.admit!(current, round);
     if (answer instanceof Promise) {
       const [before, so] = [current, last];
       return unlessGivenUp(attributes, answer).then((object) =>
         object === undefined
-          ? admitFrom(plugins, i + 1, before, so)
-          : admitFrom(plugins, i + 1, withObject(before, object), object),
+          ? admitFrom(plugins, round, i + 1, before, so)
+          : admitFrom(plugins, round, i + 1, withObject(before, object), object),
       );
     }
     if (answer === undefined) continue;
@@ -75,19 +124,3 @@ async function unlessGivenUp<T>({ context }: AdmissionAttributes, answer: Promis
   context.signal?.throwIfAborted();
   return result;
 }
-
-/** Not a spread: attributes may read their objects when they are asked for. */
-const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
-  context: given.context,
-  operation: given.operation,
-  resource: given.resource,
-  kind: given.kind,
-  namespace: given.namespace,
-  name: given.name,
-  pathName: given.pathName,
-  subresource: given.subresource,
-  object,
-  oldObject: given.oldObject,
-  dryRun: given.dryRun,
-  options: given.options,
-});

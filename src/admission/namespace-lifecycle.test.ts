@@ -5,7 +5,7 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { Namespace } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { attributesOf } from "./attributes-for-tests.ts";
+import { attributesOf, firstRound } from "./attributes-for-tests.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
@@ -18,7 +18,7 @@ const object: ApiObject = { metadata: { name: "c" } };
 
 function refused(more: Partial<AdmissionAttributes>, by = plugin): StatusError["status"] | undefined {
   try {
-    const answer = by.admit!(attributesOf(object, more));
+    const answer = by.admit!(attributesOf(object, more), firstRound);
     assert.equal(answer, undefined);
     return undefined;
   } catch (error) {

@@ -10,7 +10,7 @@ import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { attributesOf } from "./attributes-for-tests.ts";
+import { attributesOf, firstRound } from "./attributes-for-tests.ts";
 import { nodeRestriction, type NodeRestrictionOptions } from "./node-restriction.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 
@@ -63,7 +63,7 @@ function check(more: Partial<AdmissionAttributes>, options: Partial<NodeRestrict
   });
   const attributes = attributesOf(more.object, more);
   try {
-    const admitted = plugin.admit!({ ...attributes, context: { ...attributes.context, user } });
+    const admitted = plugin.admit!({ ...attributes, context: { ...attributes.context, user } }, firstRound);
     assert.equal(admitted, undefined, "nothing is changed");
     return "";
   } catch (error) {

@@ -33,6 +33,17 @@ export interface AdmissionAttributes {
 }
 
 /**
+ * One run of all mutating plugins for a write. It is repeated once, with the object as it then is, when a plugin asks
+ * for it: others may want to react to what that one changed.
+ */
+export interface MutationRound {
+  readonly isSecond: boolean;
+  repeat(): void;
+  /** What plugins remember from the first round to the second, by their names. */
+  readonly notes: Map<string, unknown>;
+}
+
+/**
  * A plugin answers at once or with a promise; both throw `StatusError` to refuse. The chain drops a request that was
  * given up while it waited for the promise; a plugin that waits long may end its own work by `context.signal`.
  */
@@ -44,10 +55,26 @@ export interface AdmissionPlugin {
    * May change the object: returns a changed copy, or `undefined` for no change. A plugin should check the resource
    * before it reads the object, which may have to be decoded. Called for deletes, too.
    */
-  admit?(attributes: AdmissionAttributes): ApiObject | undefined | Promise<ApiObject | undefined>;
+  admit?(attributes: AdmissionAttributes, round: MutationRound): ApiObject | undefined | Promise<ApiObject | undefined>;
   /** May only refuse. */
   validate?(attributes: AdmissionAttributes): void | Promise<void>;
 }
+
+/** The write with another object. Not a spread: attributes may read their objects when they are asked for. */
+export const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
+  context: given.context,
+  operation: given.operation,
+  resource: given.resource,
+  kind: given.kind,
+  namespace: given.namespace,
+  name: given.name,
+  pathName: given.pathName,
+  subresource: given.subresource,
+  object,
+  oldObject: given.oldObject,
+  dryRun: given.dryRun,
+  options: given.options,
+});
 
 /** A refusal in the plugin's words, as clients see it. */
 export function refusal(

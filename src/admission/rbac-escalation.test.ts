@@ -7,7 +7,7 @@ import { RbacIndex } from "#authz/rbac-index.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { attributesOf } from "./attributes-for-tests.ts";
+import { attributesOf, firstRound } from "./attributes-for-tests.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 import { rbacEscalation } from "./rbac-escalation.ts";
 
@@ -63,7 +63,7 @@ function write(resource: string, object: Unstructured, more: Partial<AdmissionAt
 /** Code and message of the refusal; `allowed` when there is none. */
 async function outcome(of: Plugin, attributes: AdmissionAttributes): Promise<string> {
   try {
-    assert.equal(await of.admit!(attributes), undefined);
+    assert.equal(await of.admit!(attributes, firstRound), undefined);
     return "allowed";
   } catch (error) {
     assert.ok(error instanceof StatusError);

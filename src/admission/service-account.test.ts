@@ -6,7 +6,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { attributesOf } from "./attributes-for-tests.ts";
+import { attributesOf, firstRound } from "./attributes-for-tests.ts";
 import type { AdmissionAttributes } from "./plugin.ts";
 import { serviceAccount } from "./service-account.ts";
 
@@ -66,7 +66,7 @@ test("objects that are no new pods are not read, which large ones would have to 
       "object",
       { get: () => assert.fail(`${operation} of ${resource}/${subresource} reads the object`) },
     );
-    assert.equal(await plugin.admit!(attributes), undefined);
+    assert.equal(await plugin.admit!(attributes, firstRound), undefined);
     assert.equal(await plugin.validate!(attributes), undefined);
   }
 });
@@ -81,7 +81,7 @@ test("a pod without an account gets the default one, and its files [ASA-11]", as
       initContainers: [{ name: "i" }],
       containers: [{ name: "c" }, { name: "d", volumeMounts: [{ name: "x", mountPath: path }] }],
     });
-    const spec = specOf(await plugin.admit!(attributesOf(object, podAttributes)));
+    const spec = specOf(await plugin.admit!(attributesOf(object, podAttributes), firstRound));
     assert.equal(spec["serviceAccountName"], "default");
     assert.equal(spec["serviceAccount"], "default");
     const [volume] = spec["volumes"] as { name: string; projected: unknown }[];
@@ -110,7 +110,7 @@ test("a pod without an account gets the default one, and its files [ASA-11]", as
 test("pod and account may do without the files, the pod's word first", async () => {
   const { plugin } = world([account("default"), account("quiet", { automountServiceAccountToken: false })]);
   const volumesOf = async (spec: Spec) =>
-    specOf(await plugin.admit!(attributesOf(pod(spec), podAttributes)))["volumes"];
+    specOf(await plugin.admit!(attributesOf(pod(spec), podAttributes), firstRound))["volumes"];
   assert.equal(await volumesOf({ serviceAccountName: "quiet" }), undefined);
   assert.equal(await volumesOf({ automountServiceAccountToken: false }), undefined);
   assert.notEqual(await volumesOf({ serviceAccountName: "quiet", automountServiceAccountToken: true }), undefined);
@@ -122,22 +122,24 @@ test("pod and account may do without the files, the pod's word first", async () 
 test("the account's pull secrets are taken by pods that name none", async () => {
   const { plugin } = world([account("default", { imagePullSecrets: [{ name: "registry" }] })]);
   const secretsOf = async (spec: Spec) =>
-    specOf(await plugin.admit!(attributesOf(pod(spec), podAttributes)))["imagePullSecrets"];
+    specOf(await plugin.admit!(attributesOf(pod(spec), podAttributes), firstRound))["imagePullSecrets"];
   assert.deepEqual(await secretsOf({}), [{ name: "registry" }]);
   assert.deepEqual(await secretsOf({ imagePullSecrets: [{ name: "own" }] }), [{ name: "own" }]);
 });
 
 test("an account that is missing is a refusal; the default one is waited for", async () => {
   const { plugin, clock, present } = world([]);
-  const named = await messageOf(() => plugin.admit!(attributesOf(pod({ serviceAccountName: "x" }), podAttributes)));
+  const named = await messageOf(() =>
+    plugin.admit!(attributesOf(pod({ serviceAccountName: "x" }), podAttributes), firstRound),
+  );
   assert.equal(named, 'error looking up service account n/x: serviceaccount "x" not found');
-  const waiting = plugin.admit!(attributesOf(pod(), podAttributes));
+  const waiting = plugin.admit!(attributesOf(pod(), podAttributes), firstRound);
   assert.ok(waiting instanceof Promise);
   present.push(account("default"));
   clock.advance(20);
   assert.equal(specOf(await waiting)["serviceAccountName"], "default");
   present.pop();
-  const never = messageOf(() => plugin.admit!(attributesOf(pod(), podAttributes)));
+  const never = messageOf(() => plugin.admit!(attributesOf(pod(), podAttributes), firstRound));
   for (let step = 0; step < 100; step++) {
     clock.advance(20);
     await Promise.resolve();
@@ -150,14 +152,14 @@ test("a mirror pod has neither account nor secrets", async () => {
   const refused = (spec: Spec) =>
     messageOf(() => plugin.validate!(attributesOf(pod(spec, { "kubernetes.io/config.mirror": "x" }), podAttributes)));
   const mirror = pod({}, { "kubernetes.io/config.mirror": "x" });
-  assert.equal(await plugin.admit!(attributesOf(mirror, podAttributes)), undefined);
+  assert.equal(await plugin.admit!(attributesOf(mirror, podAttributes), firstRound), undefined);
   assert.equal(await refused({}), "");
   assert.equal(await refused({ nodeSelector: { secret: "x" } }), "");
   assert.equal(await refused({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");
   // Before other plugins see it, too.
   const named = pod({ serviceAccountName: "a" }, { "kubernetes.io/config.mirror": "x" });
   assert.equal(
-    await messageOf(() => plugin.admit!(attributesOf(named, podAttributes))),
+    await messageOf(() => plugin.admit!(attributesOf(named, podAttributes), firstRound)),
     "a mirror pod may not reference service accounts",
   );
   for (const spec of [

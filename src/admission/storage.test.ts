@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { attributesOf, claimAttributes } from "./attributes-for-tests.ts";
+import { attributesOf, claimAttributes, firstRound } from "./attributes-for-tests.ts";
 import { claimResize, defaultStorageClass, defaultVolumeAttributesClass, storageProtection } from "./storage.ts";
 
 const claim = (spec: Record<string, unknown> = {}): Unstructured => ({ metadata: { name: "c" }, spec });
@@ -15,12 +15,12 @@ const marked = (name: string, annotation: string, creationTimestamp = "2026-01-0
 
 test("a claim is protected from the start [DELST-05]", () => {
   const plugin = storageProtection({ domain: kubernetesDomain });
-  const protectedClaim = plugin.admit!(created(claim())) as Unstructured;
+  const protectedClaim = plugin.admit!(created(claim()), firstRound) as Unstructured;
   assert.deepEqual(protectedClaim.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
-  assert.equal(plugin.admit!(created(protectedClaim)), undefined);
-  assert.equal(plugin.admit!(attributesOf(claim())), undefined);
+  assert.equal(plugin.admit!(created(protectedClaim), firstRound), undefined);
+  assert.equal(plugin.admit!(attributesOf(claim()), firstRound), undefined);
   const platform = storageProtection({ domain: apiDomain("platform.io") });
-  const renamed = platform.admit!(created(claim())) as Unstructured;
+  const renamed = platform.admit!(created(claim()), firstRound) as Unstructured;
   assert.deepEqual(renamed.metadata.finalizers, ["platform.io/pvc-protection"]);
 });
 
@@ -33,22 +33,24 @@ test("a claim without a storage class gets the newest default", () => {
     marked("new", "storageclass.beta.kubernetes.io/is-default-class"),
   ];
   const plugin = defaultStorageClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim())) as Unstructured)["spec"], { storageClassName: "new" });
+  assert.deepEqual((plugin.admit!(created(claim()), firstRound) as Unstructured)["spec"], { storageClassName: "new" });
   for (const kept of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
-    assert.equal(plugin.admit!(created(kept)), undefined);
+    assert.equal(plugin.admit!(created(kept), firstRound), undefined);
   }
   const annotated = { ...claim(), metadata: { annotations: { "volume.beta.kubernetes.io/storage-class": "x" } } };
-  assert.equal(plugin.admit!(created(annotated)), undefined);
+  assert.equal(plugin.admit!(created(annotated), firstRound), undefined);
 });
 
 test("a claim without a volume attributes class gets the default one [PVC-38]", () => {
   const classes = [marked("gold", "volumeattributesclass.kubernetes.io/is-default-class")];
   const plugin = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim())) as Unstructured)["spec"], { volumeAttributesClassName: "gold" });
+  assert.deepEqual((plugin.admit!(created(claim()), firstRound) as Unstructured)["spec"], {
+    volumeAttributesClassName: "gold",
+  });
   const named = claim({ volumeAttributesClassName: "x" });
-  assert.equal(plugin.admit!(created(named)), undefined);
+  assert.equal(plugin.admit!(created(named), firstRound), undefined);
   const none = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => [] });
-  assert.equal(none.admit!(created(claim())), undefined);
+  assert.equal(none.admit!(created(claim()), firstRound), undefined);
 });
 
 test("objects that are no claims are not read, which large ones would have to be", () => {
@@ -61,7 +63,7 @@ test("objects that are no claims are not read, which large ones would have to be
   const unread = { get: () => assert.fail("reads the object") };
   const attributes = Object.defineProperties(attributesOf(undefined), { object: unread, oldObject: unread });
   for (const { admit, validate } of plugins) {
-    assert.equal(admit?.(attributes), undefined);
+    assert.equal(admit?.(attributes, firstRound), undefined);
     assert.equal(validate?.(attributes), undefined);
   }
 });

@@ -1,0 +1,73 @@
+/**
+ * A write as webhooks are told of it, and as expressions see it in the variable `request`: an AdmissionRequest without its
+ * objects. Source: `admission.k8s.io/v1`.
+ */
+import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
+import type { UserInfo } from "#meta/user-info.ts";
+import type { Matched } from "./matching.ts";
+import type { AdmissionAttributes, Operation } from "./plugin.ts";
+
+export interface AdmissionRequest {
+  /** Of one call of a webhook. */
+  readonly uid?: string;
+  /** In the form in which the rules matched; the names with `request` are those of the request itself. */
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
+  readonly subResource?: string;
+  readonly requestKind: GroupVersionKind;
+  readonly requestResource: GroupVersionResource;
+  readonly requestSubResource?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly operation: Operation;
+  readonly userInfo: {
+    readonly username?: string;
+    readonly uid?: string;
+    readonly groups?: readonly string[];
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly dryRun: boolean;
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+export function admissionRequest(attributes: AdmissionAttributes, matched: Matched, uid?: string): AdmissionRequest {
+  const { kind, resource, subresource, name, operation, context, dryRun, options } = attributes;
+  const namespace = namespaceOf(attributes);
+  const requestKind = kindOf(kind);
+  const requestResource = resourceOf(resource);
+  return {
+    ...(uid === undefined ? {} : { uid }),
+    kind: matched.kind === kind ? requestKind : kindOf(matched.kind),
+    resource: matched.resource === resource ? requestResource : resourceOf(matched.resource),
+    ...(subresource === "" ? {} : { subResource: subresource }),
+    requestKind,
+    requestResource,
+    ...(subresource === "" ? {} : { requestSubResource: subresource }),
+    ...(name === "" ? {} : { name }),
+    ...(namespace === "" ? {} : { namespace }),
+    operation,
+    userInfo: userOf(context.user),
+    dryRun,
+    ...(options === undefined ? {} : { options }),
+  };
+}
+
+/** Upstream: a request about a namespace is one in it. */
+function namespaceOf({ namespace, resource, name }: AdmissionAttributes): string {
+  return namespace === "" && resource.group === "" && resource.resource === "namespaces" ? name : namespace;
+}
+
+const kindOf = ({ group, version, kind }: GroupVersionKind): GroupVersionKind => ({ group, version, kind });
+
+const resourceOf = ({ group, version, resource }: GroupVersionResource): GroupVersionResource => ({
+  group,
+  version,
+  resource,
+});
+
+const userOf = ({ name, uid = "", groups, extra }: UserInfo): AdmissionRequest["userInfo"] => ({
+  ...(name === "" ? {} : { username: name }),
+  ...(uid === "" ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups }),
+  ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+});

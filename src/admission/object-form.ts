@@ -1,0 +1,20 @@
+/** Objects of a request in the version that a webhook or a policy asked for. */
+import type { GroupVersionKind } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+
+/** Converts between the served versions of a kind. */
+export interface ObjectForms {
+  /**
+   * The object as one of `kind`, a kind of another version or group for the same stored objects; the object itself when
+   * it is one already. Throws `StatusError` when that version is not served, or the conversion fails.
+   */
+  convertTo(object: ApiObject, kind: GroupVersionKind): MaybePromise<ApiObject>;
+  /**
+   * A value that was made of an object, as one of `kind`: unknown fields are dropped, defaults filled in. Throws
+   * `StatusError` when it does not fit.
+   */
+  reread(value: unknown, kind: GroupVersionKind): ApiObject;
+  /** The object of `kind` after a JSON Patch, read again. Throws `StatusError`. */
+  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): ApiObject;
+}

@@ -1,0 +1,133 @@
+/** Conversions between the served versions of kinds for admission, and which versions a resource is served in. */
+import type { Matched } from "#admission/matching.ts";
+import type { ObjectForms } from "#admission/object-form.ts";
+import { applyJsonPatch, jsonPatchSchema } from "#apply/json-patch.ts";
+import { PatchError } from "#apply/patch-error.ts";
+import { decodePatchedCustom } from "#codec/custom-object.ts";
+import { settleLists } from "#codec/object.ts";
+import { decodePatch, decodePatched } from "#codec/patch-body.ts";
+import {
+  apiVersionOf,
+  type GroupVersionKind,
+  type GroupVersionResource,
+  parseApiVersion,
+} from "#meta/group-version.ts";
+import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
+import { internalError, objectTooLarge, StatusError } from "#meta/status-error.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import { withBigInts } from "#schema/plain-numbers.ts";
+import type { Schema } from "#schema/schema.ts";
+import { Room } from "#std/room.ts";
+
+export interface ServedFormsOptions {
+  /** The served resources. */
+  table(): ResourceTable;
+  /** Schema of a built-in kind. Throws when there is none. */
+  schemaOf(gvk: GroupVersionKind): Schema;
+  /** Most bytes of an object: bounds what its defaults and the copies of a patch add. */
+  readonly objectBytesMax: number;
+}
+
+/** What a table of served resources says about versions. */
+export class ServedForms implements ObjectForms {
+  readonly #options: ServedFormsOptions;
+  /** Of the table of this generation. */
+  #generation = -1;
+  readonly #equivalents = new Map<string, readonly Matched[]>();
+
+  constructor(options: ServedFormsOptions) {
+    this.#options = options;
+  }
+
+  equivalents(resource: GroupVersionResource, subresource: string): readonly Matched[] {
+    const table = this.#options.table();
+    if (table.generation !== this.#generation) {
+      this.#equivalents.clear();
+      this.#generation = table.generation;
+    }
+    const key = `${resource.group}/${resource.version}/${resource.resource}/${subresource}`;
+    let found = this.#equivalents.get(key);
+    if (found === undefined) {
+      found = equivalentsIn(table, resource, subresource);
+      this.#equivalents.set(key, found);
+    }
+    return found;
+  }
+
+  convertTo(object: ApiObject, kind: GroupVersionKind): ApiObject {
+    const apiVersion = apiVersionOf(kind);
+    if (object.apiVersion === apiVersion && object.kind === kind.kind) return object;
+    const from = parseApiVersion(object.apiVersion ?? "");
+    const source = from && this.#options.table().findKind(from.group, from.version, object.kind ?? "");
+    const target = this.#options.table().findKind(kind.group, kind.version, kind.kind);
+    if (source === undefined || target === undefined || placeOf(source) !== placeOf(target)) {
+      throw internalError(
+        `${object.apiVersion}, Kind=${object.kind} cannot be converted to ${apiVersion}, Kind=${kind.kind}`,
+      );
+    }
+    const given = object as Unstructured; // of any kind
+    if (source.renamesVersions === true && target.renamesVersions === true) return { ...given, apiVersion };
+    const hub = source.conversion?.toHub(given) ?? given;
+    const converted =
+      target.conversion?.fromHub({ ...hub, apiVersion: apiVersionOf(target.storage), kind: target.storage.kind }) ??
+      hub;
+    return { ...converted, apiVersion, kind: kind.kind };
+  }
+
+  reread(value: unknown, kind: GroupVersionKind): Unstructured {
+    return asInternal(() => this.#reread(value, kind));
+  }
+
+  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Unstructured {
+    return asInternal(() => {
+      const operations = decodePatch(patch, jsonPatchSchema, { fieldValidation: "Ignore" }).value;
+      return this.#reread(applyJsonPatch(withBigInts(object), operations), kind);
+    });
+  }
+
+  #reread(value: unknown, kind: GroupVersionKind): Unstructured {
+    const { table, schemaOf, objectBytesMax } = this.#options;
+    const definition = table().findKind(kind.group, kind.version, kind.kind);
+    const asked = { value, gvk: kind, fieldValidation: "Ignore", problems: [] } as const;
+    if (definition?.custom !== undefined) {
+      const room = new Room(objectBytesMax, () => objectTooLarge(objectBytesMax));
+      return decodePatchedCustom({ ...asked, type: definition.custom, room }).object;
+    }
+    const schema = definition?.schema ?? schemaOf(kind);
+    const { object, hasEmptyLists } = decodePatched({ ...asked, schema });
+    const settled = hasEmptyLists ? settleLists(schema, object) : object;
+    return definition?.strategy.defaults?.(settled) ?? settled;
+  }
+}
+
+/** The client is not to blame for what a webhook or a policy made of its object. */
+function asInternal<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof StatusError || error instanceof PatchError) throw internalError(error.message, error);
+    throw error;
+  }
+}
+
+const placeOf = ({ storage }: ResourceDefinition): string => `${storage.group}/${storage.resource}`;
+
+function equivalentsIn(table: ResourceTable, of: GroupVersionResource, subresource: string): readonly Matched[] {
+  const own = table.find(of.group, of.version, of.resource);
+  if (own === undefined) return [];
+  const place = placeOf(own);
+  const all = [own, ...table.definitions.filter((other) => other !== own && other.stored && placeOf(other) === place)];
+  return all.flatMap((definition) => {
+    const { group, version, resource } = definition;
+    const kind = subresource === "" ? definition : definition.subresources.find(({ name }) => name === subresource);
+    return kind === undefined
+      ? []
+      : [
+          {
+            resource: { group, version, resource },
+            kind: { group: kind.group, version: kind.version, kind: kind.kind },
+          },
+        ];
+  });
+}
