@@ -1,7 +1,6 @@
 /**
- * Expressions that decide about requests: what they see of one, and match conditions of webhooks and policies. Compiled
- * programs are kept by their text, since configurations are read again at each change. Source: the documentation of admission
- * policies in Kubernetes, and the reference's answers.
+ * Expressions that decide about requests: what they see of one, and match conditions of webhooks and policies. Source: the
+ * documentation of admission policies in Kubernetes, and the reference's answers.
  */
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import type { Namespace } from "#api/core/v1.ts";
@@ -9,7 +8,6 @@ import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { Value } from "#cel/values.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { ExpiringCache } from "#std/expiring-cache.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
   type Activation,
@@ -141,25 +139,19 @@ export interface ConditionOptions {
   readonly hasSelectors: boolean;
 }
 
-/** Compiled conditions, by their environment and text. */
-const known = new ExpiringCache<CompiledExpression>(4096);
-
-/** A condition that cannot be compiled has no value when it is asked. */
+/** A condition that cannot be compiled has no value when it is asked. Keep the result: this takes some time. */
 export function compileConditions(
   conditions: readonly MatchCondition[],
-  options: ConditionOptions,
+  { hasParams, hasSelectors }: ConditionOptions,
 ): CompiledConditions {
-  return { conditions: conditions.map(({ name, expression }) => ({ ...compileOnce(expression, options), name })) };
-}
-
-function compileOnce(source: string, { hasParams, hasSelectors }: ConditionOptions): CompiledExpression {
-  const key = `${hasParams} ${hasSelectors} ${source}`;
-  const before = known.get(key);
-  if (before !== undefined) return before;
   const environment = admissionEnvironment({ hasParams, hasAuthorizer: true, hasSelectors });
-  const made = { source, compiled: compileAdmission(source, "condition", environment) };
-  known.set(key, made);
-  return made;
+  return {
+    conditions: conditions.map(({ name, expression }) => ({
+      name,
+      source: expression,
+      compiled: compileAdmission(expression, "condition", environment),
+    })),
+  };
 }
 
 /** `failed` is the condition that is false. An error leaves it to the failure policy. */

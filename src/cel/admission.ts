@@ -12,6 +12,7 @@ import {
   authorizerType,
   resourceCheckType,
 } from "./library/authorizer.ts";
+import type { Library } from "./functions.ts";
 import { bool, type CelType, dyn, int, listOf, mapOf, nullType, string, timestamp, typeName } from "./types.ts";
 
 /** What an expression is for decides of which types its value may be. */
@@ -92,22 +93,22 @@ const namespaceType = objectOf("kubernetes.Namespace", {
   }),
 });
 
-/** One for each set of variables, made when it is first asked for. */
-const environments = new Map<string, Environment>();
+const baseOf = (libraries: readonly Library[], isNew: boolean): Environment =>
+  environmentWith({ libraries }, { isNew });
+
+/** With and without selectors of the authorizer. */
+const stored = {
+  plain: baseOf([authorizerLibrary], false),
+  selecting: baseOf([authorizerLibrary, authorizerSelectorsLibrary], false),
+};
+const fresh = {
+  plain: baseOf([authorizerLibrary], true),
+  selecting: baseOf([authorizerLibrary, authorizerSelectorsLibrary], true),
+};
 
 /** The environment of expressions that see these variables. */
-export function admissionEnvironment(variables: AdmissionVariables): Environment {
-  const { hasParams, hasAuthorizer, hasSelectors, isNew = false } = variables;
-  const key = `${hasParams} ${hasAuthorizer} ${hasSelectors} ${isNew}`;
-  let environment = environments.get(key);
-  if (environment === undefined) {
-    environment = environmentOf(variables);
-    environments.set(key, environment);
-  }
-  return environment;
-}
-
-function environmentOf({ hasParams, hasAuthorizer, hasSelectors, isNew = false }: AdmissionVariables): Environment {
+export function admissionEnvironment(about: AdmissionVariables): Environment {
+  const { hasParams, hasAuthorizer, hasSelectors, isNew = false } = about;
   const variables = new Map<string, CelType>([
     ["object", dyn],
     ["oldObject", dyn],
@@ -119,8 +120,7 @@ function environmentOf({ hasParams, hasAuthorizer, hasSelectors, isNew = false }
     variables.set("authorizer", authorizerType);
     variables.set("authorizer.requestResource", resourceCheckType);
   }
-  const libraries = hasSelectors ? [authorizerLibrary, authorizerSelectorsLibrary] : [authorizerLibrary];
-  return environmentWith({ libraries, variables }, { isNew });
+  return (isNew ? fresh : stored)[hasSelectors ? "selecting" : "plain"].extend({ variables });
 }
 
 /** A program, and the type of its values. */
