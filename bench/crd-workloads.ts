@@ -1,6 +1,6 @@
 /**
  * Custom resource workloads: creates of objects with 30 fields, and the delay until a new kind accepts its first
- * object. The definition has no `x-kubernetes-validations`.
+ * object. The definition has `x-kubernetes-validations` only where a name says so.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { requestBytes } from "./connection.ts";
@@ -10,11 +10,13 @@ import { Client, dropNamespace, makeNamespace, type Target, uniqueSuffix } from 
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** POST of a custom resource with 30 fields over one connection or several. */
-export const createWorkloads: readonly Workload[] = [1, 16].map((connections) => ({
-  name: `create-cr-${connections}`,
-  prepare: (target) => prepareCreates(target, connections),
-}));
+/** POST of a custom resource with 30 fields over one connection or several, without rules and with three. */
+export const createWorkloads: readonly Workload[] = [false, true].flatMap((isRuled) =>
+  [1, 16].map((connections) => {
+    const name = `create-cr-${isRuled ? "rules-" : ""}${connections}`;
+    return { name, prepare: (target) => prepareCreates(target, { name, connections, isRuled }) };
+  }),
+);
 
 /** From POST of a definition until its first object is created, trying again where the server is not ready. */
 export const readyWorkload: Workload = { name: "crd-ready", prepare: prepareReady };
@@ -97,6 +99,28 @@ const thirtyFields: Json = {
   },
 };
 
+const rules = (...texts: readonly string[]): Json => ({
+  "x-kubernetes-validations": texts.map((rule) => ({ rule, message: `does not hold: ${rule}` })),
+});
+
+/** The same with three rules. */
+function ruledFields(): Json {
+  const { spec } = thirtyFields["properties"] as { readonly spec: Json }; // made above
+  const { window } = spec["properties"] as { readonly window: Json }; // the same
+  const properties = {
+    ...(spec["properties"] as Json), // the same
+    window: { ...window, ...rules("self.start < self.end") },
+  };
+  const ofSpec = rules(
+    "self.replicas <= self.replicasMax",
+    "self.endpoints.all(e, e.port > 1024 || e.name.startsWith('secure-'))",
+  );
+  return {
+    ...thirtyFields,
+    properties: { ...(thirtyFields["properties"] as Json), spec: { ...spec, properties, ...ofSpec } },
+  };
+}
+
 /** An object of that kind, 1.1 KB; some fields are left to their defaults. */
 function widget(group: string, name: string): string {
   return `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"${name}","labels":{"app":"bench"}},"spec":${widgetSpec}}`;
@@ -131,20 +155,27 @@ const widgets = (group: string, namespace: string): string => `/apis/${group}/v1
 const createsMax = 40_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function prepareCreates(target: Target, connections: number): Promise<PreparedWorkload> {
+interface Creates {
+  readonly name: string;
+  readonly connections: number;
+  readonly isRuled: boolean;
+}
+
+async function prepareCreates(target: Target, { name, connections, isRuled }: Creates): Promise<PreparedWorkload> {
   const group = `create-${uniqueSuffix()}.example.com`;
   const namespace = await makeNamespace(target, "create");
   const path = widgets(group, namespace);
   const client = await Client.open(target);
-  await client.send("POST", definitionsPath(target.domain), definition(target.domain, group, thirtyFields));
+  const schema = isRuled ? ruledFields() : thirtyFields;
+  await client.send("POST", definitionsPath(target.domain), definition(target.domain, group, schema));
   await untilCreated(client, path, widget(group, "first"));
-  await checkEnforced(client, path, group);
+  await checkEnforced(client, path, group, isRuled);
   client.close();
   let serial = 0;
   return {
     async measure(seconds) {
       const measured = await closedLoop(target, {
-        name: `create-cr-${connections}`,
+        name,
         connections,
         seconds,
         operationsMax: createsMax,
@@ -163,13 +194,24 @@ async function prepareCreates(target: Target, connections: number): Promise<Prep
 }
 
 /** A schema that is not in force would make the figures worthless: a wrong type is refused, a default filled in. */
-async function checkEnforced(client: Client, path: string, group: string): Promise<void> {
+async function checkEnforced(client: Client, path: string, group: string, isRuled: boolean): Promise<void> {
+  for (const [given, wrong] of isRuled ? brokenRules : []) {
+    const { code } = await client.ask("POST", path, widget(group, "bad").replace(given, wrong));
+    if (code !== 422) throw new Error(`${wrong} was answered with ${code}`);
+  }
   const bad = widget(group, "bad").replace('"replicas":3', '"replicas":"3"');
   const { code } = await client.ask("POST", path, bad);
   if (code !== 422) throw new Error(`a string as replicas was answered with ${code}`);
   const first = await client.send("GET", `${path}/first`);
   if (!first.includes('"timeoutSeconds":30')) throw new Error("the default of timeoutSeconds is not there");
 }
+
+/** What breaks each rule. */
+const brokenRules = [
+  ['"replicas":3', '"replicas":9'],
+  ['"port":8080', '"port":80'],
+  ['"start":2', '"start":7'],
+] as const;
 
 /** Milliseconds between two attempts, and until giving up. */
 const retryMs = 5;

@@ -29,6 +29,8 @@ export const crdsSuite: Suite = {
     "crd-ready": "from POST of a definition until its first object is created",
     "create-cr-1": "POST of an object of 30 fields, 1.1 KB, 1 connection",
     "create-cr-16": "the same over 16 connections",
+    "create-cr-rules-1": "the same with 3 CEL rules, 1 connection",
+    "create-cr-rules-16": "the same over 16 connections",
     ...manyRows,
   },
   workloads,

@@ -110,7 +110,10 @@ class Estimate {
   #argument(node: Expression): Argument {
     const type = this.#type(node);
     const size = this.#size(node);
-    if (type.kind !== "list") return { size, elementCost: 0, elementMax: 0 };
+    if (type.kind !== "list") {
+      const typeName = type.kind === "opaque" ? { typeName: type.name } : {};
+      return { size, elementCost: 0, elementMax: 0, ...typeName };
+    }
     const source = this.#sources.get(node.id);
     const element = source === undefined ? undefined : this.#element(source);
     const isText = type.element.kind === "string" || type.element.kind === "bytes";

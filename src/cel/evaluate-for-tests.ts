@@ -37,7 +37,12 @@ export function evaluate(
   return program.evaluate(variables as Readonly<Record<string, Value>>, { costLimit }); // tests give values
 }
 
-const refused = (message: string): Evaluation => ({ error: new CelError(message), cost: 0, isOverBudget: false });
+const refused = (message: string): Evaluation => ({
+  error: new CelError(message),
+  cost: 0,
+  work: 0,
+  isOverBudget: false,
+});
 
 const noBudget = { spend: () => {}, work: () => {} };
 

@@ -119,12 +119,10 @@ test("numbers of JSON are ints where they are whole and written so", () => {
 test("a declared type decides how JSON is read, in lists and maps too", () => {
   const types = { d: double, l: listOf(double), t: timestamp, s: mapOf(dyn, duration), i: int };
   const variables = { d: 1, l: [1, 2], t: "2020-01-02T03:04:05Z", s: { a: "90s" }, i: 5 };
-  const holds = (source: string): void =>
-    assert.deepEqual(
-      evaluate(source, variables, { types }),
-      { value: true, cost: evaluate(source, variables, { types }).cost },
-      source,
-    );
+  const holds = (source: string): void => {
+    const found = evaluate(source, variables, { types });
+    assert.ok("value" in found && found.value === true, source);
+  };
   holds("type(d) == double && d / 2.0 == 0.5");
   holds("l[0] / 2.0 == 0.5 && l.all(x, type(x) == double) && l.sum() == 3.0 && type(l.sum()) == double");
   holds("t.getFullYear() == 2020 && t < timestamp('2021-01-01T00:00:00Z')");

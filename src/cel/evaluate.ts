@@ -3,15 +3,24 @@
  * and stop where it exceeds the limit.
  */
 import { type CheckedTree, Compiler } from "./evaluate/compiler.ts";
-import { type Activation, BudgetExceeded, Frame, type Step } from "./evaluate/frame.ts";
+import { type Activation, BudgetExceeded, Frame, type Step, workMax } from "./evaluate/frame.ts";
 import { ConstantError } from "./evaluate/node.ts";
 import type { Overload } from "./functions.ts";
 import { CelError, type Value } from "./values.ts";
 
-/** `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. */
+/**
+ * `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. `work`: steps that
+ * costs do not count.
+ */
 export type Evaluation =
-  | { readonly value: Value; readonly cost: number }
-  | { readonly error: CelError; readonly cost: number; readonly isOverBudget: boolean };
+  | { readonly value: Value; readonly cost: number; readonly work: number }
+  | { readonly error: CelError; readonly cost: number; readonly work: number; readonly isOverBudget: boolean };
+
+export interface Limits {
+  readonly costLimit: number;
+  /** Left out: what one evaluation may do. */
+  readonly workLimit?: number;
+}
 
 /** Compiled; may be evaluated any number of times. */
 export class Program {
@@ -24,13 +33,14 @@ export class Program {
   }
 
   /** The values of variables are read in place, and must not change meanwhile. */
-  evaluate(activation: Activation, { costLimit }: { readonly costLimit: number }): Evaluation {
-    const frame = new Frame(activation, this.#slotCount, costLimit);
+  evaluate(activation: Activation, { costLimit, workLimit = workMax }: Limits): Evaluation {
+    const frame = new Frame(activation, this.#slotCount, costLimit, workLimit);
     try {
       const result = this.#step(frame);
       if (frame.isOver) return overBudget(frame, costLimit);
-      if (result instanceof CelError) return { error: result, cost: frame.cost, isOverBudget: false };
-      return { value: result, cost: frame.cost };
+      const { cost, worked: work } = frame;
+      if (result instanceof CelError) return { error: result, cost, work, isOverBudget: false };
+      return { value: result, cost, work };
     } catch (error) {
       if (!(error instanceof BudgetExceeded)) throw error;
       return overBudget(frame, costLimit);
@@ -38,9 +48,10 @@ export class Program {
   }
 }
 
-const overBudget = ({ cost }: Frame, limit: number): Evaluation => ({
+const overBudget = ({ cost, worked }: Frame, limit: number): Evaluation => ({
   error: new CelError("operation cancelled: actual cost limit exceeded"),
   cost: Math.max(cost, limit + 1),
+  work: worked,
   isOverBudget: true,
 });
 

@@ -3,11 +3,11 @@
  * types are made of them for each place that has rules, and sizes (`schema/sizes.ts`) are there for the estimate of costs.
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
-import { declare, type Declaration } from "./schema/declaration.ts";
+import { declare, type Declaration, type KnownDeclarations } from "./schema/declaration.ts";
 import { typeOfDeclaration } from "./schema/types.ts";
 import type { CelType } from "./types.ts";
 
-export type { Declaration, FieldDeclaration } from "./schema/declaration.ts";
+export type { Declaration, FieldDeclaration, KnownDeclarations } from "./schema/declaration.ts";
 export { fieldName } from "./schema/field-name.ts";
 export { cardinality, requestTextMax } from "./schema/sizes.ts";
 
@@ -21,9 +21,14 @@ export interface SchemaVariable {
 /**
  * The variable of a schema that `checkStructural` found right. `isWhole`: it is of a custom resource, or of an object
  * embedded in one. `typeName` is that of an object in errors (`selfType1`), and different for each place.
- * `undefined`: the schema leaves the type open, and there can be no rules.
+ * `undefined`: the schema leaves the type open, and there can be no rules. `known` is shared by the places of a schema.
  */
-export function schemaVariable(props: JsonSchemaProps, typeName: string, isWhole: boolean): SchemaVariable | undefined {
-  const declaration = declare(props, isWhole);
+export function schemaVariable(
+  props: JsonSchemaProps,
+  typeName: string,
+  isWhole: boolean,
+  known: KnownDeclarations = new Map(),
+): SchemaVariable | undefined {
+  const declaration = declare(props, isWhole, known);
   return declaration === undefined ? undefined : { type: typeOfDeclaration(declaration, typeName), declaration };
 }

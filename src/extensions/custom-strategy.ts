@@ -5,11 +5,11 @@
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { sameMembers } from "#apply/json-value.ts";
-import { type FieldError, invalid } from "#meta/field-error.ts";
+import { type FieldError, type FieldErrorType, invalid, printFieldError } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
 import { finalizerWarnings } from "#meta/validate-object-meta.ts";
-import type { Strategy, UpdateStrategy } from "#registry/resource-definition.ts";
+import type { Strategy, UpdateStrategy, WriteAttributes } from "#registry/resource-definition.ts";
 import { nestedField, nestedInteger, nestedText } from "#schema/nested-field.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import { checkEmbedded, checkListTypes, validateValue } from "#schema/structural.ts";
@@ -42,23 +42,25 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
       if (sameMembers(next, old, outside)) return next;
       return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
     },
-    validate(object) {
+    validate(object, attributes) {
       const { structural } = version;
-      return [
+      const errors = [
         ...validateValue(object, structural),
         ...checkScale(object, scale, true),
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural),
       ];
+      return withRules(errors, version, object, undefined, attributes);
     },
-    validateUpdate(object, old) {
+    validateUpdate(object, old, attributes) {
       const { structural } = version;
-      return [
+      const errors = [
         ...validateValue(object, structural, old),
         ...checkScale(object, scale, true),
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural, old),
       ];
+      return withRules(errors, version, object, old, attributes);
     },
     ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
@@ -71,15 +73,16 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
   return {
     resetFields: statusResets,
     prepareForUpdate: onlyStatus,
-    validateUpdate(object, old) {
+    validateUpdate(object, old, attributes) {
       const { structural } = version;
       const status = structural.property("status");
       const isChecked = status !== undefined && Object.hasOwn(object, "status");
-      return [
+      const errors = [
         ...(isChecked ? validateValue(object["status"], status, undefined, "status") : []),
         ...checkScale(object, scale, false),
         ...checkListTypes(object, structural, old),
       ];
+      return withRules(errors, version, object, old, attributes);
     },
     warningsOnUpdate,
   };
@@ -87,6 +90,34 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
 
 const warningsOnUpdate = (object: Unstructured, old: Unstructured): readonly string[] =>
   finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers);
+
+/** After these, rules are not evaluated, since they may rely on what the schema says. */
+const blocking: ReadonlySet<FieldErrorType> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+/** The errors of the schema, and those of its rules. */
+function withRules(
+  errors: readonly FieldError[],
+  { rules }: CustomVersion,
+  object: Unstructured,
+  old: Unstructured | undefined,
+  { context }: WriteAttributes,
+): readonly FieldError[] {
+  if (rules === undefined) return errors;
+  if (errors.some(({ type }) => blocking.has(type))) {
+    const detail =
+      "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    return [...errors, invalid("", null, detail)];
+  }
+  const found = rules.check(object, old);
+  for (const finding of found.tolerated) context.warn(printFieldError(finding));
+  return found.errors.length === 0 ? errors : [...errors, ...found.errors];
+}
 
 /** The old object with the new status, and the record of who owns what. */
 function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {

@@ -2,6 +2,7 @@
  * The schema of one version of a custom kind, compiled on first use. Kept across changes of the definition while the
  * schema stays the same.
  */
+import { SchemaRules } from "#cel/schema-rules.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
@@ -11,6 +12,7 @@ export class CustomVersion implements CustomType {
   readonly metadata: Schema;
   #load: () => JsonSchemaProps | undefined;
   #structural: StructuralSchema | undefined;
+  #rules: SchemaRules | undefined;
 
   /** `load` reads the schema as its author wrote it; it is called rarely, and its result may be kept. */
   constructor(metadata: Schema, load: () => JsonSchemaProps | undefined) {
@@ -29,6 +31,12 @@ export class CustomVersion implements CustomType {
 
   get structural(): StructuralSchema {
     return (this.#structural ??= new StructuralSchema(this.#load() ?? { type: "object" }, this.metadata));
+  }
+
+  /** `undefined`: the schema has no rules. */
+  get rules(): SchemaRules | undefined {
+    if (!this.structural.node.hasRules) return undefined;
+    return (this.#rules ??= new SchemaRules(this.structural));
   }
 
   /** The schema of whole objects: the author's, with the fields that every object has. */

@@ -1,8 +1,8 @@
 /**
  * Structural schemas of custom resources, and their use on objects: pruning, defaults, validation of values, lists and
  * embedded objects. Pure functions on JSON values of `decodeJson`; values are never changed, and unchanged parts are
- * shared. CEL rules are kept and not evaluated. The parts are in `structural/`. Source: upstream's
- * `apiextensions-apiserver`, 1.32.
+ * shared. Rules in CEL are data here: `cel/schema-rules.ts` evaluates them. The parts are in `structural/`. Source:
+ * upstream's `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { Room } from "#std/room.ts";
@@ -23,10 +23,20 @@ export {
   checkStructural,
   type RatchetedChecks,
   ratchetedChecks,
+  type RuleChecks,
 } from "./structural/check.ts";
+export { Correlation, itemKey, itemsByKey } from "./structural/correlation.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";
 export { formatCheck } from "./structural/formats.ts";
-export { type JsonSchemaProps, someSchema, type ValidationRule } from "./structural/json-schema.ts";
+export {
+  additionalOf,
+  itemsOf,
+  type JsonSchemaProps,
+  namesOf,
+  someSchema,
+  type ValidationRule,
+} from "./structural/json-schema.ts";
+export type { SchemaNode } from "./structural/node.ts";
 export { showValue } from "./structural/json-value.ts";
 
 const endless = new Room(Number.POSITIVE_INFINITY, () => new Error("no room"));

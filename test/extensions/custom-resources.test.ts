@@ -74,19 +74,6 @@ inBothDomains("a dry run of a definition serves nothing [DRY-01]", async (api) =
   assert.equal((await api.get(widgets(group))).text, "404 page not found\n");
 });
 
-inBothDomains(
-  "a definition whose rules are not evaluated says so",
-  async (api) => {
-    const rules = [{ rule: "self.a != self.b", message: "a is b" }];
-    const schema = object({ spec: object({ a: text, b: text }, { "x-kubernetes-validations": rules }) });
-    const made = (await api.post(crds, definition("rules.example.com", { schema }))).expect(201);
-    assert.match(made.warnings.join(), /x-kubernetes-validations .* does not evaluate them yet/);
-    const labelled = (await api.patch(path("rules.example.com"), { metadata: { labels: { a: "b" } } })).expect(200);
-    assert.deepEqual(labelled.warnings, []);
-  },
-  { differs: "1.32 evaluates them" },
-);
-
 inBothDomains("names that others have are refused by condition until they are free", async (api) => {
   const group = "names.example.com";
   await install(api, group, { names: { shortNames: ["wi"] } });

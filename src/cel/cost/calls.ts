@@ -11,6 +11,8 @@ export interface Argument {
   readonly elementCost: number;
   /** The largest element of a list. */
   readonly elementMax: number;
+  /** Of a value of a library's own type. */
+  readonly typeName?: string;
 }
 
 export interface CallMax {
@@ -32,6 +34,12 @@ const max = (args: readonly Argument[], at: number): number => args[at]?.size.ma
 const once: Rule = (args) => ({ cost: traversal(max(args, 0)) });
 const kept: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
 const comparison: Rule = (args) => ({ cost: traversal(Math.min(max(args, 0), max(args, 1))) });
+/** Values of these types are small. */
+const small: ReadonlySet<string | undefined> = new Set(["kubernetes.Quantity", "net.IP", "net.CIDR"]);
+const inequality: Rule = (args) => (small.has(args[0]!.typeName) ? { cost: 1 } : comparison(args));
+/** Upstream: of URLs, the second counts. */
+const equality: Rule = (args) =>
+  args[0]!.typeName === "kubernetes.URL" ? { cost: traversal(max(args, 1)) } : inequality(args);
 const elements: Rule = ([list]) => ({ cost: times(list!.size.max, list!.elementCost) });
 
 const joined: Rule = (args) => {
@@ -61,8 +69,9 @@ const indexOf: Rule = (args) => (args[0]!.elementCost > 0 ? elements(args) : onc
 
 /** By the function's name, or by the overload where several forms of one name differ. */
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ["_==_", comparison],
-  ["_!=_", comparison],
+  ["_==_", equality],
+  ["_!=_", inequality],
+  ["url", kept],
   ...["less", "less_equals", "greater", "greater_equals"].flatMap((name): [string, Rule][] => [
     [`${name}_string`, comparison],
     [`${name}_bytes`, comparison],
@@ -100,7 +109,7 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 export function callMax(name: string, overload: Overload, args: readonly Argument[]): CallMax {
   const rule = rules.get(overload.id) ?? rules.get(name);
   if (rule !== undefined) return rule(args);
-  if (overload.cost === undefined) return { cost: 1 };
+  if (overload.cost?.estimate === undefined) return { cost: 1 };
   const { cost, resultSize } = overload.cost.estimate(args.map(({ size }) => size));
   return resultSize === undefined ? { cost: cost.max } : { cost: cost.max, size: resultSize };
 }

@@ -6,7 +6,7 @@ import type { Compilation } from "./compilation.ts";
 import { costOf } from "./costs.ts";
 import type { Frame, Step } from "./frame.ts";
 import { kindOf } from "./kinds.ts";
-import { compileMatches, isMatches } from "./matches.ts";
+import { checkSearch, compileMatches, isMatches } from "./matches.ts";
 import { bareStep, type Compiled, ConstantError, constantNode, errorAt } from "./node.ts";
 import { type Binary, binaryOperators, negate, noSuchOperator } from "./operators.ts";
 import { compileIndex, compileOptionalSelect } from "./selection.ts";
@@ -221,6 +221,7 @@ function compileFunction(node: Call, compilation: Compilation): Compiled {
   const operands = isMember ? [node.target!, ...node.args] : node.args;
   const args = operands.map((operand) => compilation.compile(operand));
   if (isMatches(overloads)) return compileMatches(node, args);
+  checkSearch(name, args);
   if (isAlternative(overloads)) return alternative(overloads[0]!, args, node.id);
   const step = callStep(name, overloads, args, node.id);
   const only = args.length === 1 && conversions.has(name) ? args[0]!.constant : undefined;

@@ -11,8 +11,8 @@ export type Step = (frame: Frame) => Value | CelError;
 /** Ends an evaluation; no value of an expression, since `&&` and `||` must not take it in. */
 export class BudgetExceeded extends Error {}
 
-/** Steps beyond those that costs count: about 50 ms. */
-const workMax = 8_000_000;
+/** Steps of one evaluation beyond those that costs count: about 50 ms. */
+export const workMax = 8_000_000;
 
 export class Frame implements EvaluationContext {
   readonly activation: Activation;
@@ -20,13 +20,16 @@ export class Frame implements EvaluationContext {
   readonly slots: (Value | CelError)[];
   /** Also raised directly by steps that cost little; loops and functions look at the limit. */
   cost = 0;
+  /** Steps that cost does not count. */
+  worked = 0;
   readonly #limit: number;
-  #work = 0;
+  readonly #workLimit: number;
 
-  constructor(activation: Activation, slotCount: number, limit: number) {
+  constructor(activation: Activation, slotCount: number, limit: number, workLimit: number) {
     this.activation = activation;
     this.slots = slotCount === 0 ? [] : new Array<Value>(slotCount).fill(null);
     this.#limit = limit;
+    this.#workLimit = workLimit;
   }
 
   get isOver(): boolean {
@@ -39,7 +42,7 @@ export class Frame implements EvaluationContext {
   }
 
   work(units: number): void {
-    this.#work += units;
-    if (this.#work > workMax) throw new BudgetExceeded();
+    this.worked += units;
+    if (this.worked > this.#workLimit) throw new BudgetExceeded();
   }
 }

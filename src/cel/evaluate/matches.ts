@@ -12,6 +12,16 @@ const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
 
 export const isMatches = (overloads: readonly Overload[]): boolean => overloads.length > 0 && ids.has(overloads[0]!.id);
 
+/** Functions of libraries whose second argument is a pattern. */
+const searches: ReadonlySet<string> = new Set(["find", "findAll"]);
+
+/** A constant pattern of a search that cannot be compiled is known before any evaluation. */
+export function checkSearch(name: string, args: readonly Compiled[]): void {
+  const pattern = searches.has(name) ? args[1]?.constant : undefined;
+  const compiled = typeof pattern === "string" ? compilePattern(pattern) : undefined;
+  if (compiled instanceof CelError) throw new ConstantError(compiled.message);
+}
+
 /** What compiling a pattern that is not known counts as work. */
 const compileWork = 10_000;
 

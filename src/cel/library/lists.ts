@@ -82,10 +82,7 @@ const indexOf =
     isList(list) ? find(list, wanted!, order, context) : undefined;
 
 /** One traversal of the list and the texts in it. */
-const cost: CallCost = {
-  actual: ([list]) => elementsCost(list!),
-  estimate: ([list]) => ({ cost: list! }),
-};
+const cost: CallCost = { actual: ([list]) => elementsCost(list!) };
 
 const summable: readonly (readonly [string, CelType, Value])[] = [
   ["int", int, 0],

@@ -12,7 +12,7 @@ import {
   qualifiedName,
 } from "#meta/names.ts";
 import { formatCheck } from "#schema/structural.ts";
-import { matching } from "../evaluate/costs.ts";
+import { matching, traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library } from "../functions.ts";
 import { listOf, opaque, optionalOf, string } from "../types.ts";
@@ -74,14 +74,16 @@ const formats: readonly NamedFormat[] = [
 
 const byName: ReadonlyMap<string, NamedFormat> = new Map(formats.map((one) => [one.name, one]));
 
-/** A size that is not known is estimated by. */
+/** Sizes that are not known are estimated by these. */
 const patternSizeMax = 128;
 const nameSizeMax = 64;
+
+const searching = (size: number): number => traversal(size) * Math.ceil(patternSizeMax * 0.25);
 
 const cost: CallCost = {
   actual: ([one, text]) => matching(sizeOf(text!), one instanceof NamedFormat ? one.patternSize : 0),
   estimate: ([, text]) => ({
-    cost: { min: matching(text!.min, patternSizeMax), max: matching(text!.max, patternSizeMax) },
+    cost: { min: searching(text!.min), max: searching(text!.max) },
   }),
 };
 
@@ -123,7 +125,7 @@ export const namedFormatLibrary: Library = {
     },
     ...formats.map((one) => ({
       name: `format.${one.name}`,
-      overloads: [plain(`format_${one.name}`, [], formatType, () => one)],
+      overloads: [plain(`format_${one.name}`, [], formatType, () => one, named)],
     })),
   ],
 };

@@ -3,7 +3,7 @@ import { sizeOf } from "../evaluate/kinds.ts";
 import { isMap } from "../evaluate/kinds.ts";
 import { operators } from "../ast.ts";
 import type { Library, Overload } from "../functions.ts";
-import { bool, type CelType, int, listOf, mapOf, optionalOf, parameter, typeOf } from "../types.ts";
+import { bool, type CelType, int, listOf, mapOf, opaque, optionalOf, parameter, typeOf } from "../types.ts";
 import { CelError, Double, Duration, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { member, plain } from "./declare.ts";
 
@@ -29,7 +29,9 @@ function isZero(value: Value): boolean {
 
 export const optionalsLibrary: Library = {
   name: "cel.lib.optional",
-  constants: new Map([["optional_type", { type: typeOf(optionalV), value: new TypeValue("optional_type") }]]),
+  constants: new Map([
+    ["optional_type", { type: typeOf(opaque("optional_type")), value: new TypeValue("optional_type") }],
+  ]),
   functions: [
     {
       name: operators.optionalIndex,

@@ -1,4 +1,5 @@
 /** The strings extension, version 2. Indices count code points. */
+import { traversal } from "../evaluate/costs.ts";
 import { isInt, isList, sizeOf } from "../evaluate/kinds.ts";
 import type { Int } from "../evaluate/numbers.ts";
 import { read } from "../evaluate/read.ts";
@@ -6,7 +7,7 @@ import { codePointCount, isPlain } from "../evaluate/text.ts";
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
-import { elementsCost, member, plain, traversalCost } from "./declare.ts";
+import { elementsCost, member, plain } from "./declare.ts";
 import { format } from "./format.ts";
 import { quoted } from "./quote.ts";
 
@@ -148,17 +149,11 @@ const upper = (text: string): string => text.replace(/[a-z]+/g, (letters) => let
 const formatted: Call = ([text, values], context) =>
   typeof text === "string" && isList(values) ? format(text, values, context) : undefined;
 
-const once = traversalCost();
-const twice = traversalCost(2);
+const once: CallCost = { actual: ([text]) => traversal(sizeOf(text!)) };
+const twice: CallCost = { actual: ([text]) => traversal(sizeOf(text!) * 2) };
 /** As the functions of the same names on lists. */
-const asElements: CallCost = {
-  actual: ([text]) => elementsCost(text!),
-  estimate: once.estimate,
-};
-const ofResult: CallCost = {
-  actual: (_, result) => Math.ceil(sizeOf(result) * 0.2),
-  estimate: twice.estimate,
-};
+const asElements: CallCost = { actual: ([text]) => elementsCost(text!) };
+const ofResult: CallCost = { actual: (_, result) => Math.ceil(sizeOf(result) * 0.2) };
 
 type Form = readonly [id: string, args: readonly CelType[]];
 

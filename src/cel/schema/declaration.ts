@@ -45,11 +45,22 @@ export interface FieldDeclaration {
 
 export type Declaration = ScalarDeclaration | ListDeclaration | MapDeclaration | ObjectDeclaration;
 
+/** Declared parts of one schema: of schemas inside schemas that all have rules, each is declared once. */
+export type KnownDeclarations = Map<JsonSchemaProps, Declaration | undefined>;
+
 /**
  * `isWhole`: of an object with metadata of its own. `undefined`: expressions cannot name such a value, since any type may
  * be there. The schema must have passed `checkStructural`.
  */
-export function declare(props: JsonSchemaProps, isWhole = false): Declaration | undefined {
+export function declare(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
+  const before = known.get(props);
+  if (before !== undefined || known.has(props)) return before;
+  const declaration = make(props, isWhole, known);
+  known.set(props, declaration);
+  return declaration;
+}
+
+function make(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
   if (props["x-kubernetes-int-or-string"] === true) return scalar(dyn, extents.intOrString);
   switch (props.type) {
     case "boolean":
@@ -61,16 +72,16 @@ export function declare(props: JsonSchemaProps, isWhole = false): Declaration | 
     case "string":
       return text(props);
     case "array":
-      return list(props);
+      return list(props, known);
     case "object":
-      return object(props, isWhole);
+      return object(props, isWhole, known);
     default:
       return undefined;
   }
 }
 
-const part = (props: JsonSchemaProps): Declaration | undefined =>
-  declare(props, props["x-kubernetes-embedded-resource"] === true);
+const part = (props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined =>
+  declare(props, props["x-kubernetes-embedded-resource"] === true, known);
 
 const scalar = (type: SimpleType, extent: Extent): ScalarDeclaration => ({
   kind: "scalar",
@@ -94,9 +105,9 @@ function text(props: JsonSchemaProps): Declaration {
   }
 }
 
-function list(props: JsonSchemaProps): Declaration | undefined {
+function list(props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined {
   const items = props.items as JsonSchemaProps | undefined; // checked schemas have no list of schemas there
-  const element = items === undefined ? undefined : part(items);
+  const element = items === undefined ? undefined : part(items, known);
   if (element === undefined) return undefined;
   const listType = props["x-kubernetes-list-type"];
   const keys = props["x-kubernetes-list-map-keys"] ?? [];
@@ -105,10 +116,10 @@ function list(props: JsonSchemaProps): Declaration | undefined {
   return { kind: "list", element, uniqueBy, isPlain, ...extents.list, sizeMax: elementsMax(props, element) };
 }
 
-function object(props: JsonSchemaProps, isWhole: boolean): Declaration | undefined {
+function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
   const additional = props.additionalProperties;
   if (typeof additional === "object") {
-    const element = part(additional);
+    const element = part(additional, known);
     if (element === undefined) return undefined;
     const { isPlain } = element;
     return { kind: "map", element, isPlain, ...extents.map, sizeMax: entriesMax(props, element) };
@@ -116,7 +127,7 @@ function object(props: JsonSchemaProps, isWhole: boolean): Declaration | undefin
   const properties = isWhole ? { ...props.properties, ...wholeProperties } : (props.properties ?? {});
   const declared: { readonly key: string; readonly props: JsonSchemaProps; readonly declaration: Declaration }[] = [];
   for (const [key, inner] of Object.entries(properties)) {
-    const declaration = part(inner);
+    const declaration = part(inner, known);
     if (declaration !== undefined) declared.push({ key, props: inner, declaration });
   }
   const fields = new Map<string, FieldDeclaration>();

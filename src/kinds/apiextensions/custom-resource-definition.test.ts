@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest } from "../kind-for-tests.ts";
 
 const gvk = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
 const definitions = kindUnderTest(gvk);
@@ -251,18 +251,4 @@ test("the first delete request marks, keeps the generation and says what will fo
     },
   ]);
   assert.deepEqual(strategy.pendingFinalizers!(ending), []);
-});
-
-test("rules that nobody follows are said so, once they change", () => {
-  const ruled = definition(
-    one({ schema: { openAPIV3Schema: { ...schema, "x-kubernetes-validations": [{ rule: "true" }] } } }),
-  );
-  const { strategy } = definitions.definition;
-  assert.match(
-    strategy.warningsOnCreate!(ruled, writing()).join(),
-    /^spec\.versions\[v1\]\.schema: x-kubernetes-validations are kept/,
-  );
-  assert.deepEqual(strategy.warningsOnUpdate!(ruled, ruled, writing()), []);
-  assert.equal(strategy.warningsOnUpdate!(ruled, definition(), writing()).length, 1);
-  assert.deepEqual(strategy.warningsOnCreate!(definition(), writing()), []);
 });

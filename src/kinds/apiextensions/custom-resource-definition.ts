@@ -9,13 +9,10 @@ import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionSpec,
-  CustomResourceDefinitionVersion,
 } from "#api/apiextensions/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Column } from "#registry/resource-definition.ts";
-import { jsonEquals } from "#apply/json-value.ts";
 import { fieldText } from "#meta/field-texts.ts";
-import { someSchema } from "#schema/structural.ts";
 import { createdColumn, nameColumn } from "../cells.ts";
 import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
@@ -42,8 +39,6 @@ export function customResourceDefinitions(
       validate: (object) => validateDefinition(object, rules),
       validateUpdate: (object, old) => validateDefinitionUpdate(object, old, rules),
       subresources: { status: { validateUpdate: validateDefinitionStatus } },
-      warningsOnCreate: (object) => ruleWarnings(object, undefined),
-      warningsOnUpdate: (object, old) => ruleWarnings(object, old),
       // The first delete request only marks; from then on the finalizers say what is left to do.
       pendingFinalizers: ({ metadata }) => (metadata.deletionTimestamp === undefined ? [finalizer] : []),
       terminate: (object, old) => terminating(object, old, finalizer),
@@ -116,24 +111,4 @@ function terminating(
     },
     status: { ...status, conditions },
   };
-}
-
-/** Warns that new CEL rules of the definition are not evaluated. */
-function ruleWarnings(object: CustomResourceDefinition, old: CustomResourceDefinition | undefined): string[] {
-  return (object.spec.versions ?? [])
-    .filter((version) => hasRules(version) && !jsonEquals(version.schema, oldVersion(old, version.name)?.schema))
-    .map(
-      ({ name }) =>
-        `spec.versions[${name}].schema: x-kubernetes-validations are kept and published, but this server does not evaluate them yet`,
-    );
-}
-
-const oldVersion = (
-  old: CustomResourceDefinition | undefined,
-  name: string,
-): CustomResourceDefinitionVersion | undefined => old?.spec.versions?.find((version) => version.name === name);
-
-function hasRules({ schema }: CustomResourceDefinitionVersion): boolean {
-  const props = schema?.openAPIV3Schema;
-  return props !== undefined && someSchema(props, (inner) => inner["x-kubernetes-validations"] !== undefined);
 }

@@ -14,6 +14,7 @@ import type {
   CustomResourceSubresources,
 } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import { ruleChecks, type StoredExpressions } from "#cel/schema-rules.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -282,8 +283,9 @@ class SchemaRules {
 
   constructor(old: CustomResourceDefinitionSpec | undefined, { metadata }: DefinitionRules) {
     const schema = metadata();
-    this.always = schema === undefined ? {} : { metadata: schema };
     this.#versions = old?.versions ?? [];
+    const rules = ruleChecks(storedExpressions(this.#versions));
+    this.always = schema === undefined ? { rules } : { metadata: schema, rules };
   }
 
   /** The same without what need not be asked for, since what is stored lacks it. */
@@ -301,6 +303,29 @@ class SchemaRules {
         jsonEquals(version.schema?.openAPIV3Schema, props),
     );
   }
+}
+
+/** The expressions of a stored definition, collected when first asked for. */
+function storedExpressions(versions: readonly CustomResourceDefinitionVersion[]): StoredExpressions {
+  let known: { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> } | undefined;
+  const collect = (): NonNullable<typeof known> => {
+    const [rules, messages] = [new Set<string>(), new Set<string>()];
+    for (const { schema } of versions) {
+      if (schema?.openAPIV3Schema === undefined) continue;
+      someSchema(schema.openAPIV3Schema, ({ "x-kubernetes-validations": given }) => {
+        for (const { rule, messageExpression } of given ?? []) {
+          if (rule !== undefined) rules.add(rule);
+          if (messageExpression !== undefined) messages.add(messageExpression);
+        }
+        return false;
+      });
+    }
+    return { rules, messages };
+  };
+  return {
+    isRule: (text) => (known ??= collect()).rules.has(text),
+    isMessage: (text) => (known ??= collect()).messages.has(text),
+  };
 }
 
 function checkSchema(

@@ -17,6 +17,10 @@ export interface DefaultChecks {
   readonly metadata: Schema | undefined;
   /** Whether unknown members are refused. */
   readonly pruned: boolean;
+  /** Findings of the schema's rules about a default that is valid otherwise. */
+  readonly rules:
+    | ((node: SchemaNode, value: unknown, field: string, isWhole: boolean) => readonly FieldError[])
+    | undefined;
 }
 
 export function defaultFindings(props: JsonSchemaProps, path: string, checks: DefaultChecks): FieldError[] {
@@ -77,7 +81,12 @@ class Walk {
       return;
     }
     const embedded = embeddedFindings(node, value, field, options);
-    this.findings.push(...(embedded.length > 0 ? embedded : valueFindings(node, value, field)));
+    const found = embedded.length > 0 ? embedded : valueFindings(node, value, field);
+    this.findings.push(...(found.length > 0 || !node.hasRules ? found : this.#rules(node, value, field, isWhole)));
+  }
+
+  #rules(node: SchemaNode, value: unknown, field: string, isWhole: boolean): readonly FieldError[] {
+    return this.#checks.rules?.(node, value, field, isWhole) ?? [];
   }
 
   #metaDefault(node: SchemaNode, field: string, place: Place): void {

@@ -27,8 +27,14 @@ const types: ReadonlySet<string> = new Set(["array", "boolean", "integer", "numb
 export const hasValidType = (props: JsonSchemaProps): boolean =>
   props.type === undefined || props.type === "" || types.has(props.type);
 
-export function keywordFindings(props: JsonSchemaProps, path: string, checks: KeywordChecks): FieldError[] {
-  const walk = new Walk(checks);
+/** Adds to `right` the schemas with rules that have no findings, nor have any inside them. */
+export function keywordFindings(
+  props: JsonSchemaProps,
+  path: string,
+  checks: KeywordChecks,
+  right: Set<JsonSchemaProps> = new Set(),
+): FieldError[] {
+  const walk = new Walk(checks, right);
   walk.schema(props, path, { isRoot: true, isMeta: false, noDefaults: undefined });
   return walk.findings;
 }
@@ -44,12 +50,15 @@ interface Place {
 class Walk {
   readonly findings: FieldError[] = [];
   readonly #checks: KeywordChecks;
+  readonly #right: Set<JsonSchemaProps>;
 
-  constructor(checks: KeywordChecks) {
+  constructor(checks: KeywordChecks, right: Set<JsonSchemaProps>) {
     this.#checks = checks;
+    this.#right = right;
   }
 
   schema(props: JsonSchemaProps, path: string, outer: Place): void {
+    const found = this.findings.length;
     const place = { ...outer, isRoot: false };
     this.#single(props, path, place);
     this.#maps(props, path, outer, place);
@@ -73,9 +82,9 @@ class Walk {
     }
     this.#extensions(props, path);
     if (this.#checks.mapKeys !== false) this.findings.push(...mapKeyFindings(props, path));
-    for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
-      this.#rule(rule, props, `${path}.x-kubernetes-validations[${at}]`);
-    }
+    const rules = props["x-kubernetes-validations"] ?? [];
+    for (const [at, rule] of rules.entries()) this.#rule(rule, props, `${path}.x-kubernetes-validations[${at}]`);
+    if (rules.length > 0 && this.findings.length === found) this.#right.add(props);
   }
 
   #forbid(field: string, detail: string): void {

@@ -21,11 +21,24 @@ export interface RatchetedChecks extends KeywordChecks {
   readonly prunedDefaults?: boolean;
 }
 
+/** Checks of CEL rules, which are no part of this folder. */
+export interface RuleChecks {
+  /**
+   * Findings about the rules of a structural schema. `isRight`: neither a part of it with rules nor anything inside has
+   * other findings.
+   */
+  schema(props: JsonSchemaProps, path: string, isRight: (props: JsonSchemaProps) => boolean): readonly FieldError[];
+  /** Findings of the rules about a default. `isWhole`: it is an object with metadata. All defaults share a budget. */
+  defaults(): (node: SchemaNode, value: unknown, field: string, isWhole: boolean) => readonly FieldError[];
+}
+
 export interface CheckOptions extends RatchetedChecks {
   /** The version has a status subresource. */
   readonly statusSubresource?: boolean;
   /** Schema of metadata of built-in kinds, for defaults of and in embedded objects. */
   readonly metadata?: Schema;
+  /** Left out: rules are not checked. */
+  readonly rules?: RuleChecks;
 }
 
 /** Schemas inside schemas, at most. */
@@ -39,12 +52,17 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
   if (bound !== undefined) return [bound];
   const problem = options.structural === false ? undefined : unreadable(props);
   const isRead = options.structural !== false && problem === undefined;
+  const structure = isRead ? structureOrDefaults(props, path, options) : [];
+  const right = new Set<JsonSchemaProps>();
   const findings = [
     ...(options.statusSubresource === true ? rootFindings(props, path) : []),
     ...(props.nullable === true ? [forbidden(`${path}.nullable`, "nullable cannot be true at the root")] : []),
-    ...(isRead ? structureOrDefaults(props, path, options) : []),
-    ...keywordFindings(props, path, options),
+    ...structure,
+    ...keywordFindings(props, path, options, right),
   ];
+  if (isRead && structure.length === 0 && right.size > 0) {
+    findings.push(...(options.rules?.schema(props, path, (inner) => right.has(inner)) ?? []));
+  }
   if (findings.length === 0 && problem !== undefined) return [invalid(path, "", problem)];
   if (findings.length <= findingsMax) return findings;
   return [...findings.slice(0, findingsMax), tooMany(path, findings.length, findingsMax)];
@@ -53,7 +71,8 @@ export function checkStructural(props: JsonSchemaProps, path: string, options: C
 function structureOrDefaults(props: JsonSchemaProps, path: string, options: CheckOptions): FieldError[] {
   const findings = structureFindings(props, path);
   if (findings.length > 0 || !someSchema(props, hasDefault)) return findings;
-  return defaultFindings(props, path, { metadata: options.metadata, pruned: options.prunedDefaults !== false });
+  const { metadata, prunedDefaults, rules } = options;
+  return defaultFindings(props, path, { metadata, pruned: prunedDefaults !== false, rules: rules?.defaults() });
 }
 
 /** The error about a schema beyond the bounds of size. Needs no stack. */

@@ -46,9 +46,9 @@ export class Correlation {
       return undefined;
     }
     const item: unknown = this.#value[at];
-    const key = this.#keyOf(item);
+    const key = itemKey(item, this.#node.mapKeys);
     if (key === undefined) return undefined;
-    this.#oldItems ??= this.#byKey(this.#old);
+    this.#oldItems ??= itemsByKey(this.#old, this.#node.mapKeys);
     const old = this.#oldItems.get(key);
     return old === undefined ? undefined : this.#child(at, new Correlation(items, item, old));
   }
@@ -75,28 +75,28 @@ export class Correlation {
     if (this.#node.listType !== "map" || this.#node.items === undefined) return deepEqual(value, old);
     return value.every((_, at) => this.index(at)?.isUnchanged() === true);
   }
+}
 
-  /** The first item of every key. */
-  #byKey(items: readonly unknown[]): ReadonlyMap<string, unknown> {
-    const map = new Map<string, unknown>();
-    for (const item of items) {
-      const key = this.#keyOf(item);
-      if (key !== undefined && !map.has(key)) map.set(key, item);
-    }
-    return map;
+/** What identifies an item of a `map` list; `undefined` where a key is absent or no scalar. */
+export function itemKey(item: unknown, keys: readonly string[]): string | undefined {
+  if (kindOf(item) !== "object") return undefined;
+  let text = "";
+  for (const name of keys) {
+    if (!Object.hasOwn(item as Json, name)) return undefined;
+    const value = (item as Json)[name];
+    const kind = kindOf(value);
+    if (kind === "null" || kind === "array" || kind === "object") return undefined;
+    text += `${kind[0]}${kind === "integer" || kind === "number" ? numberOf(value) : JSON.stringify(value)},`;
   }
+  return text === "" ? undefined : text;
+}
 
-  /** `undefined` where a key is absent or no scalar. */
-  #keyOf(item: unknown): string | undefined {
-    if (kindOf(item) !== "object") return undefined;
-    let text = "";
-    for (const name of this.#node.mapKeys) {
-      if (!Object.hasOwn(item as Json, name)) return undefined;
-      const value = (item as Json)[name];
-      const kind = kindOf(value);
-      if (kind === "null" || kind === "array" || kind === "object") return undefined;
-      text += `${kind[0]}${kind === "integer" || kind === "number" ? numberOf(value) : JSON.stringify(value)},`;
-    }
-    return text === "" ? undefined : text;
+/** The first item of every key. */
+export function itemsByKey(items: readonly unknown[], keys: readonly string[]): ReadonlyMap<string, unknown> {
+  const map = new Map<string, unknown>();
+  for (const item of items) {
+    const key = itemKey(item, keys);
+    if (key !== undefined && !map.has(key)) map.set(key, item);
   }
+  return map;
 }

@@ -53,7 +53,7 @@ export interface JsonSchemaProps {
 
 export type JsonSchemas = Readonly<Record<string, JsonSchemaProps>>;
 
-/** A CEL rule: kept and published, not evaluated. */
+/** A CEL rule. */
 export interface ValidationRule {
   readonly rule?: string;
   readonly message?: string;

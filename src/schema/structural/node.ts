@@ -68,9 +68,10 @@ export interface SchemaNode {
   readonly enum: EnumRule | undefined;
   readonly logic: Logic | undefined;
 
-  /** Somewhere in the subtree: sets or maps as lists; embedded resources. */
+  /** Somewhere in the subtree: sets or maps as lists; embedded resources; rules, other than in combinations. */
   readonly hasLists: boolean;
   readonly hasEmbedded: boolean;
+  readonly hasRules: boolean;
 }
 
 export interface NumberRules {
@@ -130,11 +131,14 @@ class Compiler {
     const embedded = props["x-kubernetes-embedded-resource"] === true;
     let hasLists = itemNode?.hasLists === true || additionalNode?.hasLists === true;
     let hasEmbedded = itemNode?.hasEmbedded === true || additionalNode?.hasEmbedded === true;
+    const hasOwnRules = (props["x-kubernetes-validations"]?.length ?? 0) > 0;
+    let hasRules = hasOwnRules || itemNode?.hasRules === true || additionalNode?.hasRules === true;
     let defaulted: [string, SchemaNode][] | undefined;
     if (properties !== undefined) {
       for (const [name, node] of properties) {
         if (node.hasLists) hasLists = true;
         if (node.hasEmbedded) hasEmbedded = true;
+        if (node.hasRules) hasRules = true;
         if (node.default !== undefined) (defaulted ??= []).push([name, node]);
       }
     }
@@ -174,6 +178,7 @@ class Compiler {
       logic: this.#logic(props),
       hasLists: listType === "set" || listType === "map" || hasLists,
       hasEmbedded: embedded || hasEmbedded,
+      hasRules,
     };
   }
 

@@ -1,0 +1,169 @@
+/**
+ * Checks the rules of a definition's schema before it is stored: that they compile, that they may use `oldSelf` where
+ * they do, and what they may cost. Texts and order are upstream's.
+ */
+import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid } from "#meta/field-error.ts";
+import { additionalOf, itemsOf, type JsonSchemaProps, namesOf, type ValidationRule } from "#schema/structural.ts";
+import type { Int64 } from "#std/int64.ts";
+import { exceededText } from "../cost.ts";
+import { times } from "../cost/calls.ts";
+import { cardinality } from "../schema-types.ts";
+import { type CompiledRule, RuleCompiler, type StoredExpressions } from "./compile.ts";
+
+/** Of one expression, all its evaluations for an object together. */
+const expressionCostMax = 10_000_000;
+/** Of all expressions of a schema. */
+const schemaCostMax = 100_000_000;
+
+/** Where a part of a schema is. */
+interface Place {
+  readonly path: string;
+  readonly isWhole: boolean;
+  /** Limits of the lists and maps around. */
+  readonly around: readonly (Int64 | undefined)[];
+  /** The outermost place around whose parts cannot be told apart on an update. */
+  readonly uncorrelatable: string | undefined;
+}
+
+/**
+ * Findings about the rules of the schema at `path`. `isRight` says whether a part of the schema has been found free of
+ * other faults: of others, rules are not looked at.
+ */
+export function checkRules(
+  props: JsonSchemaProps,
+  path: string,
+  isRight: (props: JsonSchemaProps) => boolean,
+  stored: StoredExpressions,
+): FieldError[] {
+  const walk = new Walk(isRight, stored);
+  walk.schema(props, { path, isWhole: true, around: [], uncorrelatable: undefined });
+  return [...walk.findings, ...walk.costs.findings(path)];
+}
+
+class Walk {
+  readonly findings: FieldError[] = [];
+  readonly costs = new TotalCost();
+  readonly #isRight: (props: JsonSchemaProps) => boolean;
+  readonly #compiler: RuleCompiler;
+
+  constructor(isRight: (props: JsonSchemaProps) => boolean, stored: StoredExpressions) {
+    this.#isRight = isRight;
+    this.#compiler = new RuleCompiler(stored);
+  }
+
+  /** Parts first. */
+  schema(props: JsonSchemaProps, place: Place): void {
+    const { path, around, uncorrelatable } = place;
+    const additional = additionalOf(props);
+    if (additional !== undefined) {
+      const inner = { path: `${path}.additionalProperties`, around: [...around, props.maxProperties], uncorrelatable };
+      this.schema(additional, { ...inner, isWhole: isEmbedded(additional) });
+    }
+    for (const name of namesOf(props.properties)) {
+      const inner = props.properties![name]!;
+      this.schema(inner, { path: `${path}.properties[${name}]`, around, uncorrelatable, isWhole: isEmbedded(inner) });
+    }
+    const items = itemsOf(props);
+    if (items !== undefined) {
+      const isMap = props["x-kubernetes-list-type"] === "map";
+      this.schema(items, {
+        path: `${path}.items`,
+        around: [...around, props.maxItems],
+        uncorrelatable: uncorrelatable ?? (isMap ? undefined : path),
+        isWhole: isEmbedded(items),
+      });
+    }
+    if ((props["x-kubernetes-validations"]?.length ?? 0) > 0 && this.#isRight(props)) this.#rules(props, place);
+  }
+
+  #rules(props: JsonSchemaProps, place: Place): void {
+    const path = `${place.path}.x-kubernetes-validations`;
+    const compiled = this.#compiler.place(props, place.isWhole);
+    if (compiled === undefined) {
+      const text =
+        "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+      this.findings.push(internalError(path, text));
+      return;
+    }
+    const count = cardinality(place.around, compiled.variable.declaration);
+    for (const [at, rule] of (props["x-kubernetes-validations"] ?? []).entries()) {
+      this.#rule(rule, compiled.rules[at]!, count, `${path}[${at}]`, place);
+    }
+  }
+
+  #rule(
+    given: ValidationRule,
+    { usesOldSelf, rule, message }: CompiledRule,
+    count: number,
+    path: string,
+    place: Place,
+  ) {
+    if (rule === undefined) return;
+    if ("problem" in rule) this.findings.push(invalid(`${path}.rule`, shownRule(given), rule.problem));
+    else this.#cost("rule", `${path}.rule`, times(rule.costMax, count));
+    if (message !== undefined) {
+      const at = `${path}.messageExpression`;
+      if ("problem" in message) this.findings.push(invalid(at, shownRule(given), message.problem));
+      else this.#cost("messageExpression", at, message.costMax);
+    }
+    if (usesOldSelf) {
+      if (place.uncorrelatable === undefined) return;
+      const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`;
+      this.findings.push(invalid(`${path}.rule`, given.rule, detail));
+    } else if (given.optionalOldSelf !== undefined) {
+      const detail = "may not be set if oldSelf is not used in rule";
+      this.findings.push(invalid(`${path}.optionalOldSelf`, given.optionalOldSelf, detail));
+    }
+  }
+
+  #cost(what: string, path: string, cost: number): void {
+    if (cost > expressionCostMax) {
+      this.findings.push(forbidden(path, exceededText(`estimated ${what} cost`, cost, expressionCostMax)));
+    }
+    this.costs.add(path, cost);
+  }
+}
+
+const isEmbedded = (props: JsonSchemaProps): boolean => props["x-kubernetes-embedded-resource"] === true;
+
+/** As many of the expressions of a schema that costs too much are named, unless they cost less than a hundredth of it. */
+const namedMax = 4;
+const namedCostMin = schemaCostMax / 100;
+
+class TotalCost {
+  #total = 0;
+  #highest: { readonly path: string; readonly cost: number }[] = [];
+
+  add(path: string, cost: number): void {
+    this.#total += cost;
+    if (cost < namedCostMin) return;
+    const at = this.#highest.findIndex((other) => other.cost < cost);
+    if (at === -1) this.#highest.push({ path, cost });
+    else this.#highest.splice(at, 0, { path, cost });
+    if (this.#highest.length > namedMax) this.#highest.pop();
+  }
+
+  findings(path: string): FieldError[] {
+    if (this.#total <= schemaCostMax) return [];
+    const part = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    const whole = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    return [
+      ...this.#highest.map((one) => forbidden(one.path, part)),
+      forbidden(path, exceededText(whole, this.#total, schemaCostMax)),
+    ];
+  }
+}
+
+/** A rule as Go writes it; where Go shows an address, its value is shown. */
+function shownRule({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): GoSyntax {
+  const text = (value: string | undefined): string => goQuote(value ?? "");
+  const members = [
+    `Rule:${text(rule)}`,
+    `Message:${text(message)}`,
+    `MessageExpression:${text(messageExpression)}`,
+    `Reason:(*apiextensions.FieldValueErrorReason)(${reason === undefined ? "nil" : goQuote(reason)})`,
+    `FieldPath:${text(fieldPath)}`,
+    `OptionalOldSelf:(*bool)(${optionalOldSelf ?? "nil"})`,
+  ];
+  return new GoSyntax(`apiextensions.ValidationRule{${members.join(", ")}}`);
+}

@@ -1,0 +1,129 @@
+/**
+ * Compiles the rules of one place in a schema: each with its message expression, its costs, and what is wrong with it in
+ * upstream's words. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
+ */
+import type { JsonSchemaProps, ValidationRule } from "#schema/structural.ts";
+import type { Checked } from "../checked.ts";
+import { estimateCost } from "../cost.ts";
+import type { Environment } from "../environment.ts";
+import type { Program } from "../evaluate.ts";
+import { checkExpression, environmentWith, instantiate, type Problem } from "../expression.ts";
+import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../schema-types.ts";
+import { optionalOf } from "../types.ts";
+
+/** Expressions that a stored definition has: they may use what new ones may not yet. */
+export interface StoredExpressions {
+  isRule(text: string): boolean;
+  isMessage(text: string): boolean;
+}
+
+export interface CompiledExpression {
+  readonly program: Program;
+  /** What one evaluation may cost. */
+  readonly costMax: number;
+}
+
+/** A rule as compiled; one without text has no more than `usesOldSelf`. */
+export interface CompiledRule {
+  readonly usesOldSelf: boolean;
+  readonly rule?: CompiledExpression | Problem;
+  readonly message?: CompiledExpression | Problem;
+}
+
+/** The rules of a place in a schema, and the type of the values there. */
+export interface CompiledPlace {
+  readonly variable: SchemaVariable;
+  readonly rules: readonly CompiledRule[];
+}
+
+/** Compiles the rules of one schema, place by place. */
+export class RuleCompiler {
+  readonly #stored: StoredExpressions;
+  readonly #declarations: KnownDeclarations = new Map();
+  #places = 0;
+
+  constructor(stored: StoredExpressions) {
+    this.#stored = stored;
+  }
+
+  /** `isWhole`: the values have metadata. `undefined`: the schema leaves their type open, so there can be no rules. */
+  place(props: JsonSchemaProps, isWhole: boolean): CompiledPlace | undefined {
+    const variable = schemaVariable(props, `selfType${++this.#places}`, isWhole, this.#declarations);
+    if (variable === undefined) return undefined;
+    const environments = new Environments(variable);
+    const rules = props["x-kubernetes-validations"] ?? [];
+    return { variable, rules: rules.map((rule) => compileRule(rule, variable, environments, this.#stored)) };
+  }
+}
+
+/** Environments of a place, made when needed. */
+class Environments {
+  readonly #variable: SchemaVariable;
+  readonly #made = new Map<string, Environment>();
+
+  constructor(variable: SchemaVariable) {
+    this.#variable = variable;
+  }
+
+  get(isOptional: boolean, isNew: boolean): Environment {
+    const key = `${isOptional} ${isNew}`;
+    let environment = this.#made.get(key);
+    if (environment === undefined) {
+      const { type } = this.#variable;
+      const variables = new Map([
+        ["self", type],
+        ["oldSelf", isOptional ? optionalOf(type) : type],
+      ]);
+      this.#made.set(key, (environment = environmentWith({ variables }, { isNew })));
+    }
+    return environment;
+  }
+}
+
+const refused = (problem: string): Problem => ({ problem, isInternal: false });
+
+function compileRule(
+  { rule: text = "", messageExpression = "", optionalOldSelf }: ValidationRule,
+  variable: SchemaVariable,
+  environments: Environments,
+  stored: StoredExpressions,
+): CompiledRule {
+  if (text.trim() === "") return { usesOldSelf: false };
+  const isOptional = optionalOldSelf === true;
+  const checked = checkExpression(text, environments.get(isOptional, !stored.isRule(text)));
+  if ("problem" in checked) return { usesOldSelf: false, rule: checked };
+  if (checked.type.kind !== "bool") {
+    return { usesOldSelf: false, rule: refused("cel expression must evaluate to a bool") };
+  }
+  const usesOldSelf = usesVariable(checked, "oldSelf");
+  const rule = complete(checked, variable);
+  if ("problem" in rule || messageExpression === "") return { usesOldSelf, rule };
+  const environment = environments.get(isOptional, !stored.isMessage(messageExpression));
+  return { usesOldSelf, rule, message: compileMessage(messageExpression, variable, environment) };
+}
+
+function compileMessage(
+  text: string,
+  variable: SchemaVariable,
+  environment: Environment,
+): CompiledExpression | Problem {
+  const checked = checkExpression(text, environment);
+  if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
+  if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
+  const message = complete(checked, variable);
+  if (!("problem" in message)) return message;
+  return refused(message.problem.replace(/^program/, "messageExpression"));
+}
+
+function complete(checked: Checked, variable: SchemaVariable): CompiledExpression | Problem {
+  const program = instantiate(checked);
+  if ("problem" in program) return program;
+  return { program, costMax: estimateCost(checked, variable.declaration) };
+}
+
+/** Loop variables count too, as they do upstream. */
+function usesVariable({ references }: Checked, name: string): boolean {
+  for (const reference of references.values())
+    if (reference.kind === "variable" && reference.name === name) return true;
+  return false;
+}

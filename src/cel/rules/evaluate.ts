@@ -1,0 +1,302 @@
+/**
+ * Evaluates the rules of a schema on an object that is written. Texts, order and budgets are upstream's; where its order
+ * is random, members go by name. Rules are compiled when an object first has a value where they are.
+ */
+import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
+import {
+  Correlation,
+  itemKey,
+  itemsByKey,
+  type JsonSchemaProps,
+  readFieldPath,
+  type SchemaNode,
+  type ValidationRule,
+} from "#schema/structural.ts";
+import type { Evaluation, Program } from "../evaluate.ts";
+import { workMax } from "../evaluate/frame.ts";
+import { readerOf } from "../evaluate/read.ts";
+import { Optional, type Value } from "../values.ts";
+import { type CompiledPlace, type CompiledRule, RuleCompiler } from "./compile.ts";
+
+/** What a rule, and a message, may cost at one place. */
+const callCostMax = 1_000_000;
+/** What all rules of an object may cost. */
+const objectCostMax = 10_000_000;
+/** Steps beyond costs, for all rules of an object: about 200 ms. */
+const objectWorkMax = 32_000_000;
+/** What an evaluation counts as, however little it does. */
+const evaluationWork = 16;
+/** In bytes. */
+const messageMax = 5 * 1024;
+/** More findings than this are not listed. */
+const findingsMax = 500;
+
+type Json = Readonly<Record<string, Value>>;
+
+/** What came of the rules. */
+export interface RuleFindings {
+  readonly errors: readonly FieldError[];
+  /** What is wrong where an update changed nothing, so that it is no error. */
+  readonly tolerated: readonly FieldError[];
+}
+
+const everything = { isRule: () => true, isMessage: () => true };
+
+/** The rules of one schema, compiled as they are needed. */
+export class CompiledRules {
+  readonly #compiler = new RuleCompiler(everything);
+  readonly #places = new Map<JsonSchemaProps, CompiledPlace | undefined>();
+
+  at(node: SchemaNode, isWhole: boolean): CompiledPlace | undefined {
+    const known = this.#places.get(node.props);
+    if (known !== undefined || this.#places.has(node.props)) return known;
+    const place = this.#compiler.place(node.props, isWhole);
+    this.#places.set(node.props, place);
+    return place;
+  }
+}
+
+/** A step into a value: the name of a property, or of an entry, or the index of an item. */
+interface Step {
+  readonly at: string | number;
+  readonly isProperty: boolean;
+}
+
+/** Ends all evaluation. */
+class Stopped extends Error {}
+
+/** One run of rules over values, with one budget. */
+export class RuleRun implements RuleFindings {
+  readonly errors: FieldError[] = [];
+  readonly tolerated: FieldError[] = [];
+  readonly #rules: CompiledRules;
+  #correlation: Correlation | undefined;
+  #field = "";
+  /** From the root to the value at hand. */
+  readonly #way: Step[] = [];
+  #costLeft = objectCostMax;
+  #workLeft = objectWorkMax;
+
+  constructor(rules: CompiledRules) {
+    this.#rules = rules;
+  }
+
+  /** The rules of a whole object and of all in it, given the one before an update. */
+  object(node: SchemaNode, value: unknown, old: unknown): void {
+    if (old !== undefined) this.#correlation = new Correlation(node, value, old);
+    this.#untilStopped(() => this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
+  }
+
+  /** The rules of the default at `field`, which replaces nothing but itself. */
+  default(node: SchemaNode, value: unknown, field: string, isWhole: boolean): void {
+    this.#field = field;
+    this.#untilStopped(() => this.#value(node, value as Value, value as Value, isWhole)); // of JSON
+  }
+
+  #untilStopped(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      this.#way.length = 0;
+    }
+  }
+
+  #value(node: SchemaNode, value: Value, old: Value | undefined, isWhole: boolean): void {
+    if (value === null || value === undefined) return;
+    if (node.props["x-kubernetes-validations"] !== undefined) this.#place(node, value, old ?? undefined, isWhole);
+    if (typeof value !== "object") return;
+    if (Array.isArray(value)) this.#list(node, value as readonly Value[], old);
+    else this.#object(node, value as Json, old);
+  }
+
+  #list({ items, listType, mapKeys }: SchemaNode, list: readonly Value[], old: Value | undefined): void {
+    if (items === undefined || !items.hasRules) return;
+    const before = listType === "map" && Array.isArray(old) ? itemsByKey(old, mapKeys) : undefined;
+    for (let at = 0; at < list.length; at++) {
+      this.#way.push({ at, isProperty: false });
+      const key = before === undefined ? undefined : itemKey(list[at], mapKeys);
+      const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined); // of the old list
+      this.#value(items, list[at]!, oldItem, items.embedded);
+      this.#way.pop();
+    }
+  }
+
+  #object({ properties, additional }: SchemaNode, object: Json, old: Value | undefined): void {
+    const before = isObject(old) ? old : undefined;
+    const oldMember = (name: string): Value | undefined =>
+      before !== undefined && Object.hasOwn(before, name) ? before[name] : undefined;
+    if (typeof additional === "object" && additional.hasRules) {
+      for (const at of Object.keys(object).sort()) {
+        this.#way.push({ at, isProperty: false });
+        this.#value(additional, object[at]!, oldMember(at), additional.embedded);
+        this.#way.pop();
+      }
+    }
+    if (properties === undefined) return;
+    for (const [at, property] of properties) {
+      if (!property.hasRules || !Object.hasOwn(object, at)) continue;
+      this.#way.push({ at, isProperty: true });
+      this.#value(property, object[at]!, oldMember(at), property.embedded);
+      this.#way.pop();
+    }
+  }
+
+  #place(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): void {
+    const place = this.#rules.at(node, isWhole);
+    if (place === undefined) {
+      const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
+      this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
+    }
+    for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
+      this.#rule(given, place.rules[at]!, { node, self, old, place });
+    }
+  }
+
+  #rule(given: ValidationRule, compiled: CompiledRule, at: At): void {
+    const { rule, usesOldSelf } = compiled;
+    if (rule === undefined) return;
+    const isOptional = given.optionalOldSelf === true;
+    const type = at.node.props.type ?? "";
+    if ("problem" in rule) {
+      this.#add(invalid(this.#path(), type, `rule compile error: ${rule.problem}`));
+      return;
+    }
+    if (usesOldSelf && !isOptional && at.old === undefined) return;
+    const found = this.#evaluate(rule.program, at, isOptional);
+    if (found === undefined) {
+      const detail = "validation failed due to running out of cost budget, no further validation rules will be run";
+      this.#stop(invalid(this.#path(), type, detail));
+    }
+    if ("error" in found) this.#failed(found.error.message, found.isOverBudget, given, type, usesOldSelf);
+    else if (found.value !== true) this.#broken(given, compiled, at, isOptional);
+  }
+
+  /** `undefined`: the budget of the object is used up. */
+  #evaluate(program: Program, { self, old, place }: At, isOptional: boolean): Evaluation | undefined {
+    if (this.#workLeft <= 0) return undefined;
+    const oldSelf = isOptional ? new Optional(old === undefined ? undefined : readerOf(place.variable.type)(old)) : old;
+    const found = program.evaluate(
+      { self, oldSelf },
+      { costLimit: callCostMax, workLimit: Math.min(this.#workLeft, workMax) },
+    );
+    this.#workLeft -= found.work + evaluationWork;
+    if (found.cost > this.#costLeft) return undefined;
+    this.#costLeft -= found.cost;
+    return found;
+  }
+
+  /** The rule has no value. */
+  #failed(message: string, isOverBudget: boolean, given: ValidationRule, type: string, usesOldSelf: boolean): void {
+    const said = ruleText(given);
+    if (isOverBudget) {
+      const detail = `'${message}': no further validation rules will be run due to call cost exceeds limit for rule: ${said}`;
+      this.#stop(invalid(this.#path(), type, detail));
+    }
+    const detail = message.startsWith("no such overload")
+      ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${said}`
+      : `${message} evaluating rule: ${said}`;
+    this.#report(invalid(this.#path(), type, detail), usesOldSelf);
+  }
+
+  /** The rule does not hold. */
+  #broken(given: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At, isOptional: boolean): void {
+    const type = at.node.props.type ?? "";
+    const field = this.#path(given.fieldPath ?? "", at.node.props);
+    const said =
+      given.message === undefined || given.message === "" ? `failed rule: ${ruleText(given)}` : given.message.trim();
+    const made =
+      message === undefined || "problem" in message
+        ? undefined
+        : this.#message(message.program, given.messageExpression ?? "", at, isOptional);
+    this.#report(findingOf(given.reason, field, type, made ?? said), usesOldSelf);
+  }
+
+  /** The text that an expression makes; `undefined` if it makes none that can be shown. */
+  #message(program: Program, source: string, at: At, isOptional: boolean): string | undefined {
+    const type = at.node.props.type ?? "";
+    const found = this.#evaluate(program, at, isOptional);
+    if (found === undefined) {
+      const detail =
+        "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
+      this.#stop(invalid(this.#path(), type, detail));
+    }
+    if ("error" in found) {
+      if (!found.isOverBudget) return undefined;
+      const detail = `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${goQuote(source)}`;
+      this.#stop(invalid(this.#path(), type, detail));
+    }
+    const text = typeof found.value === "string" ? found.value.trim() : "";
+    const isShown = text !== "" && !/[\n\r]/.test(text) && Buffer.byteLength(text) <= messageMax;
+    return isShown ? text : undefined;
+  }
+
+  /** What is wrong with a part that an update left alone is no error, unless it is about the change itself. */
+  #report(finding: FieldError, usesOldSelf: boolean): void {
+    if (!usesOldSelf && this.#isUnchanged()) {
+      if (this.tolerated.length < findingsMax) this.tolerated.push(finding);
+    } else this.#add(finding);
+  }
+
+  #add(finding: FieldError): void {
+    this.errors.push(finding);
+    if (this.errors.length >= findingsMax) throw new Stopped();
+  }
+
+  #stop(finding: FieldError): never {
+    this.errors.push(finding);
+    throw new Stopped();
+  }
+
+  /** Whether the value at hand, or the nearest around it that can be compared, equals the old one. */
+  #isUnchanged(): boolean {
+    let correlation = this.#correlation;
+    if (correlation === undefined) return false;
+    for (const { at } of this.#way) {
+      const inner: Correlation | undefined = typeof at === "number" ? correlation.index(at) : correlation.key(at);
+      if (inner === undefined) break;
+      correlation = inner;
+    }
+    return correlation.isUnchanged();
+  }
+
+  /** The value at hand, or a field below it. */
+  #path(fieldPath = "", props?: JsonSchemaProps): string {
+    let path = this.#field;
+    for (const { at, isProperty } of this.#way) {
+      if (!isProperty) path += `[${at}]`;
+      else path = path === "" ? String(at) : `${path}.${at}`;
+    }
+    if (fieldPath === "" || props === undefined) return path;
+    const target = readFieldPath(fieldPath, props);
+    if (typeof target === "string") return path;
+    return path === "" ? target.path : `${path}.${target.path}`;
+  }
+}
+
+/** A value with what its rules need. */
+interface At {
+  readonly node: SchemaNode;
+  readonly self: Value;
+  readonly old: Value | undefined;
+  readonly place: CompiledPlace;
+}
+
+const isObject = (value: Value | undefined): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** What a rule is called in errors. */
+const ruleText = ({ message = "", rule = "" }: ValidationRule): string => (message === "" ? rule : message).trim();
+
+function findingOf(reason: string | undefined, field: string, type: string, text: string): FieldError {
+  switch (reason) {
+    case "FieldValueForbidden":
+      return forbidden(field, text);
+    case "FieldValueRequired":
+      return required(field, text);
+    case "FieldValueDuplicate":
+      return duplicate(field, type);
+    default:
+      return invalid(field, type, text);
+  }
+}

@@ -1,0 +1,71 @@
+/** Rules of schemas: bounds of what they may cost, and of what costs do not count. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkStructural, type JsonSchemaProps, StructuralSchema, type ValidationRule } from "#schema/structural.ts";
+import { ruleChecks, SchemaRules } from "./schema-rules.ts";
+
+const none = { isRule: () => false, isMessage: () => false };
+const all = { isRule: () => true, isMessage: () => true };
+const rules = (...texts: readonly string[]): { "x-kubernetes-validations": readonly ValidationRule[] } => ({
+  "x-kubernetes-validations": texts.map((rule) => ({ rule })),
+});
+const integers = (more: JsonSchemaProps): JsonSchemaProps => ({
+  type: "object",
+  properties: { l: { type: "array", items: { type: "integer" }, ...more } },
+});
+
+const findings = (props: JsonSchemaProps, stored = none): readonly string[] =>
+  checkStructural(props, "", { rules: ruleChecks(stored) }).map(({ field, message }) => `${field}: ${message}`);
+
+const errors = (props: JsonSchemaProps, value: unknown, old?: unknown): readonly string[] =>
+  new SchemaRules(new StructuralSchema(props))
+    .check(value, old)
+    .errors.map(({ field, message }) => `${field}: ${message}`);
+
+/** `work` must end within a time far above what it needs. */
+function within(ms: number, work: () => void): void {
+  const began = performance.now();
+  work();
+  assert.ok(performance.now() - began < ms, `took ${performance.now() - began} ms`);
+}
+
+test("a macro of two variables is for rules that were stored before", () => {
+  const props = integers({ maxItems: 3, ...rules("self.all(i, v, v > i)") });
+  assert.match(findings(props).join(), /undeclared reference|found no matching overload|invalid/);
+  assert.deepEqual(findings(props, all), []);
+});
+
+test("10,000 rules are checked and evaluated in bounded time", () => {
+  const texts = Array.from({ length: 10_000 }, (_, at) => `self.size() != ${at + 10}`);
+  const props = integers({ maxItems: 20_000, ...rules(...texts) });
+  within(5000, () => assert.deepEqual(findings(props), []));
+  within(5000, () => assert.deepEqual(errors(props, { l: [1] }), []));
+});
+
+test("rules that cost nothing end at the bound of work, however many values there are", () => {
+  const items: JsonSchemaProps = { type: "integer", ...rules(...Array.from({ length: 200 }, () => "true")) };
+  const props: JsonSchemaProps = { type: "object", properties: { l: { type: "array", items } } };
+  const l = Array.from({ length: 1_000_000 }, () => 1);
+  within(5000, () => {
+    const found = errors(props, { l });
+    assert.equal(found.length, 1);
+    assert.match(
+      found[0]!,
+      /validation failed due to running out of cost budget, no further validation rules will be run/,
+    );
+  });
+});
+
+test("many values that break a rule end with a list of bounded length", () => {
+  const items: JsonSchemaProps = { type: "integer", ...rules("self > 1") };
+  const props: JsonSchemaProps = { type: "object", properties: { l: { type: "array", items } } };
+  assert.equal(errors(props, { l: Array.from({ length: 100_000 }, () => 1) }).length, 500);
+});
+
+test("rules at every level of a deep and wide schema are declared once", () => {
+  const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`field${at}`, { type: "string" }]));
+  let props: JsonSchemaProps = { type: "object", properties: wide };
+  for (let depth = 0; depth < 300; depth++)
+    props = { type: "object", properties: { o: props }, ...rules("has(self.o)") };
+  within(5000, () => assert.deepEqual(findings(props), []));
+});

@@ -1,0 +1,247 @@
+/** Rules of custom resources, `x-kubernetes-validations`: refused with their definition, or evaluated at writes. */
+import assert from "node:assert/strict";
+import { patchTypes } from "../client.ts";
+import { crds, custom, definition } from "../crds.ts";
+import { type Api, eventually, suite } from "../harness.ts";
+
+const inBothDomains = suite();
+
+type Schema = Readonly<Record<string, unknown>>;
+interface Rule {
+  readonly rule: string;
+  readonly message?: string;
+  readonly messageExpression?: string;
+  readonly reason?: string;
+  readonly fieldPath?: string;
+  readonly optionalOldSelf?: boolean;
+}
+
+const rules = (...given: readonly (Rule | string)[]): Schema => ({
+  "x-kubernetes-validations": given.map((rule) => (typeof rule === "string" ? { rule } : rule)),
+});
+const text = (more: Schema = {}): Schema => ({ type: "string", ...more });
+const integer = (more: Schema = {}): Schema => ({ type: "integer", ...more });
+const list = (items: Schema, more: Schema = {}): Schema => ({ type: "array", items, ...more });
+const object = (properties: Schema, more: Schema = {}): Schema => ({ type: "object", properties, ...more });
+/** A schema whose spec has these fields. */
+const spec = (properties: Schema, more: Schema = {}): Schema => object({ spec: object(properties, more) });
+
+const widgets = (group: string): string => `/apis/${group}/v1/widgets`;
+
+/** Creates the definition and waits until it is served. */
+async function install(api: Api, group: string, schema: Schema, version: object = {}): Promise<void> {
+  (await api.post(crds, definition(group, { schema, version }))).expect(201);
+  await eventually(async () => (await api.get(widgets(group))).expect(200));
+}
+
+/** The causes of a refused definition, without the path of the schema and the rule as Go writes it. */
+async function refusal(api: Api, schema: Schema): Promise<string[]> {
+  const answer = (await api.post(`${crds}?dryRun=All`, definition("refused.example.com", { schema }))).expect(422);
+  return causes(answer).map((cause) =>
+    cause
+      .replaceAll("spec.validation.openAPIV3Schema", "$")
+      .replace(/Invalid value: apiextensions\.ValidationRule\{.*?\(nil\)\}: /, ""),
+  );
+}
+
+function causes(answer: { readonly text: string }): string[] {
+  const { details } = JSON.parse(answer.text) as {
+    details: { causes: readonly { reason: string; field: string; message: string }[] };
+  };
+  return details.causes.map(({ field, message }) => `${field}: ${message}`);
+}
+
+const advice =
+  "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
+
+inBothDomains("a rule that does not compile is refused with its definition [EXPR-01] [EXPR-58]", async (api) => {
+  const refused = (rule: Rule | string) => refusal(api, spec({ i: integer(), s: text() }, rules(rule)));
+  const at = "$.properties[spec].x-kubernetes-validations[0]";
+  assert.deepEqual(await refused("self.i = 1"), [
+    `${at}.rule: compilation failed: ERROR: <input>:1:8: Syntax error: token recognition error at: '= '\n | self.i = 1\n | .......^\n` +
+      "ERROR: <input>:1:10: Syntax error: extraneous input '1' expecting <EOF>\n | self.i = 1\n | .........^",
+  ]);
+  assert.deepEqual(await refused("self.s > 1"), [
+    `${at}.rule: compilation failed: ERROR: <input>:1:8: found no matching overload for '_>_' applied to '(string, int)'\n | self.s > 1\n | .......^`,
+  ]);
+  assert.deepEqual(await refused("self.i"), [`${at}.rule: cel expression must evaluate to a bool`]);
+  assert.deepEqual(await refused("self.s.find('(?=a)') == ''"), [
+    `${at}.rule: program instantiation failed: error parsing regexp: invalid or unsupported Perl syntax: \`(?=\``,
+  ]);
+  assert.deepEqual(await refused({ rule: "true", messageExpression: "self.i" }), [
+    `${at}.messageExpression: messageExpression must evaluate to a string`,
+  ]);
+  assert.deepEqual(await refused({ rule: "self.i > 0", optionalOldSelf: false }), [
+    `${at}.optionalOldSelf: Invalid value: false: may not be set if oldSelf is not used in rule`,
+  ]);
+});
+
+inBothDomains("a rule is not looked at below or beside what is wrong with its schema", async (api) => {
+  const schema = spec({ a: text({ ...rules("self.nope"), "x-kubernetes-list-type": "other" }) }, rules("self.nope"));
+  assert.deepEqual(
+    (await refusal(api, schema)).filter((cause) => cause.includes("nope")),
+    [],
+  );
+});
+
+inBothDomains("oldSelf is refused where old and new values cannot be paired", async (api) => {
+  const schema = spec({ l: list(text(rules("self == oldSelf")), { maxItems: 5 }) });
+  assert.deepEqual(await refusal(api, schema), [
+    '$.properties[spec].properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within $.properties[spec].properties[l]',
+  ]);
+});
+
+inBothDomains("a rule whose estimate is too high is refused, and so are many together [LIMIT-06]", async (api) => {
+  const once = rules("self.all(a, self.all(b, a + b >= 0))");
+  assert.deepEqual(await refusal(api, spec({ l: list(integer(), { maxItems: 2000, ...once }) })), [
+    `$.properties[spec].properties[l].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 2.8x ${advice}`,
+  ]);
+  const many = rules(...Array.from({ length: 12 }, () => "self.all(a, self.all(b, a + b >= 0))"));
+  const found = await refusal(api, spec({ l: list(integer(), { maxItems: 1150, ...many }) }));
+  const part = "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+  assert.deepEqual(found, [
+    ...[0, 1, 2, 3].map((at) => `$.properties[spec].properties[l].x-kubernetes-validations[${at}].rule: ${part}`),
+    `$: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.111590x ${advice}`,
+  ]);
+});
+
+inBothDomains(
+  "rules see objects at every place of the schema, and answer with their message and reason",
+  async (api) => {
+    const group = "places.example.com";
+    await install(
+      api,
+      group,
+      object({
+        spec: object(
+          {
+            min: integer(),
+            max: integer(rules({ rule: "self < 100", reason: "FieldValueForbidden", message: "too much" })),
+            l: list(text(rules("self.size() < 3")), { maxItems: 9 }),
+            m: { type: "object", maxProperties: 9, additionalProperties: integer(rules("self > 0")) },
+            o: object({ c: text() }),
+          },
+          rules(
+            { rule: "!has(self.min) || self.min <= self.max", messageExpression: "string(self.min)" },
+            {
+              rule: "!has(self.o) || has(self.o.c)",
+              fieldPath: ".o.c",
+              reason: "FieldValueRequired",
+              message: "needed",
+            },
+          ),
+        ),
+      }),
+    );
+    const refused = async (given: object, wanted: readonly string[]): Promise<void> => {
+      assert.deepEqual(
+        causes((await api.post(widgets(group), custom(group, "a", { spec: given }))).expect(422)),
+        wanted,
+      );
+    };
+    await refused({ min: 2, max: 1 }, ['spec: Invalid value: "object": 2']);
+    await refused({ min: 2 }, [
+      'spec: Invalid value: "object": no such key: max evaluating rule: !has(self.min) || self.min <= self.max',
+    ]);
+    await refused({ max: 100 }, ["spec.max: Forbidden: too much"]);
+    await refused({ l: ["ok", "long"] }, ['spec.l[1]: Invalid value: "string": failed rule: self.size() < 3']);
+    await refused({ m: { a: 0 } }, ['spec.m[a]: Invalid value: "integer": failed rule: self > 0']);
+    await refused({ o: {} }, ["spec.o.c: Required value: needed"]);
+    await refused({ max: "1" }, [
+      'spec.max: Invalid value: "string": spec.max in body must be of type integer: "string"',
+      '<nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+    ]);
+    (await api.post(widgets(group), custom(group, "a", { spec: { min: 1, max: 2, l: ["a"], m: { a: 1 } } }))).expect(
+      201,
+    );
+  },
+);
+
+inBothDomains("a field of an unknown type is asked for with has() [EXPR-59]", async (api) => {
+  const group = "has.example.com";
+  const open = { "x-kubernetes-int-or-string": true };
+  await install(api, group, spec({ x: open }, rules("has(self.x) && self.x == 1")));
+  (await api.post(widgets(group), custom(group, "a", { spec: {} }))).refused(422, "Invalid", /failed rule/);
+  (await api.post(widgets(group), custom(group, "a", { spec: { x: "1" } }))).refused(422, "Invalid", /failed rule/);
+  (await api.post(widgets(group), custom(group, "a", { spec: { x: 1 } }))).expect(201);
+});
+
+inBothDomains("rules compare with the object before, by the keys of lists and maps", async (api) => {
+  const group = "before.example.com";
+  const grows = integer(rules({ rule: "self >= oldSelf", message: "grows" }));
+  const keyed = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], maxItems: 9 };
+  await install(
+    api,
+    group,
+    spec({
+      items: list(object({ name: text(), v: grows }, { required: ["name"] }), keyed),
+      once: text(rules({ rule: "!oldSelf.hasValue()", optionalOldSelf: true, message: "set once" })),
+    }),
+  );
+  const both = [
+    { name: "a", v: 5 },
+    { name: "b", v: 1 },
+  ];
+  (await api.post(widgets(group), custom(group, "w", { spec: { items: both } }))).expect(201);
+  const change = (given: object) => api.patch(`${widgets(group)}/w`, { spec: given }, patchTypes.merge);
+  (await change({ items: both.toReversed() })).expect(200);
+  const less = (
+    await change({
+      items: [
+        { name: "b", v: 1 },
+        { name: "a", v: 4 },
+      ],
+    })
+  ).expect(422);
+  assert.deepEqual(causes(less), ['spec.items[1].v: Invalid value: "integer": grows']);
+  (await change({ once: "a" })).expect(200);
+  assert.deepEqual(causes((await change({ once: "b" })).expect(422)), ['spec.once: Invalid value: "string": set once']);
+});
+
+inBothDomains("a rule that came later is a warning until what it is about changes", async (api) => {
+  const group = "later.example.com";
+  await install(api, group, spec({ min: integer(), max: integer() }));
+  (await api.post(widgets(group), custom(group, "w", { spec: { min: 5, max: 1 } }))).expect(201);
+  const stored = JSON.parse((await api.get(`${crds}/widgets.${group}`)).text) as { spec: { versions: object[] } };
+  const schema = { openAPIV3Schema: spec({ min: integer(), max: integer() }, rules("self.min <= self.max")) };
+  const versions = [{ ...stored.spec.versions[0], schema }];
+  (await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge)).expect(200);
+  const change = (given: object) => api.patch(`${widgets(group)}/w`, given, patchTypes.merge);
+  await eventually(async () => (await change({ spec: { min: 6 } })).expect(422));
+  const labelled = (await change({ metadata: { labels: { a: "b" } } })).expect(200);
+  assert.deepEqual(labelled.warnings, ['spec: Invalid value: "object": failed rule: self.min <= self.max']);
+});
+
+inBothDomains("rules hold for the status as well", async (api) => {
+  const group = "status.example.com";
+  const done = rules({ rule: "oldSelf.phase != 'Done' || self.phase == 'Done'", message: "Done is final" });
+  const schema = object({ status: object({ phase: text() }, { required: ["phase"], ...done }) });
+  await install(api, group, schema, { subresources: { status: {} } });
+  (await api.post(widgets(group), custom(group, "w"))).expect(201);
+  const change = (phase: string) => api.patch(`${widgets(group)}/w/status`, { status: { phase } }, patchTypes.merge);
+  (await change("Done")).expect(200);
+  assert.deepEqual(causes((await change("Again")).expect(422)), ['status: Invalid value: "object": Done is final']);
+});
+
+inBothDomains("an evaluation beyond its budget is refused, others go on [LIMIT-05]", async (api) => {
+  const group = "budget.example.com";
+  const pairs = { rule: "self.all(a, self.all(b, a + b >= 0))", message: "pairs" };
+  await install(api, group, spec({ l: list(integer(), { maxItems: 1000, ...rules(pairs, "self.size() < 2000") }) }));
+  const l = Array.from({ length: 900 }, (_, at) => at);
+  const answer = (await api.post(widgets(group), custom(group, "a", { spec: { l } }))).expect(422);
+  assert.deepEqual(causes(answer), [
+    "spec.l: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: pairs",
+  ]);
+  (await api.post(widgets(group), custom(group, "a", { spec: { l: [1, 2, 3] } }))).expect(201);
+});
+
+inBothDomains("all rules of an object share a budget [LIMIT-06]", async (api) => {
+  const group = "shared.example.com";
+  const pairs = Array.from({ length: 14 }, (_, at) => `self.all(a, self.all(b, a + b + ${at} >= 0))`);
+  await install(api, group, spec({ l: list(integer(), { maxItems: 450, ...rules(...pairs) }) }));
+  const l = Array.from({ length: 340 }, (_, at) => at);
+  const answer = (await api.post(widgets(group), custom(group, "a", { spec: { l } }))).expect(422);
+  assert.deepEqual(causes(answer), [
+    'spec.l: Invalid value: "array": validation failed due to running out of cost budget, no further validation rules will be run',
+  ]);
+});
