@@ -6,6 +6,7 @@ import { tests as conformance } from "@bufbuild/cel-spec/testdata/conformance.js
 import type { SerializedIncrementalTest, SerializedIncrementalTestSuite } from "@bufbuild/cel-spec/testdata/tests.js";
 import { showType } from "./check/show-type.ts";
 import { check } from "./check.ts";
+import { type DeclaredType, declaredType } from "./conformance-types-for-tests.ts";
 import { member, optionals, plain, strictBase, strings } from "./declarations-for-tests.ts";
 import { Environment } from "./environment.ts";
 import type { FunctionDeclaration } from "./functions.ts";
@@ -143,35 +144,6 @@ interface Declaration {
       readonly resultType: DeclaredType;
     }[];
   };
-}
-
-interface DeclaredType {
-  readonly primitive?: string;
-  readonly listType?: { readonly elemType: DeclaredType };
-  readonly mapType?: { readonly keyType: DeclaredType; readonly valueType: DeclaredType };
-  readonly abstractType?: { readonly name: string; readonly parameterTypes: readonly DeclaredType[] };
-  readonly typeParam?: string;
-  readonly null?: null;
-}
-
-const primitives: Readonly<Record<string, CelType>> = {
-  BOOL: bool,
-  INT64: int,
-  UINT64: uint,
-  DOUBLE: double,
-  STRING: string,
-  BYTES: bytes,
-};
-
-function declaredType(type: DeclaredType): CelType {
-  if (type.primitive !== undefined) return primitives[type.primitive]!;
-  if (type.listType !== undefined) return listOf(declaredType(type.listType.elemType));
-  if (type.mapType !== undefined)
-    return mapOf(declaredType(type.mapType.keyType), declaredType(type.mapType.valueType));
-  if (type.typeParam !== undefined) return parameter(type.typeParam);
-  if (type.null === null) return nullType;
-  const { name, parameterTypes } = type.abstractType!;
-  return opaque(name, ...parameterTypes.map(declaredType));
 }
 
 /** Tests of the reference's checker that say nothing here, by the reason. */

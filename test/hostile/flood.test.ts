@@ -69,7 +69,7 @@ for (const domain of domains) {
         );
         assert.deepEqual(Object.keys(answers), ["401"], kind);
         // A machine that is busy with other things does not get through as many.
-        assert.ok(rate > perSecond / 10, `${kind}: ${rate}/s`);
+        assert.ok(rate > perSecond / 20, `${kind}: ${rate}/s is no flood`);
         assert.ok(
           at(times, 0.5) < 50 + 10 * at(quiet, 0.5),
           `${kind}: ${at(times, 0.5)} ms, without ${at(quiet, 0.5)}`,

@@ -3,15 +3,19 @@
  * the current objects and a bookmark; otherwise after the requested version.
  */
 import type { Encoding } from "#codec/encoding.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { Reply } from "../api-request.ts";
-import { frameEncoders } from "../frames.ts";
+import { madeContent, schemaOf, StoredContent } from "../contents.ts";
 import type { Allows } from "../negotiation.ts";
 import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
-import { matching, WatchStream } from "../watch-stream.ts";
+import { type EventView, type ListType, viewOf } from "../views.ts";
+import { type FrameEncoder, matching, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
@@ -47,7 +51,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     timeoutSeconds !== undefined && timeoutSeconds > 0
       ? timeoutSeconds * 1000
       : parts.minRequestTimeoutMs * (1 + parts.random.next());
-  const encoder = frameEncoders(scope, negotiated);
+  const view = viewOf(scope, negotiated).events();
   const events = (encoding: Encoding): WatchStream =>
     new WatchStream({
       cache,
@@ -56,7 +60,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       initial,
       after,
       filter,
-      encoder: encoder(encoding),
+      encoder: frameEncoder(scope, view, encoding),
       bookmarks: options.allowWatchBookmarks,
       initialEventsEnd,
       timeoutMs,
@@ -73,3 +77,61 @@ const withoutTables =
   (allows: Allows): Allows =>
   (encoding, kind, group, version) =>
     kind !== "Table" && allows(encoding, kind, group, version);
+
+/** Watch events of one view and encoding as bytes. */
+function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameEncoder {
+  const { form, isPlain, list } = view;
+  const { parts, definition } = scope;
+  const schema = isPlain ? schemaOf(definition) : undefined;
+  const frame = (type: string, value: object): Buffer => encoding.frame(type, madeContent(value, schema));
+  return {
+    // Forms of one name are shared; most are JSON, so these need no name of their own.
+    name: encoding.sendsStored || form === "" ? form : `${encoding.stream} ${form}`,
+    isText: encoding.isText,
+    event(type, entry, revision) {
+      if (isPlain && entry.revision === revision) {
+        return encoding.frame(type, new StoredContent(parts.objects, definition, entry));
+      }
+      return frame(type, view.object(at(scope, entry, revision)));
+    },
+    bookmark(revision, initialEnd) {
+      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, isPlain && definition.untyped);
+      return frame("BOOKMARK", view.object(object));
+    },
+    error: (status) => encoding.frame("ERROR", madeContent(status)),
+  };
+}
+
+/** Object of an entry as an event at `revision` shows it. */
+function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
+  const object = scope.parts.objects.object(scope.definition, entry);
+  if (entry.revision === revision) return object;
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}
+
+/**
+ * `ended`: the bookmark ends the initial events, which were a list of this type. `isUntyped`: as upstream writes objects
+ * it has no type for, without fields that have no value.
+ */
+function bookmarkOf(scope: Scope, revision: Revision, ended: ListType | undefined, isUntyped = false): Unstructured {
+  const { definition, parts } = scope;
+  return {
+    kind: definition.kind,
+    apiVersion: apiVersionOf(definition),
+    metadata: {
+      resourceVersion: String(revision),
+      ...(isUntyped ? {} : { creationTimestamp: null }),
+      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended, isUntyped) }),
+    },
+  };
+}
+
+/** Typed clients make the list they collected into from the second one, an empty list in base64. */
+function endAnnotations(domain: ApiDomain, { kind, apiVersion }: ListType, isUntyped: boolean): Record<string, string> {
+  const list = isUntyped ? { apiVersion, items: [], kind } : { kind, apiVersion, metadata: {}, items: null };
+  const blueprint = `${JSON.stringify(list)}\n`;
+  return {
+    [domain.rename("k8s.io/initial-events-end")]: "true",
+    [domain.rename("kubernetes.io/initial-events-list-blueprint")]: Buffer.from(blueprint).toString("base64"),
+  };
+}
