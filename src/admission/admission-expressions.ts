@@ -4,11 +4,12 @@
  */
 import type { MatchCondition } from "#api/admissionregistration/v1.ts";
 import type { Namespace } from "#api/core/v1.ts";
+import { aggregate } from "#authz/authorizer.ts";
 import { admissionEnvironment, compileAdmission } from "#cel/admission.ts";
 import type { AuthorizationChecks } from "#cel/authorizer.ts";
 import type { Value } from "#cel/values.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { drive, type MaybePromise } from "#std/maybe-promise.ts";
 import {
   type Activation,
   Budget,
@@ -75,22 +76,39 @@ export class RequestValues {
     return this.checks.requestResource(context.user, about);
   }
 
-  /** With these `params`, and `variables` of a policy. */
-  activation(params: ApiObject | undefined, variables?: Value): Activation {
-    return new RequestActivation(this, valueOf(params), variables);
+  activation(visible: Visible = {}): Activation {
+    return new RequestActivation(this, visible);
   }
+}
+
+/** What expressions see beside the request itself. */
+export interface Visible {
+  readonly params?: ApiObject | undefined;
+  /** The `variables` of a policy, made when one is first used. */
+  readonly variables?: (() => Value) | undefined;
+  /** Default: `authorizer`, of which messages have none, and not `namespaceObject`, of which match conditions have none. */
+  readonly authorizer?: boolean;
+  readonly namespaceObject?: boolean;
 }
 
 class RequestActivation {
   readonly [name: string]: Value | undefined;
   readonly #values: RequestValues;
-  readonly params: Value;
-  readonly variables: Value | undefined;
+  readonly #visible: Visible;
+  #variables: Value | undefined;
 
-  constructor(values: RequestValues, params: Value, variables: Value | undefined) {
+  constructor(values: RequestValues, visible: Visible) {
     this.#values = values;
-    this.params = params;
-    this.variables = variables;
+    this.#visible = visible;
+  }
+
+  get params(): Value {
+    return valueOf(this.#visible.params);
+  }
+
+  get variables(): Value | undefined {
+    this.#variables ??= this.#visible.variables?.();
+    return this.#variables;
   }
 
   get object(): Value {
@@ -106,15 +124,15 @@ class RequestActivation {
   }
 
   get namespaceObject(): Value {
-    return this.#values.namespaceObject;
+    return this.#visible.namespaceObject === true ? this.#values.namespaceObject : null;
   }
 
-  get authorizer(): Value {
-    return this.#values.authorizer;
+  get authorizer(): Value | undefined {
+    return this.#visible.authorizer === false ? undefined : this.#values.authorizer;
   }
 
-  get "authorizer.requestResource"(): Value {
-    return this.#values.requestResource;
+  get "authorizer.requestResource"(): Value | undefined {
+    return this.#visible.authorizer === false ? undefined : this.#values.requestResource;
   }
 }
 
@@ -169,54 +187,36 @@ export function evaluateConditions(
   values: RequestValues,
   params?: ApiObject,
 ): MaybePromise<ConditionsResult> {
-  if (conditions.length === 0) return { outcome: "matches" };
-  return evaluateWith(conditions, values.activation(params), values.checks);
+  return conditions.length === 0 ? { outcome: "matches" } : drive(evaluateAll(conditions, values, params));
 }
 
-/** The same with variables that are there already. */
-export function evaluateWith(
+function* evaluateAll(
   conditions: CompiledConditions["conditions"],
-  activation: Activation,
-  checks: AuthorizationChecks,
-): MaybePromise<ConditionsResult> {
+  values: RequestValues,
+  params: ApiObject | undefined,
+): Generator<Promise<unknown>, ConditionsResult, unknown> {
   const budget = new Budget(conditionsCostMax);
+  const activation = values.activation({ params });
   const outcomes: Outcome[] = [];
-  const from = (start: number): MaybePromise<ConditionsResult> => {
-    for (let at = start; at < conditions.length; at++) {
-      const outcome = evaluateExpression(conditions[at]!, activation, budget, checks);
-      if (outcome instanceof Promise) {
-        return outcome.then((late) => {
-          outcomes.push(late);
-          return from(at + 1);
-        });
-      }
-      outcomes.push(outcome);
+  try {
+    for (const condition of conditions) {
+      const outcome = evaluateExpression(condition, activation, budget, values.checks);
+      outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
     }
-    return resultOf(conditions, outcomes);
-  };
-  return orOverBudget(() => from(0));
-}
-
-/** Upstream: what came out before the budget was over does not count. */
-function orOverBudget(evaluate: () => MaybePromise<ConditionsResult>): MaybePromise<ConditionsResult> {
-  const failed = (error: unknown): ConditionsResult => {
+  } catch (error) {
+    // Upstream: what came out before does not count.
     if (error instanceof OutOfBudget) return { error };
     throw error;
-  };
-  try {
-    const result = evaluate();
-    return result instanceof Promise ? result.catch(failed) : result;
-  } catch (error) {
-    return failed(error);
   }
+  return resultOf(conditions, outcomes);
 }
 
 function resultOf(conditions: CompiledConditions["conditions"], outcomes: readonly Outcome[]): ConditionsResult {
-  const errors: string[] = [];
+  const errors = new Set<string>();
   for (const [at, outcome] of outcomes.entries()) {
-    if ("error" in outcome) errors.push(outcome.error);
+    if ("error" in outcome) errors.add(outcome.error);
     else if (outcome.value === false) return { outcome: "no", failed: conditions[at]!.name };
   }
-  if (errors.length === 0) return { outcome: "matches" };
-  return { error: new Error(errors.length === 1 ? errors[0]! : `[${[...new Set(errors)].join(", ")}]`) };
+  if (errors.size === 0) return { outcome: "matches" };
+  return { error: new Error(aggregate([...errors])) };
 }

@@ -67,6 +67,8 @@ export interface ObjectType {
 export interface ObjectField {
   readonly key: string;
   readonly type: CelType;
+  /** Whether null is a value of the field; by default a field that is null is not there. */
+  readonly isNullable?: boolean;
 }
 
 export type CelType = SimpleType | ListType | MapType | TypeType | TypeParameter | OpaqueType | ObjectType;

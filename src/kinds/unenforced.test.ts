@@ -25,8 +25,6 @@ test("who writes an object that nothing follows from is told so in one sentence"
     ["", "ResourceQuota", /resource quotas/],
     ["admissionregistration.k8s.io", "MutatingWebhookConfiguration", /admission webhooks/],
     ["admissionregistration.k8s.io", "ValidatingWebhookConfiguration", /admission webhooks/],
-    ["admissionregistration.k8s.io", "ValidatingAdmissionPolicy", /admission policies/],
-    ["admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", /admission policies/],
   ] as const) {
     const [sentence, ...more] = said(group, kind);
     assert.match(sentence ?? "", pattern);

@@ -168,9 +168,9 @@ export class Store {
     return this.#cache.get(this.key(namespace, name));
   }
 
-  /** All current objects, decoded; for small collections. */
-  *peekAll(): Iterable<Unstructured> {
-    for (const entry of this.#cache.range(this.prefix).entries) yield this.object(entry);
+  /** All current objects, or those of a namespace, decoded and by key; for small collections. */
+  *peekAll(namespace = ""): Generator<Unstructured> {
+    for (const entry of this.#cache.range(this.collection(namespace)).entries) yield this.object(entry);
   }
 
   /** How many objects there are at present. */

@@ -17,8 +17,12 @@ import {
   storageProtection,
 } from "#admission/storage.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
 import { StartError } from "#std/start-error.ts";
+import { ServedForms } from "./admission/object-forms.ts";
+import { policyPlugins } from "./admission/policies.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
+import { requiredSchema } from "./handler-parts.ts";
 import type { ServerState } from "./state.ts";
 
 export interface ServerAdmission {
@@ -30,9 +34,11 @@ export interface ServerAdmission {
 /** Throws `StartError` for plugins that are switched on and off. */
 export async function serverAdmission(
   config: AssembleConfig,
-  { lookups, rbacIndex }: ServerState,
+  state: ServerState,
   authorizer: Authorizer,
+  table: () => ResourceTable,
 ): Promise<ServerAdmission> {
+  const { lookups, rbacIndex } = state;
   const { domain, clock, random, log } = config;
   const gate = config.serving.gates.isOn;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = config.options;
@@ -44,6 +50,13 @@ export async function serverAdmission(
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const { imagePolicy } = config.admission;
   const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
+  const { tables } = config.serving;
+  const forms = new ServedForms({
+    table,
+    schemaOf: (gvk) => requiredSchema(tables, gvk),
+    objectBytesMax: config.options.objectBytesMax,
+  });
+  const policies = policyPlugins(config, state, { authorizer, forms, table });
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
     serviceAccount({
@@ -76,6 +89,7 @@ export async function serverAdmission(
     certificateSigning({ domain, authorizer }),
     clusterTrustBundleAttest({ domain, authorizer }),
     certificateSubjectRestriction({ domain }),
+    policies.validating,
   ];
   const here = new Set(plugins.map(({ name }) => name));
   const missing = [...new Set(enabled)].filter((name) => !here.has(name));

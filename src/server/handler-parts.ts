@@ -60,7 +60,8 @@ export function servedEncodings(
   });
 }
 
-function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
+/** Schema of a built-in kind. Throws when there is none. */
+export function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema {
   const schema = tables.schemaOf(gvk);
   if (schema === undefined) throw new Error(`the tables have no ${gvk.kind}`);
   return schema;

@@ -51,7 +51,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   const served = openTable(config, state, access);
   const { table } = served;
   const large = openThreads(config, state);
-  const admission = await serverAdmission(config, state, access.authorizer);
+  const admission = await serverAdmission(config, state, access.authorizer, table);
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({ parts, stores: state.stores, table, ...routes(config, state, access, table) });
   return {

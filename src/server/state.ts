@@ -2,6 +2,7 @@
  * The state of a server: its stores, and the in-memory views that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
+import { type ValidatingPolicies, validatingPolicies } from "#admission/validating-policy.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#client/service-address.ts";
@@ -13,6 +14,7 @@ import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
 import { Stores } from "#registry/stores.ts";
+import { policyHandlers } from "./admission/policies.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { nodeGraphHandlers } from "./authorization/node-graph.ts";
 import { rbacHandlers } from "./authorization/rbac.ts";
@@ -35,6 +37,8 @@ export interface ServerState {
   readonly services: ServiceAllocator;
   /** Where services are reached that this server calls. */
   readonly serviceAddress: FindServiceAddress;
+  /** Validating admission policies and their bindings. */
+  readonly policies: ValidatingPolicies;
   /** `undefined` where requests are only counted. */
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows them. `table` returns the served resources. */
@@ -57,12 +61,14 @@ export function openState(config: AssembleConfig): ServerState {
     clusterIps: serving.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
+  const policies = validatingPolicies(serving.gates.isOn("AuthorizeWithSelectors"));
   const fairness = options.enablePriorityAndFairness ? new Fairness(config, stores) : undefined;
   /** What hears of the objects of a resource before their writes are acknowledged. */
   const handlersOf = (definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined =>
     rbacHandlers(rbacIndex, definition) ??
     serviceHandlers(services, definition) ??
     (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
+    policyHandlers(policies, domain, definition) ??
     fairness?.handlers(definition);
   const builtIn = new ResourceTable(
     serving.table.definitions
@@ -81,6 +87,7 @@ export function openState(config: AssembleConfig): ServerState {
     rbacIndex,
     nodeGraph,
     services,
+    policies,
     serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
     fairness,
     async start(table) {

@@ -65,6 +65,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
   const field = fieldOf(compilation.type(node.operand), node.field);
   const key = field?.key ?? node.field;
   const { id } = node;
+  const nullIsAbsent = field !== undefined && field.isNullable !== true;
   if (node.isTest) {
     return {
       step: (frame) => {
@@ -72,7 +73,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
         if (value instanceof CelError) return value;
         frame.cost += 1;
         const found = hasField(value, key, frame);
-        if (found === true && field !== undefined && get(value, key, frame) === null) return false;
+        if (found === true && nullIsAbsent && get(value, key, frame) === null) return false;
         return found instanceof CelError ? errorAt(found, id) : found;
       },
     };
@@ -91,7 +92,8 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
     }
     const found = get(value, key, frame);
     // A property that is null is not there. Errors show the name that the expression has for it.
-    if (field !== undefined && (found === null || (found instanceof CelError && found.message === absent))) {
+    const isAbsent = (found === null && nullIsAbsent) || (found instanceof CelError && found.message === absent);
+    if (field !== undefined && isAbsent) {
       return new CelError(`no such key: ${node.field}`, id);
     }
     return found instanceof CelError ? errorAt(found, id) : reader(found);
@@ -118,7 +120,7 @@ export function compileOptionalSelect(node: Call, compilation: Compilation): Com
   const key = field?.key ?? text;
   const reader = readerOf(field?.type ?? optionalPart(compilation.type(node)));
   const step = optionalStep(operand, () => key, reader, node.id);
-  if (field === undefined) return attributeNode(step, undefined);
+  if (field === undefined || field.isNullable === true) return attributeNode(step, undefined);
   return attributeNode((frame) => {
     const found = step(frame);
     return found instanceof Optional && found.value === null ? new Optional(undefined) : found;

@@ -25,8 +25,9 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const { admission } = parts;
   const about = { operation: "CREATE", oldObject: undefined, dryRun: options.dryRun, name } as const;
   object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
+  // By then a generated name is known.
   const validate = (candidate: Unstructured): Promise<void> | void =>
-    admission.validate(admissionAttributes(scope, { ...about, object: candidate }));
+    admission.validate(admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }));
   const stored = await store.create(object, writeAttributes(scope, options), validate);
   return objectReply(scope, negotiated, 201, stored.object, stored.entry);
 }

@@ -22,7 +22,6 @@ const paramKindColumn = text(
 
 export function validatingPolicies(): KindBehaviour<ValidatingAdmissionPolicy> {
   return {
-    unenforced,
     columns: [
       nameColumn,
       integer("Validations", "How many checks there are.", ({ spec }) => spec.validations?.length ?? 0),
@@ -57,9 +56,12 @@ export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBin
 
 /** Other than validating ones, they say what a missing settings object means. */
 export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding> {
-  return policyBindings((spec) =>
-    editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
-  );
+  return {
+    ...policyBindings((spec) =>
+      editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
+    ),
+    unenforced,
+  };
 }
 
 type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
@@ -67,7 +69,6 @@ type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
 /** The kinds differ in the defaults of `more`, and in a field that is not used here. */
 function policyBindings(more: (spec: BindingSpec) => BindingSpec): KindBehaviour<MutatingAdmissionPolicyBinding> {
   return {
-    unenforced,
     columns: [
       nameColumn,
       text("PolicyName", "Policy that is put to use.", ({ spec }) => spec.policyName ?? ""),

@@ -1,0 +1,201 @@
+/**
+ * What a validating policy says about a request, for one object of parameters. Steps that wait for the authorizer are
+ * yielded. Source: upstream's `admission/plugin/policy/validating/validator.go`.
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Value } from "#cel/values.ts";
+import {
+  type Activation,
+  type ConditionsResult,
+  evaluateConditions,
+  type RequestValues,
+} from "../admission-expressions.ts";
+import {
+  Budget,
+  type CompiledExpression,
+  evaluateExpression,
+  type Outcome,
+  OutOfBudget,
+  policyCostMax,
+} from "../expressions/evaluation.ts";
+import type { CompiledCommon, CompiledPolicy, CompiledValidation } from "./compiled-policy.ts";
+import { lazyVariables } from "./variables.ts";
+
+/** A validation that does not hold, or has no value. */
+export interface Failure {
+  /** Which of the policy's validations. */
+  readonly index: number;
+  readonly message: string;
+  /** Reason of the status; empty: the default one. */
+  readonly reason: string;
+}
+
+export interface PolicyResult {
+  readonly failures: readonly Failure[];
+  /** For the audit log. */
+  readonly annotations: readonly { readonly key: string; readonly value: string }[];
+  /** Why annotations have no value, where that refuses the request. */
+  readonly annotationErrors: readonly string[];
+}
+
+export type Steps<Result> = Generator<Promise<unknown>, Result, unknown>;
+
+const nothing: PolicyResult = { failures: [], annotations: [], annotationErrors: [] };
+
+export function* evaluatePolicy(
+  policy: CompiledPolicy,
+  values: RequestValues,
+  params: ApiObject | undefined,
+): Steps<PolicyResult> {
+  const matching = evaluateConditions(policy.conditions, values, params);
+  const conditions = matching instanceof Promise ? ((yield matching) as ConditionsResult) : matching; // of that promise
+  if ("error" in conditions) return policy.isFailing ? refusing(conditions.error.message) : nothing;
+  if (conditions.outcome === "no") return nothing;
+  try {
+    return yield* evaluateBody(policy, values, params);
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error;
+    return policy.isFailing ? refusing(error.message) : nothing;
+  }
+}
+
+const refusing = (message: string): PolicyResult => ({ ...nothing, failures: [{ index: 0, message, reason: "" }] });
+
+function* evaluateBody(
+  policy: CompiledPolicy,
+  values: RequestValues,
+  params: ApiObject | undefined,
+): Steps<PolicyResult> {
+  const budget = new Budget(policyCostMax);
+  const activation = activationOf(policy, values, params, budget);
+  const outcomes = yield* evaluateAll(policy.validations, activation, budget, values);
+  const isHolding = (outcome: Outcome): boolean => "value" in outcome && outcome.value === true;
+  let failures: readonly Failure[] = [];
+  if (!outcomes.every(isHolding)) {
+    const messages = yield* evaluateMessages(policy, values, params, budget);
+    failures = policy.validations.flatMap((one, index) =>
+      isHolding(outcomes[index]!) ? [] : failureOf(one, index, outcomes[index]!, messages, policy.isFailing),
+    );
+  }
+  if (policy.auditAnnotations.length === 0) return { ...nothing, failures };
+  return { failures, ...(yield* evaluateAnnotations(policy, values, params)) };
+}
+
+/** With variables that are evaluated anew, paid for by `budget`. */
+export function activationOf(
+  { variables }: CompiledCommon,
+  values: RequestValues,
+  params: ApiObject | undefined,
+  budget: Budget,
+  authorizer = true,
+): Activation {
+  const activation: Activation = values.activation({
+    params,
+    ...(variables.length === 0 ? {} : { variables: () => lazyVariables(variables, () => activation, budget) }),
+    authorizer,
+    namespaceObject: true,
+  });
+  return activation;
+}
+
+export function* evaluateAll(
+  expressions: readonly CompiledExpression[],
+  activation: Activation,
+  budget: Budget,
+  { checks }: RequestValues,
+): Steps<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const expression of expressions) {
+    const outcome = evaluateExpression(expression, activation, budget, checks);
+    outcomes.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
+  }
+  return outcomes;
+}
+
+/** By validation; an error when they cost too much. */
+type Messages = readonly (Outcome | undefined)[] | { readonly problem: string };
+
+/** Messages have no authorizer. Upstream evaluates all of them, for what they cost. */
+function* evaluateMessages(
+  policy: CompiledPolicy,
+  values: RequestValues,
+  params: ApiObject | undefined,
+  budget: Budget,
+): Steps<Messages> {
+  if (policy.validations.every(({ message }) => message === undefined)) return [];
+  const activation = activationOf(policy, values, params, budget, false);
+  const messages: (Outcome | undefined)[] = [];
+  try {
+    for (const { message } of policy.validations) {
+      const outcome = message && evaluateExpression(message, activation, budget, values.checks);
+      messages.push(outcome instanceof Promise ? ((yield outcome) as Outcome) : outcome); // of that promise
+    }
+    return messages;
+  } catch (error) {
+    if (error instanceof OutOfBudget) return { problem: error.message };
+    throw error;
+  }
+}
+
+function failureOf(
+  { validation, message }: CompiledValidation,
+  index: number,
+  outcome: Outcome,
+  messages: Messages,
+  isFailing: boolean,
+): readonly Failure[] {
+  const unclear = (text: string): readonly Failure[] => (isFailing ? [{ index, message: text, reason: "" }] : []);
+  if ("error" in outcome) return unclear(outcome.error);
+  if ("problem" in messages) {
+    if (message !== undefined) return unclear(`failed messageExpression: ${messages.problem}`);
+  }
+  const computed = "problem" in messages ? undefined : textOf(messages[index]);
+  const text = [computed, validation.message?.trim()].find((one) => one !== undefined && one !== "");
+  const { reason = "" } = validation;
+  return [{ index, message: text ?? `failed expression: ${validation.expression.trim()}`, reason }];
+}
+
+/** The longest message that an expression may make, in bytes. */
+const messageBytesMax = 5 * 1024;
+
+/** A message that counts: short, in one line. */
+function textOf(outcome: Outcome | undefined): string | undefined {
+  if (outcome === undefined || "error" in outcome || typeof outcome.value !== "string") return undefined;
+  const text = outcome.value.trim();
+  return Buffer.byteLength(text) > messageBytesMax || text.includes("\n") ? undefined : text;
+}
+
+/** The longest value of an annotation, in bytes; longer ones are cut. */
+export const annotationBytesMax = 10 * 1024;
+
+/** Annotations have a budget of their own. */
+function* evaluateAnnotations(
+  policy: CompiledPolicy,
+  values: RequestValues,
+  params: ApiObject | undefined,
+): Steps<Omit<PolicyResult, "failures">> {
+  const budget = new Budget(policyCostMax);
+  const activation = activationOf(policy, values, params, budget);
+  const outcomes = yield* evaluateAll(policy.auditAnnotations, activation, budget, values);
+  const annotations: PolicyResult["annotations"][number][] = [];
+  const annotationErrors: string[] = [];
+  for (const [at, { key }] of policy.auditAnnotations.entries()) {
+    const outcome = outcomes[at]!;
+    if ("error" in outcome) {
+      if (policy.isFailing) annotationErrors.push(outcome.error);
+    } else {
+      const value = shownValue(outcome.value);
+      if (value !== "") annotations.push({ key, value });
+    }
+  }
+  return { annotations, annotationErrors };
+}
+
+/** The types allow texts and null; null is no annotation. */
+const shownValue = (value: Value): string => (typeof value === "string" ? cut(value.trim(), annotationBytesMax) : "");
+
+/** The beginning of a text. */
+export function cut(text: string, bytesMax: number): string {
+  if (Buffer.byteLength(text) <= bytesMax) return text;
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, bytesMax), { stream: true });
+}

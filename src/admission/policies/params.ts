@@ -1,0 +1,73 @@
+/** The parameters of a policy: objects of the kind that it names, chosen by each of its bindings. */
+import type { ParamKind, ParamRef } from "#api/admissionregistration/v1.ts";
+import { type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { compileLabelSelector } from "#meta/label-selector.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { LabelSelector } from "#meta/selector.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+
+/** The objects of one kind, from memory. */
+export interface ParamObjects {
+  readonly namespaced: boolean;
+  get(namespace: string, name: string): MaybePromise<ApiObject | undefined>;
+  /** Those that the selector matches, in the order of their names. `namespace` is empty for cluster-scoped kinds. */
+  list(namespace: string, selector: LabelSelector): MaybePromise<readonly ApiObject[]>;
+}
+
+/** `undefined` for a kind that is not served. */
+export type FindParams = (kind: GroupVersionKind) => ParamObjects | undefined;
+
+/** Why parameters cannot be had. Upstream's words. */
+export class ParamProblem extends Error {}
+
+/** The kind's objects. Throws `ParamProblem` for one that is not served. */
+export function paramObjects({ apiVersion = "", kind = "" }: ParamKind, find: FindParams): ParamObjects {
+  const version = parseApiVersion(apiVersion);
+  const objects = version === undefined ? undefined : find({ ...version, kind });
+  if (version !== undefined && objects !== undefined) return objects;
+  const shown = version === undefined ? apiVersion : `${version.group}/${version.version}`;
+  throw new ParamProblem(`failed to find resource referenced by paramKind: '${shown}, Kind=${kind}'`);
+}
+
+/**
+ * What a binding makes a policy's parameters for a request in `namespace`; one without a reference has the only parameter
+ * `undefined`. Throws `ParamProblem`.
+ */
+export function collectParams(
+  objects: ParamObjects | undefined,
+  ref: ParamRef | undefined,
+  namespace: string,
+): MaybePromise<readonly (ApiObject | undefined)[]> {
+  if (objects === undefined || ref === undefined) return [undefined];
+  const { name = "", selector, parameterNotFoundAction } = ref;
+  const place = placeOf(objects, ref, namespace);
+  if (name !== "") return found(objects.get(place, name), parameterNotFoundAction);
+  if (selector === undefined) throw new ParamProblem("one of name or selector must be provided");
+  const compiled = compileLabelSelector(selector);
+  if (compiled === undefined) throw new ParamProblem("the selector cannot be read");
+  return found(objects.list(place, compiled), parameterNotFoundAction);
+}
+
+function placeOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: string): string {
+  const given = ref.namespace ?? "";
+  if (!namespaced) {
+    if (given === "") return "";
+    throw new ParamProblem("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+  }
+  if (given !== "") return given;
+  if (namespace !== "") return namespace;
+  throw new ParamProblem("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
+}
+
+type Found = ApiObject | undefined | readonly ApiObject[];
+
+function found(objects: MaybePromise<Found>, action: string | undefined): MaybePromise<readonly ApiObject[]> {
+  if (objects instanceof Promise) return objects.then((late) => orRefused(late, action));
+  return orRefused(objects, action);
+}
+
+function orRefused(objects: Found, action: string | undefined): readonly ApiObject[] {
+  const list = objects === undefined ? [] : "metadata" in objects ? [objects] : objects;
+  if (list.length > 0 || action !== "Deny") return list;
+  throw new ParamProblem("no params found for policy binding with `Deny` parameterNotFoundAction");
+}

@@ -1,0 +1,64 @@
+/** The `variables` of a policy: each is evaluated when it is first used, once for each request, parameters and purpose. */
+import type { TypedProgram } from "#cel/admission.ts";
+import { CelError, type Value } from "#cel/values.ts";
+import { type Activation, type Budget, callCostMax } from "../expressions/evaluation.ts";
+
+export interface CompiledVariable {
+  readonly name: string;
+  readonly compiled: TypedProgram | { readonly problem: string };
+}
+
+/** A plain object whose fields are evaluated when they are read; one without a value reads as an error. */
+export function lazyVariables(
+  variables: readonly CompiledVariable[],
+  activation: () => Activation,
+  budget: Budget,
+): Value {
+  const values = {};
+  for (const { name, compiled } of variables) {
+    // A later variable of the same name takes the place of the earlier one.
+    Object.defineProperty(values, name, {
+      configurable: true,
+      enumerable: true,
+      get: once(name, compiled, activation, budget),
+    });
+  }
+  return values;
+}
+
+function once(
+  name: string,
+  compiled: CompiledVariable["compiled"],
+  activation: () => Activation,
+  budget: Budget,
+): () => Value | CelError {
+  let known: Value | CelError | undefined;
+  let isRunning = false;
+  return () => {
+    if (known !== undefined) return known;
+    if (isRunning) return failure(name, "evaluate", "it refers to itself");
+    isRunning = true;
+    try {
+      known = evaluate(name, compiled, activation(), budget);
+      return known;
+    } finally {
+      isRunning = false;
+    }
+  };
+}
+
+/** Throws when the budget is over, or an answer of the authorizer is not there yet. */
+function evaluate(
+  name: string,
+  compiled: CompiledVariable["compiled"],
+  activation: Activation,
+  budget: Budget,
+): Value | CelError {
+  if ("problem" in compiled) return failure(name, "compile", compiled.problem);
+  const result = compiled.program.evaluate(activation, { costLimit: Math.min(callCostMax, budget.left) });
+  budget.spend(result.cost);
+  return "error" in result ? failure(name, "evaluate", result.error.message) : result.value;
+}
+
+const failure = (name: string, what: string, problem: string): CelError =>
+  new CelError(`composited variable ${JSON.stringify(name)} fails to ${what}: ${problem}`);

@@ -1,0 +1,78 @@
+/** Admission policies of a server: their tables follow the stored policies, parameters come from the stores. */
+import type { MatchEnvironment } from "#admission/matching.ts";
+import type { AdmissionPlugin } from "#admission/plugin.ts";
+import {
+  type FindParams,
+  type ParamObjects,
+  validatingAdmissionPolicy,
+  type ValidatingPolicies,
+} from "#admission/validating-policy.ts";
+import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/v1.ts";
+import type { Authorizer } from "#authz/authorizer.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { ObjectHandlers } from "#registry/informer.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { ResourceTable } from "#registry/resource-table.ts";
+import type { Store } from "#registry/store.ts";
+import type { AssembleConfig } from "../assemble-config.ts";
+import type { ServerState } from "../state.ts";
+import type { ServedForms } from "./object-forms.ts";
+
+/** What keeps the policies current; `undefined` for other resources. */
+export function policyHandlers(
+  policies: ValidatingPolicies,
+  { rename }: ApiDomain,
+  { group, resource }: ResourceDefinition,
+): ObjectHandlers<ApiObject> | undefined {
+  if (group !== rename("admissionregistration.k8s.io")) return undefined;
+  switch (resource) {
+    case "validatingadmissionpolicies":
+      return {
+        cleared: () => policies.clear("policies"),
+        changed: (_namespace, name, policy: ValidatingAdmissionPolicy | undefined) => policies.setPolicy(name, policy),
+      };
+    case "validatingadmissionpolicybindings":
+      return {
+        cleared: () => policies.clear("bindings"),
+        changed: (_namespace, name, binding: ValidatingAdmissionPolicyBinding | undefined) =>
+          policies.setBinding(name, binding),
+      };
+    default:
+      return undefined;
+  }
+}
+
+export function policyPlugins(
+  { domain, clock }: AssembleConfig,
+  { policies, lookups, stores }: ServerState,
+  more: { readonly authorizer: Authorizer; readonly forms: ServedForms; readonly table: () => ResourceTable },
+): { readonly validating: AdmissionPlugin } {
+  const { authorizer, forms, table } = more;
+  const environment: MatchEnvironment = {
+    equivalents: (resource, subresource) => forms.equivalents(resource, subresource),
+    getNamespace: (name) => lookups.get("namespaces", "", name),
+  };
+  const findParams: FindParams = ({ group, version, kind }) => {
+    const definition = table().findKind(group, version, kind);
+    return definition?.stored === true ? paramObjects(stores.of(definition)) : undefined;
+  };
+  return {
+    validating: validatingAdmissionPolicy(policies, { domain, clock, authorizer, forms, environment, findParams }),
+  };
+}
+
+function paramObjects(store: Store): ParamObjects {
+  return {
+    namespaced: store.definition.namespaced,
+    get(namespace, name) {
+      const entry = store.peek(namespace, name);
+      return entry === undefined ? undefined : store.object(entry);
+    },
+    list: (namespace, selector) =>
+      store
+        .peekAll(namespace)
+        .filter(({ metadata }) => selector.matches(metadata.labels))
+        .toArray(),
+  };
+}
