@@ -50,12 +50,7 @@ export async function serverAdmission(
   const attributesClasses = "volumeattributesclasses.storage.k8s.io";
   const { imagePolicy } = config.admission;
   const images = imagePolicy && (await import("./admission/image-policy.ts")).openImagePolicy(imagePolicy, config);
-  const { tables } = config.serving;
-  const forms = new ServedForms({
-    table,
-    schemaOf: (gvk) => requiredSchema(tables, gvk),
-    objectBytesMax: config.options.objectBytesMax,
-  });
+  const forms = servedForms(config, table);
   const policies = policyPlugins(config, state, { authorizer, forms, table });
   const plugins: AdmissionPlugin[] = [
     namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
@@ -102,4 +97,12 @@ export async function serverAdmission(
     rbacEscalation({ authorizer, index: rbacIndex }),
   ]);
   return { chain, close: () => images?.close() };
+}
+
+function servedForms({ serving, options }: AssembleConfig, table: () => ResourceTable): ServedForms {
+  return new ServedForms({
+    table,
+    schemaOf: (gvk) => requiredSchema(serving.tables, gvk),
+    objectBytesMax: options.objectBytesMax,
+  });
 }

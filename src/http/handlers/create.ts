@@ -27,7 +27,9 @@ export async function createObject(scope: Scope): Promise<Reply> {
   object = (await admission.admit(admissionAttributes(scope, { ...about, object }))) ?? object;
   // By then a generated name is known.
   const validate = (candidate: Unstructured): Promise<void> | void =>
-    admission.validate(admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }));
+    admission.validate(
+      admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }),
+    );
   const stored = await store.create(object, writeAttributes(scope, options), validate);
   return objectReply(scope, negotiated, 201, stored.object, stored.entry);
 }
