@@ -14,7 +14,7 @@ import { showIssues } from "./issues.ts";
 import { parse } from "./parse.ts";
 import { type CelType, type ObjectType, typeName } from "./types.ts";
 import { CelError, type Scalar } from "./values.ts";
-import { homogeneousLiterals, validArgument } from "./validators.ts";
+import { homogeneousLiterals, validArgument, validFormats } from "./validators.ts";
 
 const isText = (literal: Scalar): literal is string => typeof literal === "string";
 
@@ -26,6 +26,7 @@ const validators: Declarations["validators"] = [
     return !isText(literal) || (time !== undefined && !(time instanceof CelError));
   }),
   validArgument("matches", (literal) => !isText(literal) || !(compilePattern(literal) instanceof CelError)),
+  validFormats,
 ];
 
 /** What every expression may use, two-variable macros included: of stored expressions and configuration files. */

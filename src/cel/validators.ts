@@ -1,9 +1,13 @@
-/** Findings about checked expressions that Kubernetes asks for: literals of one type, and arguments that can be converted. */
+/**
+ * Findings about checked expressions that Kubernetes asks for: literals of one type, arguments that can be converted,
+ * and formats that can print theirs.
+ */
 import type { Expression, ListLiteral, MapLiteral } from "./ast.ts";
 import { Findings } from "./check/findings.ts";
 import { isSame } from "./check/same-type.ts";
 import { showType } from "./check/show-type.ts";
 import type { Checked, Validator } from "./checked.ts";
+import { formatProblem } from "./library/format.ts";
 import { type CelType, dyn } from "./types.ts";
 import type { Scalar } from "./values.ts";
 
@@ -36,6 +40,23 @@ export function validArgument(name: string, isValid: (literal: Scalar) => boolea
     return findings.issues;
   };
 }
+
+/** Calls of `format` on a literal, with a literal of a list: what a clause cannot print, and clauses without an argument. */
+export const validFormats: Validator = (checked) => {
+  const findings = new Findings();
+  walk(checked.ast, (node) => {
+    if (node.kind !== "call" || node.name !== "format" || node.target?.kind !== "constant") return;
+    const [list] = node.args;
+    if (typeof node.target.value !== "string" || list?.kind !== "list") return;
+    const found = formatProblem(
+      node.target.value,
+      list.elements.map(({ id }) => checked.types.get(id) ?? dyn),
+    );
+    if (found === undefined) return;
+    findings.add(found.argument === undefined ? node : list.elements[found.argument]!, () => found.message);
+  });
+  return findings.issues;
+};
 
 function checkList(checked: Checked, node: ListLiteral, findings: Findings): void {
   if (node.elements.length < 2) return;

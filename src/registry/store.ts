@@ -412,7 +412,8 @@ export class Store {
       await this.#cache.fresh();
       // Asked for like this since a thread of large requests knows no other object by itself.
       const found = await this.#cache.getAt(key, this.#cache.revision);
-      return found === undefined ? { object, entry: undefined } : undefined;
+      if (found !== undefined) return undefined;
+      return { object: this.#objects.afterDryRun(definition, object), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const result = await this.#cache.put(key, 0, this.#encode(object, attributes, true), { ttlSeconds: ttl });

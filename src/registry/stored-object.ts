@@ -276,6 +276,15 @@ export class StoredObjects {
     return { ...converted, kind: definition.kind, apiVersion: layout.servedApiVersion };
   }
 
+  /** A custom resource as it would be read once it was written: what its strategy took away may have a default. */
+  afterDryRun(definition: ResourceDefinition, object: Unstructured): Unstructured {
+    const { conversion, custom } = definition;
+    if (custom === undefined || conversion === undefined) return object;
+    const { storedKind: kind, storedApiVersion: apiVersion, servedApiVersion } = layoutOf(definition);
+    const read = conversion.fromHub({ ...conversion.toHub(object), kind, apiVersion });
+    return { ...read, kind: definition.kind, apiVersion: servedApiVersion };
+  }
+
   /** Values of the selectable fields other than name and namespace; remembered, since lists ask for them again. */
   fields(definition: ResourceDefinition, entry: Entry): Readonly<Record<string, string>> {
     const by = definition.strategy.fields;

@@ -212,6 +212,40 @@ inBothDomains("a rule that came later is a warning until what it is about change
   assert.deepEqual(labelled.warnings, ['spec: Invalid value: "object": failed rule: self.min <= self.max']);
 });
 
+inBothDomains("a default has to keep the rules of its schema", async (api) => {
+  const refused = (field: Schema) => refusal(api, spec({ n: integer({ default: 1, ...field }) }));
+  const at = '$.properties[spec].properties[n].default: Invalid value: "integer"';
+  assert.deepEqual(await refused(rules("self > 3")), [`${at}: failed rule: self > 3`]);
+  assert.deepEqual(await refused(rules("self > oldSelf")), [`${at}: failed rule: self > oldSelf`]);
+  const absent = { rule: "oldSelf.hasValue()", optionalOldSelf: true };
+  assert.deepEqual(await refused(rules(absent)), [`${at}: failed rule: oldSelf.hasValue()`]);
+});
+
+inBothDomains("a literal format that cannot print its arguments is refused", async (api) => {
+  const refused = (rule: string) => refusal(api, spec({ s: text() }, rules(rule)));
+  const at = "$.properties[spec].x-kubernetes-validations[0].rule: compilation failed: ERROR: <input>";
+  const source = "'%d'.format([self.s]) == ''";
+  const clause = "error during formatting: decimal clause can only be used on integers, was given string";
+  assert.deepEqual(await refused(source), [`${at}:1:18: ${clause}\n | ${source}\n | .................^`]);
+  assert.match(
+    (await refused("'%s'.format([1, 2]) == ''")).join(),
+    /too many arguments supplied to string.format \(expected 1, got 2\)/,
+  );
+  assert.match((await refused("'%s'.format([]) == ''")).join(), /1:12: index 0 out of range/);
+  assert.match(
+    (await refused("'%z'.format([1]) == ''")).join(),
+    /could not parse formatting clause: unrecognized formatting clause "z"/,
+  );
+});
+
+inBothDomains("a dry run of a create shows the default of the status", async (api) => {
+  const group = "default.example.com";
+  const status = object({ phase: text() }, { default: { phase: "New" } });
+  await install(api, group, object({ status }), { subresources: { status: {} } });
+  const made = await api.post(`${widgets(group)}?dryRun=All`, custom(group, "w"));
+  made.expect(201, { "status.phase": "New" });
+});
+
 inBothDomains("rules hold for the status as well", async (api) => {
   const group = "status.example.com";
   const done = rules({ rule: "oldSelf.phase != 'Done' || self.phase == 'Done'", message: "Done is final" });

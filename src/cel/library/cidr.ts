@@ -45,9 +45,8 @@ export class Cidr extends Opaque {
     return new Cidr(ip, this.prefixLength).masked.text === this.masked.text;
   }
 
-  /** Upstream: false where the other's address has bits after this prefix, even if all its addresses are inside. */
   containsCidr(other: Cidr): boolean {
-    return this.masked.ip.text === other.ip.text && this.prefixLength <= other.prefixLength;
+    return this.prefixLength <= other.prefixLength && this.containsIp(other.ip);
   }
 }
 

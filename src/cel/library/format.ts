@@ -10,6 +10,7 @@ import { read } from "../evaluate/read.ts";
 import { decodeUtf8 } from "../evaluate/text.ts";
 import { durationText, timestampText } from "../evaluate/time.ts";
 import type { EvaluationContext } from "../functions.ts";
+import { type CelType, typeName } from "../types.ts";
 import { CelError, Double, Duration, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { quoted } from "./quote.ts";
 
@@ -24,11 +25,22 @@ interface Clause {
 }
 
 const unparsed = (why: string): CelError => new CelError(`could not parse formatting clause: ${why}`);
-const failed = (why: string, value: Value): CelError =>
-  new CelError(`error during formatting: ${why}, was given ${kindOf(value)}`);
+const misfit = (why: string, given: string): string => `error during formatting: ${why}, was given ${given}`;
+const failed = (why: string, value: Value): CelError => new CelError(misfit(why, kindOf(value)));
 
 /** Go prints no number of more decimals. */
 const precisionMax = 1_000_000;
+
+/** What clauses say about values that they cannot print. */
+const clauses = {
+  text: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+  decimal: "decimal clause can only be used on integers",
+  fixedPoint: "fixed-point clause can only be used on doubles",
+  scientific: "scientific clause can only be used on doubles",
+  binary: "only integers and bools can be formatted as binary",
+  octal: "octal clause can only be used on integers",
+  hexadecimal: "only integers, byte buffers, and strings can be formatted as hex",
+} as const;
 
 /** The clause after a `%`. */
 function parseClause(text: string, start: number): Clause | CelError {
@@ -69,7 +81,7 @@ export function format(text: string, values: readonly Value[], context: Evaluati
     if (next >= values.length) return new CelError(`index ${next} out of range`);
     const clause = parseClause(text, percent + 1);
     if (clause instanceof CelError) return clause;
-    const one = verbs.get(clause.verb)!(read(values[next]!), clause.precision, context);
+    const one = verbs.get(clause.verb)!.print(read(values[next]!), clause.precision, context);
     if (one instanceof CelError) return one;
     printed += one;
     context.work(one.length);
@@ -78,7 +90,48 @@ export function format(text: string, values: readonly Value[], context: Evaluati
   }
 }
 
-type Verb = (value: Value, precision: number | undefined, context: EvaluationContext) => Printed;
+interface Verb {
+  print(value: Value, precision: number | undefined, context: EvaluationContext): Printed;
+  readonly clause: string;
+  /** The kinds of types that it prints, and of those whose values nobody knows before. */
+  readonly kinds: ReadonlySet<CelType["kind"]>;
+}
+
+/** What is wrong with a format: with the argument at an index, or as a whole. */
+export interface FormatProblem {
+  readonly argument?: number;
+  readonly message: string;
+}
+
+/** What of a call is known to be wrong before any evaluation, given the types of its arguments. */
+export function formatProblem(text: string, types: readonly CelType[]): FormatProblem | undefined {
+  let next = 0;
+  for (let at = text.indexOf("%"); at >= 0; ) {
+    if (at + 1 >= text.length) return { message: "unexpected end of string" };
+    let end = at + 2;
+    if (text[at + 1] !== "%") {
+      const type = types[next];
+      if (type === undefined) return { message: `index ${next} out of range` };
+      const clause = parseClause(text, at + 1);
+      if (clause instanceof CelError) return { message: clause.message };
+      const verb = verbs.get(clause.verb)!;
+      if (!verb.kinds.has(type.kind)) return { argument: next, message: misfit(verb.clause, bareName(type)) };
+      next++;
+      end = clause.end;
+    }
+    at = text.indexOf("%", end);
+  }
+  if (next === types.length) return undefined;
+  return { message: `too many arguments supplied to string.format (expected ${next}, got ${types.length})` };
+}
+
+/** Without parameters. */
+const bareName = (type: CelType): string =>
+  type.kind === "list" || type.kind === "map" || type.kind === "type"
+    ? type.kind
+    : type.kind === "opaque"
+      ? type.name
+      : typeName(type);
 
 const integerOf = (value: Value): number | bigint | undefined =>
   isInt(value) ? value : value instanceof Uint ? value.value : undefined;
@@ -86,14 +139,14 @@ const integerOf = (value: Value): number | bigint | undefined =>
 function decimal(value: Value): Printed {
   const integer = integerOf(value);
   if (integer !== undefined) return String(integer);
-  return failed("decimal clause can only be used on integers", value);
+  return failed(clauses.decimal, value);
 }
 
 const special = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-∞" : "∞";
 
 function fixedPoint(value: Value, precision: number | undefined, context: EvaluationContext): Printed {
-  if (!(value instanceof Double)) return failed("fixed-point clause can only be used on doubles", value);
+  if (!(value instanceof Double)) return failed(clauses.fixedPoint, value);
   const decimals = precision ?? 6;
   if (decimals > precisionMax) return "%!(NOVERB)";
   context.work(decimals);
@@ -106,7 +159,7 @@ function fixedPoint(value: Value, precision: number | undefined, context: Evalua
 const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 function scientific(value: Value): Printed {
-  if (!(value instanceof Double)) return failed("scientific clause can only be used on doubles", value);
+  if (!(value instanceof Double)) return failed(clauses.scientific, value);
   const text = special(value.value);
   if (text !== undefined) return text;
   const { mantissa, exponent } = scientificParts(value.value);
@@ -119,12 +172,12 @@ function binary(value: Value): Printed {
   if (typeof value === "boolean") return value ? "1" : "0";
   const integer = integerOf(value);
   if (integer !== undefined) return integer.toString(2);
-  return failed("only integers and bools can be formatted as binary", value);
+  return failed(clauses.binary, value);
 }
 
 function octal(value: Value): Printed {
   const integer = integerOf(value);
-  return integer === undefined ? failed("octal clause can only be used on integers", value) : integer.toString(8);
+  return integer === undefined ? failed(clauses.octal, value) : integer.toString(8);
 }
 
 function hexadecimal(value: Value): Printed {
@@ -132,7 +185,7 @@ function hexadecimal(value: Value): Printed {
   if (integer !== undefined) return integer.toString(16);
   if (typeof value === "string") return Buffer.from(value).toString("hex");
   if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
-  return failed("only integers, byte buffers, and strings can be formatted as hex", value);
+  return failed(clauses.hexadecimal, value);
 }
 
 function upperHexadecimal(value: Value): Printed {
@@ -170,11 +223,8 @@ function nested(value: Value, context: EvaluationContext): Printed {
   if (value instanceof Duration) return `duration("${durationText(value)}")`;
   if (value instanceof TypeValue) return value.name;
   if (isList(value)) return listText(value, context);
-  return isMap(value) ? mapText([...mapEntries(value)], context) : failed(textClause, value);
+  return isMap(value) ? mapText([...mapEntries(value)], context) : failed(clauses.text, value);
 }
-
-const textClause =
-  "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps";
 
 function listText(list: readonly Value[], context: EvaluationContext): Printed {
   const texts: string[] = [];
@@ -202,13 +252,36 @@ function mapText(entries: readonly (readonly [Value, Value])[], context: Evaluat
   return `{${texts.sort().join(", ")}}`;
 }
 
+const unknown = ["dyn", "error", "parameter"] as const;
+
+const verb = (print: Verb["print"], clause: string, ...kinds: readonly CelType["kind"][]): Verb => ({
+  print,
+  clause,
+  kinds: new Set([...unknown, ...kinds]),
+});
+
+const texts = [
+  "string",
+  "bytes",
+  "double",
+  "timestamp",
+  "duration",
+  "null_type",
+  "bool",
+  "type",
+  "list",
+  "map",
+] as const;
+const integers = ["int", "uint"] as const;
+
 const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
-  ["s", text],
-  ["d", decimal],
-  ["f", fixedPoint],
-  ["e", scientific],
-  ["b", binary],
-  ["o", octal],
-  ["x", hexadecimal],
-  ["X", upperHexadecimal],
+  ["s", verb(text, clauses.text, ...texts, ...integers)],
+  ["d", verb(decimal, clauses.decimal, ...integers)],
+  // Upstream: texts such as "NaN" are doubles to the check alone.
+  ["f", verb(fixedPoint, clauses.fixedPoint, "double", "string")],
+  ["e", verb(scientific, clauses.scientific, "double", "string")],
+  ["b", verb(binary, clauses.binary, "bool", ...integers)],
+  ["o", verb(octal, clauses.octal, ...integers)],
+  ["x", verb(hexadecimal, clauses.hexadecimal, "string", "bytes", ...integers)],
+  ["X", verb(upperHexadecimal, clauses.hexadecimal, "string", "bytes", ...integers)],
 ]);

@@ -124,7 +124,9 @@ test("IP addresses are parsed, and belong to their ranges", () => {
     ["isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0') && !isCIDR('10.0.0.0/08')", "true"],
     ["cidr('10.0.0.1/8').containsIP('10.9.9.9') && !cidr('10.0.0.0/8').containsIP(ip('11.1.2.3'))", "true"],
     ["cidr('10.0.0.0/8').containsCIDR('10.0.0.0/16')", "true"],
-    ["cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", "false"],
+    ["cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", "true"],
+    ["cidr('10.0.0.0/8').containsCIDR('10.0.0.0/7')", "false"],
+    ["cidr('10.0.0.0/8').containsCIDR('11.0.0.0/16')", "false"],
     ["cidr('0.0.0.0/0').containsCIDR('::/0')", "false"],
   ]);
 });

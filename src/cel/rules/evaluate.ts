@@ -87,10 +87,13 @@ export class RuleRun implements RuleFindings {
     this.#untilStopped(() => this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
   }
 
-  /** The rules of the default at `field`, which replaces nothing but itself. */
+  /** The rules of the default at `field`: as a new value, then as one that stays. */
   default(node: SchemaNode, value: unknown, field: string, isWhole: boolean): void {
     this.#field = field;
-    this.#untilStopped(() => this.#value(node, value as Value, value as Value, isWhole)); // of JSON
+    this.#untilStopped(() => {
+      this.#value(node, value as Value, undefined, isWhole); // of JSON
+      if (this.errors.length === 0) this.#value(node, value as Value, value as Value, isWhole); // the same
+    });
   }
 
   #untilStopped(work: () => void): void {

@@ -95,8 +95,10 @@ class Walk {
     const options = { metadata: this.#checks.metadata, isWhole: true };
     const coercion = coerceFinding(place.root, object, "", options);
     const found = coercion === undefined ? embeddedFindings(place.root, object, "", options) : [coercion];
-    if (found.length === 0) this.findings.push(...valueFindings(node, value, field));
-    else {
+    if (found.length === 0) {
+      const wrong = valueFindings(node, value, field);
+      this.findings.push(...(wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false)));
+    } else {
       const texts = [...new Set(found.map(printFieldError))];
       const text = texts.length === 1 ? texts[0]! : `[${texts.join(", ")}]`;
       this.findings.push(invalid(field, shown(value), `must result in valid metadata: ${text}`));
