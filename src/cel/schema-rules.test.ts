@@ -19,7 +19,7 @@ const findings = (props: JsonSchemaProps, stored = none): readonly string[] =>
 
 const errors = (props: JsonSchemaProps, value: unknown, old?: unknown): readonly string[] =>
   new SchemaRules(new StructuralSchema(props))
-    .check(value, old)
+    .check(value, { old })
     .errors.map(({ field, message }) => `${field}: ${message}`);
 
 /** `work` must end within a time far above what it needs. */

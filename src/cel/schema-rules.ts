@@ -5,10 +5,10 @@
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
 import { checkRules } from "./rules/check.ts";
 import type { StoredExpressions } from "./rules/compile.ts";
-import { CompiledRules, type RuleFindings, RuleRun } from "./rules/evaluate.ts";
+import { type RuleOptions, CompiledRules, type RuleFindings, RuleRun } from "./rules/evaluate.ts";
 
 export type { StoredExpressions } from "./rules/compile.ts";
-export type { RuleFindings } from "./rules/evaluate.ts";
+export type { RuleFindings, RuleOptions } from "./rules/evaluate.ts";
 
 /** The checks of a definition's rules. `stored` are the expressions that it had before. */
 export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
@@ -33,9 +33,9 @@ export class SchemaRules {
   }
 
   /** What the rules say about a whole object, given the one before an update. Takes 0.5 s at most. */
-  check(value: unknown, old?: unknown): RuleFindings {
+  check(value: unknown, options: RuleOptions = {}): RuleFindings {
     const run = new RuleRun(this.#rules);
-    run.object(this.#schema.node, value, old);
+    run.object(this.#schema.node, value, options);
     return run;
   }
 }

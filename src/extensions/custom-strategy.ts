@@ -5,6 +5,7 @@
 import type { CustomResourceSubresourceScale } from "#api/apiextensions/v1.ts";
 import { fieldSetOf } from "#apply/field-set.ts";
 import { sameMembers } from "#apply/json-value.ts";
+import type { RuleOptions } from "#cel/schema-rules.ts";
 import { type FieldError, type FieldErrorType, invalid, printFieldError } from "#meta/field-error.ts";
 import { type Unstructured, nextGeneration, withStatus } from "#meta/object-meta.ts";
 import { whileTerminating } from "#meta/status-error.ts";
@@ -50,7 +51,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural),
       ];
-      return withRules(errors, version, object, undefined, attributes);
+      return withRules(errors, version, object, {}, attributes);
     },
     validateUpdate(object, old, attributes) {
       const { structural } = version;
@@ -60,7 +61,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
         ...checkEmbedded(object, structural),
         ...checkListTypes(object, structural, old),
       ];
-      return withRules(errors, version, object, old, attributes);
+      return withRules(errors, version, object, { old }, attributes);
     },
     ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
@@ -82,7 +83,8 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
         ...checkScale(object, scale, false),
         ...checkListTypes(object, structural, old),
       ];
-      return withRules(errors, version, object, old, attributes);
+      // Upstream: a write of the status has to keep the rules of all parts.
+      return withRules(errors, version, object, { old, isStrict: true }, attributes);
     },
     warningsOnUpdate,
   };
@@ -105,7 +107,7 @@ function withRules(
   errors: readonly FieldError[],
   { rules }: CustomVersion,
   object: Unstructured,
-  old: Unstructured | undefined,
+  options: RuleOptions,
   { context }: WriteAttributes,
 ): readonly FieldError[] {
   if (rules === undefined) return errors;
@@ -114,7 +116,7 @@ function withRules(
       "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     return [...errors, invalid("", null, detail)];
   }
-  const found = rules.check(object, old);
+  const found = rules.check(object, options);
   for (const finding of found.tolerated) context.warn(printFieldError(finding));
   return found.errors.length === 0 ? errors : [...errors, ...found.errors];
 }

@@ -198,18 +198,34 @@ inBothDomains("rules compare with the object before, by the keys of lists and ma
   assert.deepEqual(causes((await change({ once: "b" })).expect(422)), ['spec.once: Invalid value: "string": set once']);
 });
 
+const rangeSchema = (...given: readonly string[]): Schema =>
+  object({ spec: object({ min: integer(), max: integer() }, rules(...given)), status: object({ phase: text() }) });
+
+async function changeRules(api: Api, group: string, ...given: readonly string[]) {
+  const schema = { openAPIV3Schema: rangeSchema(...given) };
+  const versions = [{ name: "v1", served: true, storage: true, subresources: { status: {} }, schema }];
+  return await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge);
+}
+
 inBothDomains("a rule that came later is a warning until what it is about changes", async (api) => {
   const group = "later.example.com";
-  await install(api, group, spec({ min: integer(), max: integer() }));
+  await install(api, group, rangeSchema(), { subresources: { status: {} } });
   (await api.post(widgets(group), custom(group, "w", { spec: { min: 5, max: 1 } }))).expect(201);
-  const stored = JSON.parse((await api.get(`${crds}/widgets.${group}`)).text) as { spec: { versions: object[] } };
-  const schema = { openAPIV3Schema: spec({ min: integer(), max: integer() }, rules("self.min <= self.max")) };
-  const versions = [{ ...stored.spec.versions[0], schema }];
-  (await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge)).expect(200);
+  (await changeRules(api, group, "self.min <= self.max")).expect(200);
   const change = (given: object) => api.patch(`${widgets(group)}/w`, given, patchTypes.merge);
   await eventually(async () => (await change({ spec: { min: 6 } })).expect(422));
+  const warning = 'spec: Invalid value: "object": failed rule: self.min <= self.max';
   const labelled = (await change({ metadata: { labels: { a: "b" } } })).expect(200);
-  assert.deepEqual(labelled.warnings, ['spec: Invalid value: "object": failed rule: self.min <= self.max']);
+  assert.deepEqual(labelled.warnings, [warning]);
+  // Neither a rule without a value nor a write of the status tolerates anything.
+  (await changeRules(api, group, "self.min <= self.max", "self.min / 0 == 1")).expect(200);
+  const failed = 'spec: Invalid value: "object": division by zero evaluating rule: self.min / 0 == 1';
+  await eventually(async () => (await change({ metadata: { labels: { a: "c" } } })).expect(422));
+  assert.deepEqual(causes((await change({ metadata: { labels: { a: "c" } } })).expect(422)), [failed]);
+  (await changeRules(api, group, "self.min <= self.max")).expect(200);
+  await eventually(async () => (await change({ metadata: { labels: { a: "d" } } })).expect(200));
+  const status = await api.patch(`${widgets(group)}/w/status`, { status: { phase: "x" } }, patchTypes.merge);
+  assert.deepEqual(causes(status.expect(422)), [warning]);
 });
 
 inBothDomains("a default has to keep the rules of its schema", async (api) => {

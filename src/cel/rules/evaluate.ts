@@ -42,6 +42,13 @@ export interface RuleFindings {
 
 const everything = { isRule: () => true, isMessage: () => true };
 
+export interface RuleOptions {
+  /** Of an update. */
+  readonly old?: unknown;
+  /** Nothing is tolerated. */
+  readonly isStrict?: boolean;
+}
+
 /** The rules of one schema, compiled as they are needed. */
 export class CompiledRules {
   readonly #compiler = new RuleCompiler(everything);
@@ -82,8 +89,8 @@ export class RuleRun implements RuleFindings {
   }
 
   /** The rules of a whole object and of all in it, given the one before an update. */
-  object(node: SchemaNode, value: unknown, old: unknown): void {
-    if (old !== undefined) this.#correlation = new Correlation(node, value, old);
+  object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): void {
+    if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
     this.#untilStopped(() => this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
   }
 
@@ -171,7 +178,7 @@ export class RuleRun implements RuleFindings {
       const detail = "validation failed due to running out of cost budget, no further validation rules will be run";
       this.#stop(invalid(this.#path(), type, detail));
     }
-    if ("error" in found) this.#failed(found.error.message, found.isOverBudget, given, type, usesOldSelf);
+    if ("error" in found) this.#failed(found.error.message, found.isOverBudget, given, type);
     else if (found.value !== true) this.#broken(given, compiled, at, isOptional);
   }
 
@@ -189,8 +196,8 @@ export class RuleRun implements RuleFindings {
     return found;
   }
 
-  /** The rule has no value. */
-  #failed(message: string, isOverBudget: boolean, given: ValidationRule, type: string, usesOldSelf: boolean): void {
+  /** The rule has no value. Upstream: that is an error of unchanged parts too. */
+  #failed(message: string, isOverBudget: boolean, given: ValidationRule, type: string): void {
     const said = ruleText(given);
     if (isOverBudget) {
       const detail = `'${message}': no further validation rules will be run due to call cost exceeds limit for rule: ${said}`;
@@ -199,7 +206,7 @@ export class RuleRun implements RuleFindings {
     const detail = message.startsWith("no such overload")
       ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${said}`
       : `${message} evaluating rule: ${said}`;
-    this.#report(invalid(this.#path(), type, detail), usesOldSelf);
+    this.#add(invalid(this.#path(), type, detail));
   }
 
   /** The rule does not hold. */
